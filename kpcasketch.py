@@ -4238,17 +4238,17 @@ def randomized_kernel_round(x, y, kernel, weight, s, seed=0, draw=0):
     return value / keep if u < keep else 0.0
 
 
-# ----------------------------------------------------------------------------------------------------------------------
+# --------------------------------------------------------------------------------------------------
 # 10. Reduced sets (RSKPCA)
 #
-# A few weighted points represent many: kernel methods on centers c_1 ... c_m with weights w_j, which sum to n, are
-# those on n points of which w_j lie at c_j.
-# ----------------------------------------------------------------------------------------------------------------------
+# A reduced set represents n points by m centers c_j with weights w_j, which sum to n. A kernel
+# method on it gives the result for n points, w_j of which are copies of c_j.
+# --------------------------------------------------------------------------------------------------
 
 
 @_validated("a ReducedSet")
 class ReducedSet(NamedTuple):
-    """Centers (m, d); weights (m,), how many points each represents; labels (n,) of the points, or none."""
+    """Centers (m, d), weights (m,), and labels (n,): the index of each point's center, or empty."""
 
     centers: np.ndarray
     weights: np.ndarray
@@ -4256,11 +4256,6 @@ class ReducedSet(NamedTuple):
 
 
 # 10.1 Shadows (RSKPCA section 4)
-#
-# A point belongs to the first center within eps, or becomes a center (the single pass of RSKPCA algorithm 2). Points
-# of a batch are compared with earlier centers in parallel, either with those in the cells of side eps around them or
-# with all in their order, whichever costs less; then with each other, one by one. Where a distance by the micro-kernel
-# is within a few roundings of eps, the sum in the order of coordinates decides: cells and batches leave no trace.
 
 
 @_validated(
@@ -4270,7 +4265,7 @@ class ReducedSet(NamedTuple):
     weights=1,
 )
 class ShadowState(NamedTuple):
-    """Shadows of a stream: centers (m, d); weights (m,) number of points in each; radius eps; count: points so far."""
+    """Shadows of a stream: centers (m, d), weights (m,), radius eps, and count of points so far."""
 
     centers: np.ndarray
     weights: np.ndarray
@@ -4278,42 +4273,38 @@ class ShadowState(NamedTuple):
     count: int
 
 
-class _Cells(NamedTuple):
-    """Centers and their cells, on the (up to three) axes with the largest range. centers (capacity, d), and again in
-    panels for the micro-kernel; codes of their cells; before: the previous center in the same bucket, or -1; heads:
-    the last center of each bucket, or -1; axes, origin and side of the cells."""
-
+class _Cells(NamedTuple):  # centers, hashed by cells on at most three axes of largest range
     centers: np.ndarray
-    panels: np.ndarray
-    codes: np.ndarray
-    before: np.ndarray
-    heads: np.ndarray
+    panels: np.ndarray  # the centers again, for the micro-kernel
+    codes: np.ndarray  # the cell of each center
+    before: np.ndarray  # the previous center in the same bucket, or -1
+    heads: np.ndarray  # the last center in each bucket, or -1
     axes: np.ndarray
     origin: np.ndarray
     side: float
 
 
-_SHADOW_BATCH = 16 * _BLOCK  # points at a time: few that meet one by one
-_SHADOW_GROUP = 2 * _BLOCK  # points of a task: panels come from memory once for all of them
-_CELLS_ON_AXIS = 1e10  # at most, so that rounding moves no point beyond a neighbour
-_CELL_BITS = 2**20 - 1  # of a cell's number; cells so far apart may share one
+_SHADOW_BATCH = 16 * _BLOCK  # points in a batch: few enough to compare one by one
+_SHADOW_GROUP = 2 * _BLOCK  # points in a task, which share each panel read from memory
+_CELLS_ON_AXIS = 1e10  # at most, so that rounding moves no point past a neighboring cell
+_CELL_BITS = 2**20 - 1  # mask of a cell's number on an axis; cells 2^20 apart share a code
 
 
-@njit(fastmath=set(), forceinline=True, **_OPTIONS)  # fastmath=False fuses, in numba 0.68
+@njit(fastmath=set(), forceinline=True, **_OPTIONS)  # numba 0.68 uses FMA with fastmath=False
 def _is_within(X, i, C, j, limit):
-    """Whether |x_i - c_j|^2 < limit, in float64 and in the order of the coordinates, no operation fused."""
+    """Whether |x_i - c_j|^2 < limit, in float64, in the order of coordinates and without FMA."""
     total = 0.0
     for t in range(X.shape[1]):
         gap = X[i, t] - C[j, t]
         total += gap * gap
-        if not total < limit:  # sums of squares only grow
+        if not total < limit:  # a sum of squares only grows
             return False
     return True
 
 
 @_helper
 def _cell(cells, x):
-    """Number of the cell of a point, 20 bits a coordinate: neighbours differ by -1, 0 or 1 in each."""
+    """Code of the cell of a point, 20 bits an axis. Neighbors differ by -1, 0 or 1 on each axis."""
     code = 0
     for a in range(cells.axes.shape[0]):
         code += (np.int64((x[cells.axes[a]] - cells.origin[a]) / cells.side) & _CELL_BITS) << (
@@ -4329,7 +4320,7 @@ def _bucket(cells, code):
 
 @_helper
 def _first_in_cells(cells, X, i, lowest, limit):
-    """First center from number `lowest` on within the limit, or -1; and how many centers were looked at."""
+    """First center from number `lowest` up within the limit, or -1, and how many were compared."""
     found = -1
     seen = 0
     code = _cell(cells, X[i])
@@ -4341,7 +4332,7 @@ def _first_in_cells(cells, X, i, lowest, limit):
             other += (((code >> (20 * a)) + rest % 3 - 1) & _CELL_BITS) << (20 * a)
             rest //= 3
         j = cells.heads[_bucket(cells, other)]
-        while j >= lowest:  # from the last center to the first
+        while j >= lowest:  # in descending order
             if cells.codes[j] == other:
                 seen += 1
                 if _is_within(X, i, cells.centers, j, limit):
@@ -4352,7 +4343,7 @@ def _first_in_cells(cells, X, i, lowest, limit):
 
 @_core_alone
 def _seen_in_cells(cells, X, begin, end):
-    """Centers that a few of the points begin to end - 1 would look at in their cells, on average."""
+    """Mean number of centers in the cells around a point, estimated from about 8 points."""
     seen = 0
     step = max(1, (end - begin) // 8)
     for i in range(begin, end, step):
@@ -4362,7 +4353,7 @@ def _seen_in_cells(cells, X, begin, end):
 
 @_helper
 def _first_in_order(X, first, last, cells, count, limit, labels):
-    """labels[first:last]: the first of `count` centers within the limit, or -1; a panel and four points at a time."""
+    """Set labels[first:last] to the first of `count` centers within the limit, or to -1."""
     _wide_vectors()
     d = X.shape[1]
     width = cells.panels.shape[2]
@@ -4376,7 +4367,7 @@ def _first_in_order(X, first, last, cells, count, limit, labels):
         labels[first + r] = -1
         for t in range(d):
             active[r, t] = X[first + r, t]
-    slack = 8.9e-16 * (d + 4)  # four times the largest difference between the two ways to sum
+    slack = 8.9e-16 * (d + 4)  # 4 times the largest relative difference from _is_within
     surely = limit * (1.0 - slack)
     perhaps = limit * (1.0 + slack)
     for q in range((count + width - 1) // width):
@@ -4395,7 +4386,7 @@ def _first_in_order(X, first, last, cells, count, limit, labels):
                         and _is_within(active, row, cells.centers, j, limit)
                     ):
                         labels[numbers[row]] = j
-                        left -= 1  # the last point, which has met this panel, takes its place
+                        left -= 1  # the last point, compared with this panel already, moves here
                         numbers[row] = numbers[left]
                         for t in range(d):
                             active[row, t] = active[left, t]
@@ -4404,7 +4395,7 @@ def _first_in_order(X, first, last, cells, count, limit, labels):
 
 @_core
 def _find_shadows(X, begin, end, cells, count, by_cells, limit, labels):
-    """Labels of the points begin to end - 1 by the centers that there are, a group of points a task."""
+    """Label the points begin to end - 1 by the centers found so far. A task labels one group."""
     for index in prange((end - begin + _SHADOW_GROUP - 1) // _SHADOW_GROUP):
         first = begin + np.int64(index) * _SHADOW_GROUP
         last = min(end, first + _SHADOW_GROUP)
@@ -4417,7 +4408,7 @@ def _find_shadows(X, begin, end, cells, count, by_cells, limit, labels):
 
 @_core_alone
 def _enter_batch(X, begin, end, cells, count, limit, labels):
-    """RSKPCA algorithm 2 within a batch: points without a label join a center of it, or become one; how many do."""
+    """RSKPCA algorithm 2 on the unlabeled points of a batch. Returns the number of centers."""
     lowest = count
     width = cells.panels.shape[2]
     for i in range(begin, end):
@@ -4438,12 +4429,11 @@ def _enter_batch(X, begin, end, cells, count, limit, labels):
 
 
 def _with_room(centers, capacity, axes, origin, side):
-    """Cells of these centers, with room for so many."""
     count, d = centers.shape
     width = _WIDE_PANEL // 8
     cells = _Cells(
         centers=np.empty((capacity, d)),
-        panels=np.full((-(-capacity // width), d, width), 1e160),  # no point is near
+        panels=np.full((-(-capacity // width), d, width), 1e160),  # far from every point
         codes=np.empty(capacity, np.int64),
         before=np.empty(capacity, np.int64),
         heads=np.full(64 << (capacity // 32).bit_length(), -1),
@@ -4451,19 +4441,21 @@ def _with_room(centers, capacity, axes, origin, side):
         origin=origin,
         side=side,
     )
-    _enter_batch(centers, 0, count, cells, 0, 0.0, np.full(count, -1))  # each is a center
+    _enter_batch(centers, 0, count, cells, 0, 0.0, np.full(count, -1))  # limit 0: each is a center
     return cells
 
 
 def _shadows(X, known, eps, grow):
-    """Centers and labels (RSKPCA algorithm 2) of points, after known centers; unless `grow`, -1 beyond their reach."""
+    """RSKPCA algorithm 2 from `known` centers: centers and labels. Unless `grow`, no center is
+    added. Near eps the sum in coordinate order decides, so results do not depend on batches or
+    cells."""
     X = X.astype(np.float64, copy=False)
     d = X.shape[1]
     limit = eps * eps
     low = np.minimum(X.min(0), known.min(0, initial=math.inf))
     spread = np.maximum(X.max(0), known.max(0, initial=-math.inf)) - low
     axes = np.argsort(-spread, kind="stable")[:3]
-    # A little more than eps: points closer than eps lie in neighbouring cells in spite of rounding.
+    # Slightly above eps, so that points closer than eps lie in neighboring cells despite rounding.
     side = float(max(1.00001 * eps, spread.max() / _CELLS_ON_AXIS))
     count = met = len(known)
     cells = _with_room(known, count + _SHADOW_BATCH, axes, low[axes], side)
@@ -4475,21 +4467,19 @@ def _shadows(X, known, eps, grow):
         if count + end - begin > len(cells.codes):
             centers = cells.centers[:count]
             cells = _with_room(centers, 2 * len(cells.codes), axes, low[axes], side)
-        # Nanoseconds of a point by estimate: 9 for each of up to 27 cells, 4 + d for each center seen there.
+        # Nanoseconds a point, estimated: 9 for each of 27 cells, 4 + d for each center in them.
         in_cells = 9.0 * 3**axes.size + (4.0 + d) * _seen_in_cells(cells, X, begin, end)
         in_order = (0.3 + 0.05 * d) * met
         by_cells = in_cells < in_order
         work = (end - begin) * min(in_cells, in_order)
         _find_shadows(work, X, begin, end, cells, count, by_cells, limit, labels)
-        # The next points are taken to meet as many centers in order as these, up to their own.
         found = labels[begin:end]
         before = count
-        met = np.where(found < 0, before, found + 1).mean()
+        met = np.where(found < 0, before, found + 1).mean()  # comparisons of a point in order
         if grow:
             count = _enter_batch(X, begin, end, cells, count, limit, labels)
-        # Large batches where few points become centers, which meet each other one by one.
         met += count - before
-        few = 8 * (count - before) < end - begin
+        few = 8 * (count - before) < end - begin  # new centers are compared one by one
         size = 4 * _SHADOW_BATCH if few else min(max(count, _BLOCK), _SHADOW_BATCH)
         begin = end
     return cells.centers[:count].copy(), labels
@@ -4497,16 +4487,19 @@ def _shadows(X, known, eps, grow):
 
 @_public
 def shadow_select(X, eps):
-    """Shadow centers: each point belongs to the first center closer than eps, or is one itself (RSKPCA algorithm 2).
+    """Reduced set of shadows: each point joins the first center closer than eps, or becomes one.
 
-    A single pass in data order; weights count the points of shadows. Errors are those of `shadow_bounds`.
-    Parameters:
-        X : (n, d) array; the order of the points matters
-        eps : float, radius of a shadow in the units of the points, from 1e-150 to 1e150
-    Returns: ReducedSet: centers are points of X, in the order in which they appear, eps or more apart; weights sum to n
-    Cost: At most n m distances, far fewer where cells of side eps of three coordinates separate the centers.
-    >>> shadow_select(np.array([[0.0], [0.9], [1.5], [0.6]]), 1.0).weights.tolist()
-    [3.0, 1.0]
+    This is RSKPCA algorithm 2, and `shadow_bounds` bounds its errors. It costs at most n m
+    distances, and far fewer where cells of side eps on three axes separate the centers.
+
+    Args:
+        X: (n, d) array. Points. The result depends on their order.
+        eps: float from 1e-150 to 1e150. Radius of a shadow in the units of the points.
+    Returns:
+        ReducedSet: Centers are rows of X in their order, at least eps apart. Weights sum to n.
+    Example:
+        >>> shadow_select(np.array([[0.0], [0.9], [1.5], [0.6]]), 1.0).weights.tolist()
+        [3.0, 1.0]
     """
     X = _checked_points("X", X)
     eps = _checked_real("eps", eps, 1e-150, 1e150)
@@ -4516,12 +4509,14 @@ def shadow_select(X, eps):
 
 @_public
 def shadow_radius(sigma, ell):
-    """Radius of a shadow, eps = sigma / ell (RSKPCA (17)); the paper's sigma is sqrt(2) times that of `gaussian`.
+    """Radius of a shadow, eps = sigma / ell (RSKPCA (17)).
 
-    Parameters:
-        sigma : float, bandwidth of the kernel in the units of the points, from 1e-150 to 1e150
-        ell : float, positive; 4 serves most data, 3 to 5 is what the paper tries
-    Returns: float
+    Args:
+        sigma: float from 1e-150 to 1e150. Bandwidth (RSKPCA: sqrt(2) times the sigma of
+            `gaussian`).
+        ell: float, positive. A value of 4 suits most data. The paper tries 3 to 5.
+    Returns:
+        float: The radius, in the units of sigma.
     """
     sigma = _checked_real("sigma", sigma, 1e-150, 1e150)
     return sigma / _checked_real("ell", ell, 1e-100, 1e100)
@@ -4529,13 +4524,14 @@ def shadow_radius(sigma, ell):
 
 @_public
 def shadow_labels(X, centers, eps):
-    """The first center closer than eps to each point, or -1 (RSKPCA (16)), as the pass itself labels its points.
+    """Index of the first center closer than eps to each point, or -1 (RSKPCA (16)).
 
-    Parameters:
-        X : (n, d) array
-        centers : (m, d) array, in their order
-        eps : float, radius of a shadow, from 1e-150 to 1e150
-    Returns: (n,) int64 array
+    Args:
+        X: (n, d) array. Points. Points given to `shadow_select` get the same labels again.
+        centers: (m, d) array. Centers, in the order in which they were selected.
+        eps: float from 1e-150 to 1e150. Radius of a shadow in the units of the points.
+    Returns:
+        array: (n,) row numbers of centers, or -1, in int64.
     """
     X, centers = _checked_two(X, "centers", centers)
     eps = _checked_real("eps", eps, 1e-150, 1e150)
@@ -4544,12 +4540,13 @@ def shadow_labels(X, centers, eps):
 
 @_public
 def shadow_start(eps, d):
-    """Shadows of a stream that has not begun (RSKPCA algorithm 2).
+    """State of the shadows of a stream before its first point (RSKPCA algorithm 2).
 
-    Parameters:
-        eps : float, radius of a shadow in the units of the points, from 1e-150 to 1e150
-        d : int, at least 1; coordinates of a point
-    Returns: ShadowState
+    Args:
+        eps: float from 1e-150 to 1e150. Radius of a shadow in the units of the points.
+        d: int, at least 1. Number of coordinates of a point.
+    Returns:
+        ShadowState: State without centers, for `shadow_update`.
     """
     d = _checked_whole("d", d, 1, _MOST)
     return ShadowState(np.empty((0, d)), np.empty(0), _checked_real("eps", eps, 1e-150, 1e150), 0)
@@ -4557,12 +4554,13 @@ def shadow_start(eps, d):
 
 @_public
 def shadow_update(state, X):
-    """Shadows after more points: the same centers and weights however the stream is cut (RSKPCA algorithm 2).
+    """Shadows after more points, the same for any division of the stream into calls.
 
-    Parameters:
-        state : ShadowState; it stays as it is
-        X : (n, d) array of further points
-    Returns: ShadowState; time as of `shadow_select`, and O(m d) for a call
+    Args:
+        state: ShadowState. It is not changed.
+        X: (n, d) array. Further points. A call costs O(m d) time in addition to the distances.
+    Returns:
+        ShadowState: State after all points so far.
     """
     state = _checked_as(ShadowState, "state", state)
     X = _checked_points("X", X, columns=state.centers.shape[1])
@@ -4574,11 +4572,12 @@ def shadow_update(state, X):
 
 @_public
 def shadow_finish(state):
-    """The reduced set of a stream (RSKPCA algorithm 2), without labels: `shadow_labels` gives those of any points.
+    """Reduced set of a stream, in float64 and without labels (RSKPCA algorithm 2).
 
-    Parameters:
-        state : ShadowState that has seen points
-    Returns: ReducedSet, in float64, which shares its arrays with the state
+    Args:
+        state: ShadowState. It must have seen a point, and shares its arrays with the result.
+    Returns:
+        ReducedSet: Centers and weights. `shadow_labels` labels any points.
     """
     state = _checked_as(ShadowState, "state", state)
     _require(state.count >= 1, "state must have seen a point")
@@ -4587,7 +4586,7 @@ def shadow_finish(state):
 
 @_validated("ShadowBounds")
 class ShadowBounds(NamedTuple):
-    """Largest errors of shadows of a radius: see `shadow_bounds`."""
+    """Three bounds on errors, each a float: see `shadow_bounds`."""
 
     mmd: float
     eigenvalues: float
@@ -4596,23 +4595,25 @@ class ShadowBounds(NamedTuple):
 
 @_public
 def shadow_bounds(kernel, eps):
-    """Worst errors of points moved by less than eps, by the kernel alone (RSKPCA theorems 5.1 to 5.3, sharp forms).
+    """Bounds on the errors of moving points by less than eps (RSKPCA theorems 5.1 to 5.3).
 
-    kappa = k(x, x), phi = k at distance eps, L the largest slope of k: mmd = sqrt(2 (kappa - phi)); eigenvalues =
-    min(sqrt(2) L eps, kappa), for the root of the sum of squared differences of those of K / n; operator = sqrt(2
-    (kappa^2 - phi^2)), in Hilbert-Schmidt norm. RSKPCA theorem 5.2 as printed, 2 C eps^2 with the paper's C, is
-    exceeded by exp(-|x - y|^2 / sigma^2); 5.3 has kappa for sqrt(kappa).
-    Parameters:
-        kernel : Kernel of the Euclidean distance: gaussian, laplacian, matern, rational_quadratic or cauchy
-        eps : float, the radius
-    Returns: ShadowBounds
+    Let kappa = k(x, x), let phi be k at distance eps, and L the steepest slope of k. The bound on
+    `mmd` is sqrt(2 (kappa - phi)), and on `operator_distance` sqrt(2 (kappa^2 - phi^2)).
+    Eigenvalues of K / n change by at most min(sqrt(2) L eps, kappa) in Euclidean norm. Theorem 5.2
+    as printed fails for exp(-|x - y|^2 / sigma^2), and 5.3 prints kappa in place of sqrt(kappa).
+
+    Args:
+        kernel: Kernel made by gaussian, laplacian (norm 2), matern, rational_quadratic or cauchy.
+        eps: float from 1e-150 to 1e150. Radius of a shadow in the units of the points.
+    Returns:
+        ShadowBounds: The bounds mmd, eigenvalues and operator.
     """
     kernel = _checked_stationary("kernel", kernel, True)
     eps = _checked_real("eps", eps, 1e-150, 1e150)
     kappa = kernel.scale
     kind = _KINDS[kernel.kind]
     drop = kind.drop(kernel, eps)
-    spread = min(math.sqrt(2.0) * kind.slope(kernel) * eps, 1.0)  # no entry changes by more
+    spread = min(math.sqrt(2.0) * kind.slope(kernel) * eps, 1.0)  # no value changes by more
     operator = kappa * math.sqrt(2.0 * drop * (2.0 - drop))
     return ShadowBounds(math.sqrt(kappa) * math.sqrt(2.0 * drop), kappa * spread, operator)
 
@@ -4622,7 +4623,7 @@ def shadow_bounds(kernel, eps):
 
 @_core
 def _find_nearest(X, panels, count, labels, distances):
-    """The nearest of `count` centers in panels, the first of equals, where it is nearer than what distances hold."""
+    """Update labels and squared distances by `count` centers in panels. Ties go to the first."""
     for index in prange(_blocks(X.shape[0])):
         _wide_vectors()
         width = panels.shape[2]
@@ -4640,7 +4641,6 @@ def _find_nearest(X, panels, count, labels, distances):
 
 
 def _nearest(X, centers):
-    """Numbers of the nearest centers, the first of equals, and their squared distances."""
     labels = np.zeros(len(X), np.int64)
     distances = np.full(len(X), math.inf, X.dtype)
     work = (1.0 + _MULTIPLY_ADD * X.shape[1]) * len(X) * len(centers)
@@ -4649,7 +4649,6 @@ def _nearest(X, centers):
 
 
 def _reduced_evenly(X, rows, labels):
-    """The reduced set of these rows of X, each with the same weight."""
     return ReducedSet(X[rows], np.full(len(rows), len(X) / len(rows)), labels)
 
 
@@ -4674,7 +4673,7 @@ def _cluster_sums(X, labels, sums):
 
 
 def _spread_rows(X, uniforms):
-    """Rows drawn in proportion to the squared distance to those before: k-means++ (Arthur, Vassilvitskii 2007)."""
+    """k-means++: draw rows with probability proportional to squared distance from earlier ones."""
     n, d = X.shape
     rows = [int(uniforms[0] * n)]
     distances = np.full(n, np.inf)
@@ -4682,12 +4681,11 @@ def _spread_rows(X, uniforms):
         _come_closer((1.0 + _SCALAR * d) * n, X, X[rows[-1]], distances)
         sums = np.cumsum(distances)
         row = np.searchsorted(sums, u * sums[-1], "right")
-        rows.append(min(row, n - 1))  # the last one where all points are centers already
+        rows.append(min(row, n - 1))  # n if all distances are 0
     return rows
 
 
 def _row_of(kernel, pairs, i):
-    """k(x_i, x_j) for all j, from pairs of points with themselves."""
     row = slice(i, i + 1)
     squares = pairs.x_squares[row]
     return _gram_of_pairs(
@@ -4696,7 +4694,7 @@ def _row_of(kernel, pairs, i):
 
 
 def _weighted_sums(kernel, pairs, weight):
-    """weight times sum_j k(x_i, y_j) for every i, in float64; no matrix is formed."""
+    """weight times sum_j k(x_i, y_j) for every i, in float64. No matrix is formed."""
     weights = np.full((len(pairs.Y), 1), weight, pairs.Y.dtype)
     return _gram_product(kernel, pairs, weights)[:, 0].astype(np.float64)
 
@@ -4710,7 +4708,7 @@ def _means_of(kernel, X):
 
 
 def _lloyd(X, k, seed, restarts, max_iterations):
-    """Best of several k-means runs: centers, labels, sum of squared distances."""
+    """Best of several k-means runs: centers, labels and the sum of squared distances."""
     key = _checked_key(seed, _CENTERS)
     restarts = _checked_whole("restarts", restarts, 1)
     max_iterations = _checked_whole("max_iterations", max_iterations, 1)
@@ -4725,7 +4723,7 @@ def _lloyd(X, k, seed, restarts, max_iterations):
             counts = np.bincount(labels, minlength=k)
             sums = np.zeros(centers.shape)
             _cluster_sums(X, labels, sums)
-            filled = counts > 0  # a center without points stays
+            filled = counts > 0  # a center without points does not move
             centers[filled] = sums[filled] / counts[filled, None]
             labels, distances = _nearest(X, centers)
             if np.array_equal(labels, before):
@@ -4739,17 +4737,19 @@ def _lloyd(X, k, seed, restarts, max_iterations):
 
 @_public
 def kmeans_select(X, m, seed=0, restarts=1, max_iterations=100):
-    """The m cluster centers of k-means, as a reduced set or as landmarks for `nystrom` (RLS section 3.1).
+    """Reduced set, or landmarks, by k-means (Zhang, Tsang, Kwok 2008; RLS section 3.1).
 
-    Lloyd's iteration from k-means++ starts, the best of `restarts` runs; landmarks of Zhang, Tsang, Kwok (2008).
-    Parameters:
-        X : (n, d) array
-        m : int from 1 to n, number of centers
-        seed : int from 0 to 2**64 - 1
-        restarts, max_iterations : int, at least 1; runs, and moves of the centers in each
-    Returns: ReducedSet; a center that lost all its points keeps its place, with weight 0. O(n m d) time an iteration
-    >>> kmeans_select(np.array([[0.0], [1.0], [10.0]]), 2, 0).weights.tolist()
-    [1.0, 2.0]
+    Args:
+        X: (n, d) array. Points.
+        m: int from 1 to n. Number of centers.
+        seed: int from 0 to 2**64 - 1. Seed of the k-means++ starts (Arthur, Vassilvitskii 2007).
+        restarts: int, at least 1. Number of runs. The best one is returned.
+        max_iterations: int, at least 1. Limit on Lloyd iterations. Each costs O(n m d) time.
+    Returns:
+        ReducedSet: Cluster means. A center that lost all its points stays, with weight 0.
+    Example:
+        >>> kmeans_select(np.array([[0.0], [1.0], [10.0]]), 2, 0).weights.tolist()
+        [1.0, 2.0]
     """
     X = _checked_points("X", X)
     m = _checked_whole("m", m, 1, len(X))
@@ -4758,13 +4758,12 @@ def kmeans_select(X, m, seed=0, restarts=1, max_iterations=100):
 
 
 def _checked_choice(X, m, kernel):
-    """Points, how many to choose, and the kernel without its scale, on which no choice depends."""
     X, kernel = _points_and_kernel(X, kernel)
     return X, _checked_whole("m", m, 1, len(X)), kernel._replace(scale=1.0)
 
 
 def _herd_of(X, kernel, rows):
-    """The reduced set of these rows of X, equal weights; labels by k(c, c) - 2 k(x, c), the first of equals."""
+    """Reduced set of these rows with equal weights. Labels minimize k(c, c) - 2 k(x, c)."""
     C = X[rows]
     squares = _diagonal(C, kernel).astype(np.float64)
     labels = [
@@ -4776,13 +4775,14 @@ def _herd_of(X, kernel, rows):
 
 @_public
 def kde_pare(X, m, seed=0):
-    """m points drawn at random as a reduced set (Freedman, Kisilev 2010; RSKPCA section 6: KDE paring).
+    """Reduced set of m random points (KDE paring: Freedman, Kisilev 2010; RSKPCA section 6).
 
-    Parameters:
-        X : (n, d) array
-        m : int from 1 to n, number of centers, which are different points of X
-        seed : int from 0 to 2**64 - 1
-    Returns: ReducedSet of equal weights n / m, without labels
+    Args:
+        X: (n, d) array. Points.
+        m: int from 1 to n. Number of centers, which are different rows of X.
+        seed: int from 0 to 2**64 - 1. Seed of the draw.
+    Returns:
+        ReducedSet: Centers of weight n / m, without labels.
     """
     X = _checked_points("X", X)
     m = _checked_whole("m", m, 1, len(X))
@@ -4792,14 +4792,17 @@ def kde_pare(X, m, seed=0):
 
 @_public
 def herd(X, m, kernel):
-    """m points whose mean in feature space follows that of all (kernel herding; Chen, Welling, Smola 2010; RSKPCA 6).
+    """Reduced set by kernel herding (Chen, Welling, Smola 2010; RSKPCA section 6).
 
-    x_{t+1} = argmax_x (1/n) sum_i k(x_i, x) - (1/(t+1)) sum_{s <= t} k(x_s, x), over the points of X not chosen yet.
-    Parameters:
-        X, m : as of `kde_pare`
-        kernel : Kernel
-    Returns: ReducedSet: centers in the order of choice, so that any leading ones are a herd too; equal weights n / m;
-        labels by the distance in feature space. n^2 / 2 + 2 n m kernel values, where the paper has O(n^2 m)
+    Center t + 1 maximizes (1/n) sum_i k(x_i, x) - (1/(t+1)) sum_{s <= t} k(c_s, x) over the points
+    not chosen before. Costs n^2 / 2 + 2 n m kernel values, where the paper states O(n^2 m).
+
+    Args:
+        X: (n, d) array. Points.
+        m: int from 1 to n. Number of centers. The first j are the herd for m = j.
+        kernel: Kernel.
+    Returns:
+        ReducedSet: Centers have weight n / m. Labels give the nearest center in feature space.
     """
     X, m, kernel = _checked_choice(X, m, kernel)
     pairs, means = _means_of(kernel, X)
@@ -4814,11 +4817,10 @@ def herd(X, m, kernel):
 
 
 def _halve(kernel, X, rows, key, log_inverse):
-    """One round of KT-SPLIT: a coin for each pair of rows keeps the sums of k of two halves close. An odd row goes to
-    the first: when odd rows were dropped, as few as a third of 2^g m points were left."""
+    """A round of KT-SPLIT: a coin for each pair of rows balances the sums of k over both halves."""
     P = X[rows]
-    halves = [rows[::2].copy(), rows[1::2].copy()]
-    lead = np.zeros(rows.size)  # the sum of k over the second half less the first
+    halves = [rows[::2].copy(), rows[1::2].copy()]  # dropping odd rows left a third of 2^g m points
+    lead = np.zeros(rows.size)  # sums of k over the second half minus the first
     spread = 0.0
     for p, coin in enumerate(_uniforms(key, np.arange(halves[1].size))):
         x = 2 * p
@@ -4840,7 +4842,7 @@ def _halve(kernel, X, rows, key, log_inverse):
 
 
 def _compressed(kernel, X, rows, least, key, log_inverse):
-    """Rows that represent these: all of up to `least`, else half of what their four parts leave."""
+    """These rows if there are at most `least`, else half of their four compressed parts."""
     if rows.size <= least:
         return rows
     parts = [
@@ -4851,7 +4853,7 @@ def _compressed(kernel, X, rows, least, key, log_inverse):
 
 
 def _thinned(X, m, kernel, key, delta):
-    """m row numbers by KT-SPLIT and KT-SWAP."""
+    """Row numbers of the m points chosen by KT-SPLIT and KT-SWAP."""
     n = len(X)
     rounds = int(math.log2(n // m))
     pairs, means = _means_of(kernel, X)
@@ -4863,8 +4865,7 @@ def _thinned(X, m, kernel, key, delta):
         halves = [_halve(kernel, X, *of, log_inverse) for of in zip(lists, coins)]
         lists = [rows for pair in halves for rows in pair]
 
-    def error(rows):
-        """MMD^2 of all points and these with equal weights, less a constant."""
+    def error(rows):  # MMD^2 of all points and these with equal weights, up to a constant
         own = _prepare(kernel, X[rows], X[rows], False)
         return _weighted_sums(kernel, own, 1.0).sum() / (m * m) - 2.0 * means[rows].sum() / m
 
@@ -4884,16 +4885,20 @@ def _thinned(X, m, kernel, key, delta):
 
 @_public
 def kernel_thin(X, m, kernel, seed=0, delta=None):
-    """m points whose mean in feature space is that of all to about 1 / m (kernel thinning; Dwivedi, Mackey 2021, 2022).
+    """Reduced set by kernel thinning (Dwivedi, Mackey 2021, 2022), with an MMD of about 1 / m.
 
-    A rival of RSKPCA's reduced sets. KT-SPLIT halves m 2^g points g times, g the largest with m 2^g <= n, by coins that
-    keep the halves balanced; the best of the 2^g results and m points at random goes to KT-SWAP, which lets each of
-    its points change places with any point of X that lowers the distance of the means.
-    Parameters:
-        X, m, kernel : as of `herd`
-        seed : int from 0 to 2**64 - 1
-        delta : float between 0 and 1, chance that the balance is lost, or None for 1/2
-    Returns: ReducedSet: equal weights n / m; labels by the distance in feature space. About 2 n^2 kernel values
+    KT-SPLIT halves m 2^g points g times, for the largest g with m 2^g <= n. KT-SWAP starts from the
+    best of the 2^g results and m random points. It replaces each of these points by the point of X
+    that minimizes the MMD. Costs about 2 n^2 kernel values.
+
+    Args:
+        X: (n, d) array. Points.
+        m: int from 1 to n. Number of centers.
+        kernel: Kernel.
+        seed: int from 0 to 2**64 - 1. Seed of the random halves.
+        delta: float between 0 and 1, or None for 1/2. Chance that the halves are not balanced.
+    Returns:
+        ReducedSet: Centers have weight n / m. Labels give the nearest center in feature space.
     """
     X, m, kernel = _checked_choice(X, m, kernel)
     key = _checked_key(seed, _THINNED)
@@ -4903,17 +4908,21 @@ def kernel_thin(X, m, kernel, seed=0, delta=None):
 
 @_public
 def compress_thin(X, m, kernel, seed=0, g=4, delta=None):
-    """m points whose mean in feature space is that of very many (Compress++; Shetty, Dwivedi, Mackey 2022).
+    """Reduced set of very many points by Compress++ (Shetty, Dwivedi, Mackey 2022).
 
-    A rival of RSKPCA's reduced sets for a million points. These, in random order, are cut into four, each part is
-    compressed alike, and KT-SPLIT halves what is left: in the end .5 to 1.25 times max(2^g m, n^(1/2)) points, of
-    which `kernel_thin` chooses m.
-    Parameters:
-        X, m, kernel : as of `herd`
-        seed : int from 0 to 2**64 - 1
-        g : int from 2 to 16; one more halves the error of compressing, and takes four times as long
-        delta : as of `kernel_thin`
-    Returns: ReducedSet, as of `kernel_thin`. O(4^g m^2 log n) kernel values, and n m for labels
+    Each random quarter of the points is compressed recursively, and their union is halved. This
+    leaves at most 1.25 max(2^g m, n^(1/2)) points, from which `kernel_thin` chooses m. Costs
+    O(max(n, 4^g m^2) log n) kernel values, and n m for labels.
+
+    Args:
+        X: (n, d) array. Points.
+        m: int from 1 to n. Number of centers.
+        kernel: Kernel.
+        seed: int from 0 to 2**64 - 1. Seed of the random quarters and halves.
+        g: int from 2 to 16. One more halves the error of compressing and takes four times as long.
+        delta: float between 0 and 1, or None for 1/2. Chance that the halves are not balanced.
+    Returns:
+        ReducedSet: Centers have weight n / m. Labels give the nearest center in feature space.
     """
     X, m, kernel = _checked_choice(X, m, kernel)
     key = _checked_key(seed, _THINNED)
@@ -4932,34 +4941,38 @@ def compress_thin(X, m, kernel, seed=0, g=4, delta=None):
 
 
 def _checked_weights(w, C, n=None):
-    """One weight for each row of C, not negative; summing to n, the number of points, if that is given."""
+    """Nonnegative weights, one for each row of C. If n is given, they must sum to it."""
     w = _as_array("w", w, 1, _DOUBLE)
     total = w.sum()
     _require(w.size == len(C), f"w must hold one weight for each row of C, {len(C)}, got {w.size}")
     sound = (w >= 0.0).all() and 1e-15 <= total <= 1e18
     _require(sound, "w must be finite and not negative, with a sum from 1e-15 to 1e18")
     if n is not None and abs(total - n) > 1e-6 * n:
-        raise ValueError(f"w must sum to the number of rows of X, got {total} and {n}")
+        raise ValueError(f"w must sum to the number of rows of X ({n}), got {total}")
     return w
 
 
 @_public
 def rskpca(C, w, kernel, k, seed=0, centered=False):
-    """Kernel PCA of a reduced set: that of n points, w_j of which lie at c_j (RSKPCA algorithm 1).
+    """Kernel PCA of n points represented by weighted centers (RSKPCA algorithm 1).
 
-    W^(1/2) K^C W^(1/2) phi = lambda phi, W = diag(w); f(x) = lambda^-1/2 sum_j w_j^(1/2) phi_j k(c_j, x). Printed
-    there: W^(-1/2) with W = diag(w^(1/2)) for the eigenfunctions f / lambda^(1/2) at the centers; W^-1 is meant.
-    Parameters:
-        C : (m, d) array of centers
-        w : (m,) array of weights, not negative, with a sum from 1e-15 to 1e18; those of reduced sets sum to n
-        kernel : Kernel
-        k : int from 1 to m; components
-        seed : int from 0 to 2**64 - 1; of the eigensolver's start
-        centered : bool; about the weighted mean in feature space
-    Returns: Expansion over the centers. values: eigenvalues in the units of those of K, 0 for components that are cut
-    >>> expansion = rskpca(np.array([[1.0], [2.0]]), np.array([3.0, 1.0]), linear(), 1)
-    >>> expansion.values.round(12).tolist(), expand(np.array([[5.0]]), expansion).round(12).tolist()
-    ([7.0], [[5.0]])
+    W^1/2 K^C W^1/2 phi = lambda phi with W = diag(w) gives f(x) = lambda^-1/2 sum_j w_j^1/2 phi_j
+    k(c_j, x). At the centers, f / lambda^1/2 is W^-1/2 phi. Algorithm 1 misprints it as W^-1/4 phi.
+
+    Args:
+        C: (m, d) array. Centers.
+        w: (m,) array. Nonnegative weights with a sum from 1e-15 to 1e18. A reduced set has the sum
+            n.
+        kernel: Kernel.
+        k: int from 1 to m. Number of components.
+        seed: int from 0 to 2**64 - 1. Seed of the eigensolver's start.
+        centered: bool. Whether to center about the weighted mean in feature space.
+    Returns:
+        Expansion: k components. Values estimate eigenvalues of K, and are 0 below rounding error.
+    Example:
+        >>> model = rskpca(np.array([[1.0], [2.0]]), np.array([3.0, 1.0]), linear(), 1)
+        >>> model.values.round(12).tolist(), expand(np.array([[5.0]]), model).round(12).tolist()
+        ([7.0], [[5.0]])
     """
     C = _checked_points("C", C)
     w = _checked_weights(w, C)
@@ -4971,11 +4984,11 @@ def rskpca(C, w, kernel, k, seed=0, centered=False):
     points = C.astype(np.float64, copy=False)
     points = _about_mean(kernel, points) if centered else points
     K = _gram(kernel, points, points, True)
-    _require(np.isfinite(K).all(), "kernel must have finite values on C, in its precision")
+    _require(np.isfinite(K).all(), "kernel must have finite values on C")
     shares = w / w.sum()
     roots = np.sqrt(shares)
     mean = 0.0
-    if centered:  # K_ij - r_i - r_j + r, with weighted means of rows and of all
+    if centered:  # K_ij - r_i - r_j + r, with weighted means
         means = K @ shares
         mean = float(shares @ means)
         K -= means[:, None]
@@ -4984,8 +4997,7 @@ def rskpca(C, w, kernel, k, seed=0, centered=False):
     K *= roots
     found = _expansion_of(C, kernel, _lanczos(K, k, key, 1e-13, 1000), mean)
     coef = found.coef * roots[:, None]
-    # Coefficients are of order lambda^-1/2, features of order lambda^1/2: for small lambda the rounding of a sum of
-    # coefficients would shift features by more than their size. So the sum is made 0, and the offset follows from that.
+    # For small lambda, rounding in the sum of coef would exceed the features, so the sum is made 0.
     if centered:
         coef -= np.outer(shares, coef.sum(0))
     values = found.values * w.sum()
@@ -4997,16 +5009,19 @@ def rskpca(C, w, kernel, k, seed=0, centered=False):
 
 @_public
 def weighted_nystrom(X, C, w, kernel, k, seed=0):
-    """Density-weighted Nystrom method (Zhang, Kwok 2010; RSKPCA 6): eigenvectors of a reduced set, on all points.
+    """Density-weighted Nystrom method (Zhang, Kwok 2010; RSKPCA section 6).
 
-    The pairs of `rskpca` give u_i = lambda^-1 sum_j w_j^(1/2) phi_j k(x_i, c_j), an approximate eigenvector of K, and
-    f(x) = lambda^-1/2 sum_i u_i k(x_i, x) over all n points; of random points it is that of Williams, Seeger (2001).
-    Parameters:
-        X : (n, d) array
-        C : (m, d) array of centers, taken in the precision of X
-        w : (m,) array of weights, not negative, which sum to n
-        kernel, k, seed : as of `rskpca`
-    Returns: Expansion over X: n kernel values for each new point, where `rskpca` has m
+    The eigenpairs of `rskpca` give u_i = lambda^-1 sum_j w_j^1/2 phi_j k(x_i, c_j), an approximate
+    eigenvector of K, and f(x) = lambda^-1/2 sum_i u_i k(x_i, x).
+
+    Args:
+        X: (n, d) array. Points.
+        C, w: See `rskpca`. w must sum to n. `kde_pare` gives the method of Williams, Seeger (2001).
+        kernel: Kernel.
+        k: int from 1 to m. Number of components.
+        seed: int from 0 to 2**64 - 1. Seed of the eigensolver's start.
+    Returns:
+        Expansion: k components over X. A new point needs n kernel values, and m with `rskpca`.
     """
     X, C = _checked_two(X, "C", C)
     w = _checked_weights(w, C, len(X))
@@ -5019,9 +5034,6 @@ def weighted_nystrom(X, C, w, kernel, k, seed=0):
 
 
 # 10.4 Manifold methods on reduced sets (RSKPCA (14), (15))
-#
-# Kernels g(x, y) k(x, y) with g from sums of k over the points. On a reduced set each sum has the weights of the
-# centers, and the eigenproblem their roots on both sides: the results are those on n points, w_j of which lie at c_j.
 
 
 @_validated(
@@ -5033,10 +5045,8 @@ def weighted_nystrom(X, C, w, kernel, k, seed=0):
     degrees=1,
 )
 class Manifold(NamedTuple):
-    """Coordinates f_q(x) = factor sum_j coef[j, q] k(points[j], x) / (sum_j degrees[j] k(points[j], x))^power.
-
-    points (m, d); coef (m, k); values (k,); degrees (m,); power; factor; kernel, without the factor of `scaled`.
-    """
+    """Coordinates f_q(x) = factor sum_j coef[j, q] k(points[j], x) / s(x)^power, with s(x) = sum_j
+    degrees[j] k(points[j], x). points (m, d), coef (m, k), values (k,), degrees (m,)."""
 
     points: np.ndarray
     coef: np.ndarray
@@ -5048,13 +5058,11 @@ class Manifold(NamedTuple):
 
 
 def _manifold_of(C, w, kernel, k, seed, alpha=0.0, time=0.0, cut=False):
-    """The Manifold with f_q = mu_q^time u_q / first at the centers, extended by the eigenproblem; sum_j p_j D_j; sum w.
-
-    mu and u are those of D^-1/2 K_a D^-1/2 with the roots of p = w / sum w on both sides, K_a = k / (q q')^alpha, q the
-    weighted sums of k and D those of K_a. first_j = (p_j D_j / total)^1/2 has eigenvalue 1, and is left out unless for
-    a cut, as are centers of weight 0. What an eigenvector has of the first is rounding, which the extension divides by
-    mu. Below 100 (or m) roundings of K nothing is left of a coordinate.
-    """
+    """A Manifold with f_q = mu_q^time u_q / first at the centers, the sum of p D, and the sum of w.
+    Here p is w / sum w, q and D are the p-weighted sums of k and of K_a = k / (q q')^alpha, and mu
+    and u are eigenpairs of p^1/2 D^-1/2 K_a D^-1/2 p^1/2. Unless `cut`, first = (p D / total)^1/2,
+    with eigenvalue 1, is omitted. Its rounding error in u is removed, since the extension divides
+    by mu. No digit of f_q is right for mu up to max(m, 100) roundings of K, so f_q is 0."""
     C = _checked_points("C", C)
     _fits("C", 8.0 * len(C) ** 2)
     w = _checked_weights(w, C)
@@ -5074,7 +5082,7 @@ def _manifold_of(C, w, kernel, k, seed, alpha=0.0, time=0.0, cut=False):
     K *= factors[:, None]
     K *= factors
     sound = min(sums.min(), D.min()) > 0.0 and np.isfinite(K).all()
-    _require(sound, "kernel must have finite values with positive sums over C")
+    _require(sound, "kernel must have finite values and positive row sums on C")
     constant = first * (not cut)
     K -= np.outer(constant, constant)
     values, vectors = _lanczos(K, k, key, 1e-13, 1000)[:2]
@@ -5088,20 +5096,24 @@ def _manifold_of(C, w, kernel, k, seed, alpha=0.0, time=0.0, cut=False):
 
 @_public
 def laplacian_eigenmap(C, w, kernel, k, seed=0):
-    """Laplacian eigenmap of a reduced set (Belkin, Niyogi 2003; RSKPCA (15)), extended to new points.
+    """Laplacian eigenmap of a reduced set (Belkin, Niyogi 2003; RSKPCA (15)).
 
-    The k smallest solutions but the constant of L f = lambda D f, L = D - K, D the sums of k over the n points.
-    Parameters:
-        C, w : as of `rskpca`; ones for plain points. Centers of weight 0 are left out
-        kernel : Kernel with positive sums over the points
-        k : int from 1 to m - 1; coordinates beside the constant one
-        seed : int from 0 to 2**64 - 1; of the eigensolver's start
-    Returns: Manifold, for `manifold_features`; values: lambda, rising. Coordinates with 1 - lambda below 100 (or m)
-        roundings of kernel values are 0; above, they lose digits in proportion. O(m^2 (d + k)) time, O(m^2) memory
-    >>> C = np.array([[0.0], [1.0], [5.0]])
-    >>> f = manifold_features(C, laplacian_eigenmap(C, np.ones(3), gaussian(1.0), 1))
-    >>> bool(abs(f[0] - f[1]) < .01 * abs(f[2] - f[1]))
-    True
+    (D - K) f = lambda D f for the k smallest lambda, without the constant f. D has the sums of k
+    over the n points, and f^T D f = 1. Relative errors grow as 1 / (1 - lambda). f is zero where 1
+    - lambda is below max(m, 100) machine epsilons. Costs O(m^2 (d + k)) time and O(m^2) memory.
+
+    Args:
+        C, w: See `rskpca`. Use weights of 1 for plain points. Centers of weight 0 are omitted.
+        kernel: Kernel, with positive sums over the points.
+        k: int from 1 to m - 1. Number of coordinates, without the constant one.
+        seed: int from 0 to 2**64 - 1. Seed of the eigensolver's start.
+    Returns:
+        Manifold: Map for `manifold_features`. Its values are lambda in ascending order.
+    Example:
+        >>> C = np.array([[0.0], [1.0], [5.0]])
+        >>> f = manifold_features(C, laplacian_eigenmap(C, np.ones(3), gaussian(1.0), 1))
+        >>> bool(abs(f[0] - f[1]) < .01 * abs(f[2] - f[1]))
+        True
     """
     found, total, n = _manifold_of(C, w, kernel, k, seed)
     factor = 1.0 / (math.sqrt(total) * math.sqrt(kernel.scale) * n)
@@ -5110,15 +5122,20 @@ def laplacian_eigenmap(C, w, kernel, k, seed=0):
 
 @_public
 def diffusion_map(C, w, kernel, k, seed=0, alpha=1.0, time=1.0):
-    """Diffusion map of a reduced set (Coifman, Lafon 2006; RSKPCA (15)), extended to new points.
+    """Diffusion map of a reduced set (Coifman, Lafon 2006; RSKPCA (15)).
 
-    Coordinates mu^time psi, P psi = mu psi, P = D^-1 K_a, K_a = k / (q q')^alpha, q and D the sums of k and K_a over
-    the n points, with mean square 1 under P's stationary law; the constant is left out.
-    Parameters:
-        C, w, kernel, k, seed : as of `laplacian_eigenmap`
-        alpha : float from 0 to 1; 1 takes out the density, 0 is the plain random walk
-        time : float, not negative; steps of diffusion
-    Returns: Manifold, as of `laplacian_eigenmap`; values: mu, falling
+    Coordinates are mu^time psi, where P psi = mu psi, P = D^-1 K_a and K_a = k / (q q')^alpha. q
+    and D are the sums of k and K_a over n points. psi has mean square 1 under P's stationary law.
+
+    Args:
+        C, w: See `rskpca`. Use weights of 1 for plain points. Centers of weight 0 are omitted.
+        kernel: Kernel, with positive sums over the points.
+        k: int from 1 to m - 1. Number of coordinates, without the constant one.
+        seed: int from 0 to 2**64 - 1. Seed of the eigensolver's start.
+        alpha: float from 0 to 1. 1 removes the effect of the density. 0 is the plain random walk.
+        time: float from 0 to 1e9. Steps of diffusion.
+    Returns:
+        Manifold: Map for `manifold_features`. Its values are mu in descending order.
     """
     alpha = _checked_real("alpha", alpha, 0.0, 1.0)
     time = _checked_real("time", time, 0.0, 1e9)
@@ -5127,15 +5144,18 @@ def diffusion_map(C, w, kernel, k, seed=0, alpha=1.0, time=1.0):
 
 @_public
 def normalized_cut(C, w, kernel, k, seed=0):
-    """Spectral embedding of normalised cuts of a reduced set (Shi, Malik 2000; Ng, Jordan, Weiss 2002; RSKPCA (15)).
+    """Spectral embedding for normalized cuts (Shi, Malik 2000; Ng, Jordan, Weiss 2002; RSKPCA).
 
-    The k leading eigenvectors of D^-1/2 K D^-1/2, D the sums of k, of norm 1 over the n points. The first is D^1/2 up
-    to a factor. Cluster the rows, made of length 1, by `kmeans_select`.
-    Parameters:
-        C, w, kernel : as of `laplacian_eigenmap`
-        k : int from 1 to m; coordinates
-        seed : int from 0 to 2**64 - 1; of the eigensolver's start
-    Returns: Manifold, for `manifold_features`; values: eigenvalues of I - D^-1/2 K D^-1/2, rising
+    Coordinates are leading eigenvectors of D^-1/2 K D^-1/2, the first proportional to D^1/2. D has
+    the sums of k over the n points. To cluster, scale rows to norm 1 for `kmeans_select`.
+
+    Args:
+        C, w: See `rskpca`. Use weights of 1 for plain points. Centers of weight 0 are omitted.
+        kernel: Kernel, with positive sums over the points.
+        k: int from 1 to m. Number of coordinates, which have norm 1 over the n points.
+        seed: int from 0 to 2**64 - 1. Seed of the eigensolver's start.
+    Returns:
+        Manifold: Map for `manifold_features`, with ascending eigenvalues of I - D^-1/2 K D^-1/2.
     """
     found, total, n = _manifold_of(C, w, kernel, k, seed, cut=True)
     return found._replace(values=1.0 - found.values, factor=1.0 / math.sqrt(total * n))
@@ -5143,16 +5163,19 @@ def normalized_cut(C, w, kernel, k, seed=0):
 
 @_public
 def manifold_features(X, manifold):
-    """Coordinates of any points by a Laplacian eigenmap, a diffusion map or a normalised cut (RSKPCA (14), (15)).
+    """Coordinates of any points by a Laplacian eigenmap, diffusion map or normalized cut.
 
-    Parameters:
-        X : (q, d) array, the centers or new points
-        manifold : Manifold over m points; it carries its kernel
-    Returns: (q, k) array, float32 if both X and the points are float32, else float64
-    >>> C = np.linspace(0.0, 1.0, 9).reshape(-1, 1)
-    >>> f = manifold_features(np.array([[0.2], [0.5], [0.8]]), diffusion_map(C, np.ones(9), gaussian(0.2), 1))
-    >>> bool(abs(f[1, 0]) < 1e-9 and abs(f[0, 0] + f[2, 0]) < 1e-9)    # new points; the middle of a symmetric set is 0
-    True
+    Args:
+        X: (q, d) array. Points, not so far from the centers that kernel values vanish.
+        manifold: Manifold over m points, with its kernel.
+    Returns:
+        array: (q, k) coordinates, in float32 if X and the centers are, else in float64.
+    Example:
+        >>> C = np.linspace(0.0, 1.0, 9).reshape(-1, 1)
+        >>> found = diffusion_map(C, np.ones(9), gaussian(0.2), 1)
+        >>> f = manifold_features(np.array([[0.2], [0.5], [0.8]]), found)  # f is odd about 0.5
+        >>> bool(abs(f[1, 0]) < 1e-9 and abs(f[0, 0] + f[2, 0]) < 1e-9)
+        True
     """
     X = _checked_points("X", X)
     found = _checked_as(Manifold, "manifold", manifold)
@@ -5163,8 +5186,7 @@ def manifold_features(X, manifold):
     least = 1e-30 if X.itemsize == 4 else 1e-290
     _require(
         ((least < sums) & (sums < np.inf)).all(),
-        "X must not be so far from the points of manifold that kernel values vanish (below 1e-290, "
-        "or 1e-30 in float32), and their sum must be positive",
+        "X must not be so far from manifold.points that kernel values sum to 1e-290 (float32: 1e-30) or less",
     )
     coordinates = found.factor * (products[:, :-1] / sums**found.power)
     return coordinates.astype(X.dtype, copy=False)
@@ -5175,7 +5197,7 @@ def manifold_features(X, manifold):
 
 @_core
 def _sum_of_tiles(kernel, pairs, places, u, v, square, slots):
-    """Each tile's part of sum_ij u_i v_j k(x_i, y_j), or of the squares; u is v for symmetric pairs."""
+    """Write sum u_i v_j k(x_i, y_j) over each tile, or the sum with k^2, to the tile's slot."""
     for index in prange(places.shape[0]):
         _wide_vectors()
         t = np.int64(index)
@@ -5194,7 +5216,6 @@ def _sum_of_tiles(kernel, pairs, places, u, v, square, slots):
 
 
 def _double_sum(kernel, P, Q, u, v, square):
-    """sum_ij u_i v_j k(p_i, q_j), or with k^2 in the place of k."""
     pairs = _prepare(kernel, P, Q, u is v)
     places = _tile_places(P, Q, u is v)
     slots = np.empty(len(places))
@@ -5203,14 +5224,14 @@ def _double_sum(kernel, P, Q, u, v, square):
 
 
 def _distance_of_means(X, C, w, kernel, square):
-    """Root of sum_ij k / n^2 - 2 sum_ij w_j k / n^2 + sum_ij w_i w_j k / n^2, or with k^2 in the place of k."""
+    """sqrt(sum_ij k / n^2 - 2 sum_ij w_j k / n^2 + sum_ij w_i w_j k / n^2), or with k^2."""
     X, C = _checked_two(X, "C", C)
     n = len(X)
     w = _checked_weights(w, C, n) / n
     kernel = _checked_kernel("kernel", kernel, X=X, C=C)
     X, C = [P.astype(np.float64, copy=False) for P in (X, C)]
     shares = np.full(n, 1.0 / n)
-    # No value of a positive semidefinite kernel is larger than the largest on the diagonal.
+    # No value of a positive semidefinite kernel exceeds the largest value on its diagonal.
     unit = float(max(np.abs(_diagonal(P, kernel)).max() for P in (X, C)))
     kernel = kernel._replace(scale=kernel.scale / (unit or 1.0))
     total = _double_sum(kernel, X, X, shares, shares, square)
@@ -5222,50 +5243,54 @@ def _distance_of_means(X, C, w, kernel, square):
 
 @_public
 def mmd(X, C, w, kernel):
-    """Maximum mean discrepancy between points and a reduced set (RSKPCA (20), theorem 5.1; biased, with kernel k).
+    """Maximum mean discrepancy |sum_i k(x_i, .) - sum_j w_j k(c_j, .)| / n (RSKPCA (20)).
 
-    |(1/n) sum_i k(x_i, .) - (1/n) sum_j w_j k(c_j, .)| in feature space.
-    Parameters:
-        X, C, w : as of `weighted_nystrom`
-        kernel : Kernel, positive semidefinite
-    Returns: float, in the units of the root of k. Below about (2e-16 (10 + n / 200))^(1/2) of the root of the largest
-        value, 7e-8 for 3000 points, it is rounding
-    >>> round(mmd(np.array([[0.0], [2.0]]), np.array([[1.0]]), np.array([2.0]), linear()), 12)
-    0.0
+    Args:
+        X: (n, d) array. Points.
+        C, w: See `rskpca`. w must sum to n.
+        kernel: Kernel, positive semidefinite.
+    Returns:
+        float: Biased MMD. Below about sqrt(2e-16 (10 + n / 200) max k) it is rounding error.
+    Example:
+        >>> round(mmd(np.array([[0.0], [2.0]]), np.array([[1.0]]), np.array([2.0]), linear()), 12)
+        0.0
     """
     return _distance_of_means(X, C, w, kernel, False)
 
 
 @_public
 def operator_distance(X, C, w, kernel):
-    """Hilbert-Schmidt distance between the operators of points and of a reduced set (RSKPCA (22), theorem 5.3).
+    """Hilbert-Schmidt distance between operators of X and a reduced set (RSKPCA theorem 5.3).
 
-    |(1/n) sum_i k_{x_i} (x) k_{x_i} - (1/n) sum_j w_j k_{c_j} (x) k_{c_j}|, whose square is that of `mmd` with k^2.
-    Parameters:
-        X, C, w, kernel : as of `mmd`
-    Returns: float, in the units of k; below about (2e-16 (10 + n / 200))^(1/2) of the largest value it is rounding
+    Args:
+        X: (n, d) array. Points.
+        C, w: See `rskpca`. w must sum to n.
+        kernel: Kernel, positive semidefinite.
+    Returns:
+        float: |sum_i k_{x_i} (x) k_{x_i} - sum_j w_j k_{c_j} (x) k_{c_j}| / n, the `mmd` for k^2.
     """
     return _distance_of_means(X, C, w, kernel, True)
 
 
 @_public
 def projection_distance(expansion, other):
-    """Hilbert-Schmidt distance between the projections onto the components of two expansions (RSKPCA theorem 5.4).
+    """Hilbert-Schmidt distance between the projections of two expansions (RSKPCA theorem 5.4).
 
-    |P - P'| = (D + D' - 2 sum_ab <f_a, f'_b>^2)^(1/2), of components that are orthonormal in feature space, as `kpca`,
-    `rskpca` and `nystrom_kpca` make them.
-    Parameters:
-        expansion, other : Expansion, with the same kernel and no offset
-    Returns: float from 0 to sqrt(D + D'); below 1e-7 it is rounding, and more where eigenvalues are near rounding
+    Args:
+        expansion: Expansion without an offset, as from `kpca`, `rskpca` or `nystrom_kpca`.
+        other: Expansion without an offset, with the same kernel.
+    Returns:
+        float: (D + D' - 2 sum_ab <f_a, f'_b>^2)^1/2 for D and D' components orthonormal in feature
+            space. Its rounding error is 1e-7, or more if eigenvalues are near rounding error.
     """
     a = _checked_expansion("expansion", expansion)
     b = _checked_expansion("other", other)
     alike = a.points.shape[1] == b.points.shape[1]
-    _require(alike, "expansion and other must have points of as many columns")
+    _require(alike, "expansion and other must have points of the same dimension")
     _require(a.kernel == b.kernel, "expansion and other must have the same kernel")
     centered = a.offset.any() or b.offset.any()
     predicts = a.targets or b.targets
-    _require(not centered, "expansion and other must have no offset (not be centered)")
+    _require(not centered, "expansion and other must have no offset (must not be centered)")
     _require(not predicts, "expansion and other must have components, and not predict targets")
     products = _features(b.points, a, np.float64).T @ b.coef
     squares = np.square(products).sum()
