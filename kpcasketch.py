@@ -4446,9 +4446,8 @@ def _with_room(centers, capacity, axes, origin, side):
 
 
 def _shadows(X, known, eps, grow):
-    """RSKPCA algorithm 2 from `known` centers: centers and labels. Unless `grow`, no center is
-    added. Near eps the sum in coordinate order decides, so results do not depend on batches or
-    cells."""
+    """RSKPCA algorithm 2 from `known` centers: centers and labels. Unless `grow`, none is added.
+    Near eps the sum in coordinate order decides, so results do not depend on batches or cells."""
     X = X.astype(np.float64, copy=False)
     d = X.shape[1]
     limit = eps * eps
@@ -4467,7 +4466,7 @@ def _shadows(X, known, eps, grow):
         if count + end - begin > len(cells.codes):
             centers = cells.centers[:count]
             cells = _with_room(centers, 2 * len(cells.codes), axes, low[axes], side)
-        # Nanoseconds a point, estimated: 9 for each of 27 cells, 4 + d for each center in them.
+        # Estimated nanoseconds a point: 9 for each of 3^axes cells, 4 + d for each center in them.
         in_cells = 9.0 * 3**axes.size + (4.0 + d) * _seen_in_cells(cells, X, begin, end)
         in_order = (0.3 + 0.05 * d) * met
         by_cells = in_cells < in_order
@@ -4512,8 +4511,7 @@ def shadow_radius(sigma, ell):
     """Radius of a shadow, eps = sigma / ell (RSKPCA (17)).
 
     Args:
-        sigma: float from 1e-150 to 1e150. Bandwidth (RSKPCA: sqrt(2) times the sigma of
-            `gaussian`).
+        sigma: float from 1e-150 to 1e150. Bandwidth. RSKPCA uses sqrt(2) times `gaussian`'s sigma.
         ell: float, positive. A value of 4 suits most data. The paper tries 3 to 5.
     Returns:
         float: The radius, in the units of sigma.
@@ -4595,7 +4593,7 @@ class ShadowBounds(NamedTuple):
 
 @_public
 def shadow_bounds(kernel, eps):
-    """Bounds on the errors of moving points by less than eps (RSKPCA theorems 5.1 to 5.3).
+    """Sharp bounds on errors of moving points by less than eps (RSKPCA theorems 5.1 to 5.3).
 
     Let kappa = k(x, x), let phi be k at distance eps, and L the steepest slope of k. The bound on
     `mmd` is sqrt(2 (kappa - phi)), and on `operator_distance` sqrt(2 (kappa^2 - phi^2)).
@@ -4641,6 +4639,7 @@ def _find_nearest(X, panels, count, labels, distances):
 
 
 def _nearest(X, centers):
+    """Indices of the nearest centers and squared distances to them. Ties go to the first center."""
     labels = np.zeros(len(X), np.int64)
     distances = np.full(len(X), math.inf, X.dtype)
     work = (1.0 + _MULTIPLY_ADD * X.shape[1]) * len(X) * len(centers)
@@ -4961,8 +4960,7 @@ def rskpca(C, w, kernel, k, seed=0, centered=False):
 
     Args:
         C: (m, d) array. Centers.
-        w: (m,) array. Nonnegative weights with a sum from 1e-15 to 1e18. A reduced set has the sum
-            n.
+        w: (m,) array. Nonnegative weights with a sum from 1e-15 to 1e18 (n for a reduced set).
         kernel: Kernel.
         k: int from 1 to m. Number of components.
         seed: int from 0 to 2**64 - 1. Seed of the eigensolver's start.
@@ -5082,7 +5080,7 @@ def _manifold_of(C, w, kernel, k, seed, alpha=0.0, time=0.0, cut=False):
     K *= factors[:, None]
     K *= factors
     sound = min(sums.min(), D.min()) > 0.0 and np.isfinite(K).all()
-    _require(sound, "kernel must have finite values and positive row sums on C")
+    _require(sound, "kernel must have finite values with positive sums over C")
     constant = first * (not cut)
     K -= np.outer(constant, constant)
     values, vectors = _lanczos(K, k, key, 1e-13, 1000)[:2]
@@ -5098,9 +5096,10 @@ def _manifold_of(C, w, kernel, k, seed, alpha=0.0, time=0.0, cut=False):
 def laplacian_eigenmap(C, w, kernel, k, seed=0):
     """Laplacian eigenmap of a reduced set (Belkin, Niyogi 2003; RSKPCA (15)).
 
-    (D - K) f = lambda D f for the k smallest lambda, without the constant f. D has the sums of k
-    over the n points, and f^T D f = 1. Relative errors grow as 1 / (1 - lambda). f is zero where 1
-    - lambda is below max(m, 100) machine epsilons. Costs O(m^2 (d + k)) time and O(m^2) memory.
+    The coordinates f solve (D - K) f = lambda D f for the k smallest lambda, except the constant f.
+    D has the sums of k over the n points, and f^T D f = 1. Costs O(m^2 (d + k)) time and O(m^2)
+    memory. The relative error grows as 1 / (1 - lambda). Coordinates with 1 - lambda below max(m,
+    100) machine epsilons are 0.
 
     Args:
         C, w: See `rskpca`. Use weights of 1 for plain points. Centers of weight 0 are omitted.
@@ -5132,8 +5131,8 @@ def diffusion_map(C, w, kernel, k, seed=0, alpha=1.0, time=1.0):
         kernel: Kernel, with positive sums over the points.
         k: int from 1 to m - 1. Number of coordinates, without the constant one.
         seed: int from 0 to 2**64 - 1. Seed of the eigensolver's start.
-        alpha: float from 0 to 1. 1 removes the effect of the density. 0 is the plain random walk.
-        time: float from 0 to 1e9. Steps of diffusion.
+        alpha: float from 0 to 1. Use 1 to remove the effect of density, 0 for a plain random walk.
+        time: float from 0 to 1e9. Number of diffusion steps.
     Returns:
         Manifold: Map for `manifold_features`. Its values are mu in descending order.
     """
@@ -5167,7 +5166,7 @@ def manifold_features(X, manifold):
 
     Args:
         X: (q, d) array. Points, not so far from the centers that kernel values vanish.
-        manifold: Manifold over m points, with its kernel.
+        manifold: Manifold over m points. It carries its kernel.
     Returns:
         array: (q, k) coordinates, in float32 if X and the centers are, else in float64.
     Example:
@@ -5250,7 +5249,8 @@ def mmd(X, C, w, kernel):
         C, w: See `rskpca`. w must sum to n.
         kernel: Kernel, positive semidefinite.
     Returns:
-        float: Biased MMD. Below about sqrt(2e-16 (10 + n / 200) max k) it is rounding error.
+        float: Biased MMD. Below about sqrt(2e-16 (10 + n / 200) max k), which is 7e-8 for n = 3000
+            and max k = 1, it is rounding error.
     Example:
         >>> round(mmd(np.array([[0.0], [2.0]]), np.array([[1.0]]), np.array([2.0]), linear()), 12)
         0.0
