@@ -189,7 +189,7 @@ def test_large_angles_are_still_cosines():
         Z = kp.fourier_features(points.astype(dtype), found)
         assert np.isfinite(Z).all() and np.abs(Z).max() <= math.sqrt(2 / 50) * (1 + 1e-6)
     with pytest.raises(
-        ValueError, match="fourier_features: X must not be so large in units of the bandwidth"
+        ValueError, match="fourier_features: X must be smaller relative to the kernel's bandwidth"
     ):
         kp.fourier_features(
             np.ones((1, 1), np.float32), kp.fourier_features_map(kp.laplacian(1e-150), 1, 50)
@@ -1041,7 +1041,7 @@ def test_states_that_forget_are_not_merged_and_none_forget_by_default(tmp_path):
             "reservoir_merge",
         ),
     ):
-        with pytest.raises(ValueError, match=f"^{name}: a and b must not forget"):
+        with pytest.raises(ValueError, match=f"^{name}: a and b must have no half_life"):
             merge(start(half_life=9.0), start(half_life=9.0))
         for wrong in (0.5, -1.0, np.nan, "5"):
             with pytest.raises(ValueError, match="half_life must be"):
