@@ -5365,7 +5365,7 @@ def _require_finite_angles(infinite, points="X"):
 
 @_helper
 def _draw_frequency(kernel, key, j, w):
-    """Write frequency j of a plain map to w: a scaled normal vector, or d Cauchy numbers for L1."""
+    """Write frequency j of a plain map to w: a scaled normal vector, or a Cauchy vector for L1."""
     row = _subkey(_subkey(key, _DIRECTIONS), j)
     if kernel.kind == _CITY_BLOCK:
         for t in range(w.shape[0]):
@@ -5383,9 +5383,8 @@ def _draw_frequencies(kernel, key, first, copies, W):
 
 
 def _plain_frequencies(kernel, key, shape, first=0, copies=1):
-    """Independent frequencies, each for `copies` features."""
     W = np.empty(shape)
-    _draw_frequencies(kernel, key, first, copies, W)  # NumPy's random numbers may change
+    _draw_frequencies(kernel, key, first, copies, W)  # NumPy may change its own numbers
     return W
 
 
@@ -5397,7 +5396,7 @@ def _scales(kernel, key, part, count):
 
 
 def _lengths_of_normal(key, size, count):
-    """Lengths of standard normal vectors with `size` entries: roots of chi-square numbers."""
+    """Lengths of normal vectors with `size` entries, which are roots of chi-square numbers."""
     return _scales(Kernel(_RATIONAL, gamma=1.0, shape=0.5 * size), key, _LENGTHS, count)
 
 
@@ -5405,7 +5404,7 @@ def _orthogonal_directions(key, count, d):
     """Vectors with the lengths of standard normal vectors, orthogonal within blocks of d."""
     normal = _plain_frequencies(_UNIT_GAUSSIAN, key, (-(-count // d) * d, d)).reshape(-1, d, d)
     Q, R = np.linalg.qr(normal.transpose(0, 2, 1))
-    Q *= np.copysign(1.0, np.diagonal(R, 0, 1, 2))[:, None]  # now Q is uniform
+    Q *= np.copysign(1.0, np.diagonal(R, 0, 1, 2))[:, None]  # Q is now uniform
     directions = Q.transpose(0, 2, 1).reshape(-1, d)[:count]
     return directions * _lengths_of_normal(key, d, count)[:, None]
 
@@ -5471,7 +5470,7 @@ def _transform(rows, order, factors, out):
 
 @_helper
 def _write_cosines(angles, rows, phases, factor, out, row, column):
-    """Write factor cos(angles + phases) to out[row:, column:]. Counts angles that aren't finite."""
+    """Write factor cos(angles + phases) to out[row:, column:], and count infinite angles."""
     columns = phases.shape[0]
     one = angles.dtype.type(factor)
     near = angles.dtype.type(_NEAR[angles.itemsize // 8])
@@ -5495,7 +5494,7 @@ def _write_cosines(angles, rows, phases, factor, out, row, column):
 
 @_helper
 def _fourier_tile(X, block, panels, phases, begin, factor, angles, out, row):
-    """Write up to 128 features of 128 points to out[row:, begin:]. Returns as `_write_cosines`."""
+    """Write up to 128 features of 128 points to out[row:, begin:], and count infinite angles."""
     first = block * _BLOCK
     rows = min(_BLOCK, X.shape[0] - first)
     width = panels.shape[2]
@@ -5609,9 +5608,9 @@ def fourier_features_map(kernel, d, m, seed=0, stored=True, paired=False):
 
     z_j(x) = sqrt(2 k(x, x) / m) cos(r_j.x + gamma_j), with r_j drawn from the kernel's spectral
     density and gamma_j uniform on a circle. The mean squared error of z(x).z(y) is c / m. For the
-    Gaussian kernel at |x - y| = sigma, c is .70, or .40 with pairs. Measured with pairs for d = 1,
-    3, 10 and 30, c is .42, .2, .08 and .06 in `orthogonal_features_map`, and .0001, .015, .11 and
-    .32 in `quasi_features_map`.
+    Gaussian kernel at |x - y| = sigma, c is .70, or .40 if paired. For d = 1, 3, 10 and 30, we
+    measured .42, .2, .08 and .06 with `orthogonal_features_map` (paired), and .0001, .015, .11 and
+    .32 with `quasi_features_map` (paired).
 
     Args:
         kernel: Kernel. gaussian, laplacian, matern, rational_quadratic or cauchy, scaled or not.
@@ -5619,9 +5618,9 @@ def fourier_features_map(kernel, d, m, seed=0, stored=True, paired=False):
         m: int, at least 1. Number of features.
         seed: int from 0 to 2**64 - 1. Seed of r_j and gamma_j.
         stored: bool. If False, the map does not store r_j, and each call draws it again.
-        paired: bool. If True, each of m / 2 vectors r_j gives a pair, a cosine and a sine.
+        paired: bool. If True, m / 2 vectors r_j give two features each, a cosine and a sine.
     Returns:
-        FourierMap: The map. If stored, it contains d m numbers, which take 20 ns each to draw.
+        FourierMap: The map. If stored, it has d m numbers, which take 20 ns each to draw.
     Example:
         >>> found = fourier_features_map(gaussian(1.0), 2, 1000)
         >>> Z = fourier_features(np.array([[0.0, 0.0], [1.0, 0.0]]), found)
@@ -5639,9 +5638,9 @@ def orthogonal_features_map(kernel, d, m, seed=0, stored=True, paired=True):
         kernel: Kernel. gaussian, laplacian (norm 2), matern, rational_quadratic or cauchy.
         d, m: See `fourier_features_map`.
         seed: int from 0 to 2**64 - 1. Seed of the directions, lengths and phases.
-        stored, paired: See `fourier_features_map`. Most of the accuracy gained requires pairs.
+        stored, paired: See `fourier_features_map`. Unpaired features gain little.
     Returns:
-        FourierMap: The map, unbiased, a rival to SKPCA section 2. Costs O(d^2 m) time."""
+        FourierMap: An unbiased alternative to SKPCA section 2. Costs O(d^2 m) time."""
     return _new_map(kernel, d, m, seed, _ORTHOGONAL, stored, paired)
 
 
@@ -5653,9 +5652,9 @@ def quasi_features_map(kernel, d, m, seed=0, stored=True, paired=True):
         kernel: Kernel. gaussian, laplacian (norm 2), matern, rational_quadratic or cauchy.
         d, m: See `fourier_features_map`.
         seed: int from 0 to 2**64 - 1. Seed of the permutations, lengths and phases.
-        stored, paired: See `fourier_features_map`. The accuracy gained requires pairs.
+        stored, paired: See `fourier_features_map`. Unpaired features gain little.
     Returns:
-        FourierMap: The map, unbiased, a rival to SKPCA section 2. Costs O(d m log m) time."""
+        FourierMap: An unbiased alternative to SKPCA section 2. Costs O(d m log m) time."""
     return _new_map(kernel, d, m, seed, _QUASI, stored, paired)
 
 
@@ -5663,10 +5662,10 @@ def quasi_features_map(kernel, d, m, seed=0, stored=True, paired=True):
 def fastfood_features_map(kernel, d, m, seed=0, paired=True):
     """A map to Fourier features by Walsh-Hadamard transforms (Le, Sarlos, Smola 2013; SKPCA 1.2).
 
-    The r_j are the rows of D x D matrices S H G P H B, where D is the power of two in [d, 2 d).
-    B has random signs, H is the Walsh-Hadamard matrix, P permutes, G is normal, and S sets the
-    lengths of rows. A point costs O(m log d) time, less than with `fourier_features_map` from about
-    d = 100. The squared error is up to twice as large if m / D is small.
+    The vectors r_j are the rows of S H G P H B. H is the Walsh-Hadamard matrix of order D, the
+    power of two in [d, 2 d), and P is a random permutation. The diagonal matrices B, G and S have
+    random signs, normal numbers and row lengths. A point costs O(m log d) time, which pays off from
+    about d = 100. If m / D is small, the squared error is up to twice as large as c / m.
 
     Args:
         kernel: Kernel. gaussian, laplacian (norm 2), matern, rational_quadratic or cauchy.
@@ -5685,10 +5684,10 @@ def fourier_features(X, feature_map):
     Costs n d m multiply-adds (Fastfood: n m log d additions) and n m cosines.
 
     Args:
-        X: (n, d) array. Points. The features of one do not depend on the rest.
+        X: (n, d) array. Points. The features of a point do not depend on the other points.
         feature_map: FourierMap. The map, which contains the kernel.
     Returns:
-        array: Z (n, m) in the precision of X. Z Z^T approximates the Gram matrix.
+        array: Z, (n, m), in the precision of X. Z Z^T approximates the Gram matrix.
     Example:
         >>> X = np.random.default_rng(0).standard_normal((50, 2))
         >>> Z = fourier_features(X, fourier_features_map(gaussian(1.0), 2, 4000))
@@ -5713,8 +5712,9 @@ def fourier_features(X, feature_map):
     columns=2,
 )
 class FDState(NamedTuple):
-    """A frequent directions sketch before `fd_finish`. columns: its rows, `used` of which are not
-    empty and `settled` orthogonal. shrunk: sum of the squares subtracted. squares: sum of |z|^2."""
+    """A frequent directions sketch before `fd_finish`. columns: (m, size) array. Each column
+    is a row of the sketch. The first `used` columns are in use, and the first `settled` of them are
+    orthogonal. shrunk: sum of the squares subtracted. squares: sum of |z|^2 over the rows z."""
 
     columns: np.ndarray
     used: int
@@ -5782,7 +5782,7 @@ def _two_states(cls, a, b):
 
 @_core
 def _turn_rows(columns, panels, p):
-    """Replace columns by columns V (p of them) and zeros, 128 rows per task. panels: packed V."""
+    """columns <- columns V (p columns), followed by zeros. 128 rows per task. panels: packed V."""
     for index in prange(_blocks(columns.shape[0])):
         _wide_vectors()
         size = columns.shape[1]
@@ -5803,7 +5803,7 @@ def _turn(columns, V):
 
 @_core
 def _multiply_columns(columns, settled, squares, slots):
-    """For each run of rows: squares of settled columns, and products with unsettled columns."""
+    """For each run of rows: squares of the settled columns, and columns^T U for the unsettled U."""
     for index in prange(slots.shape[0]):
         _wide_vectors()
         part = np.int64(index)
@@ -5849,7 +5849,7 @@ def _decompose(columns, settled, place, lowest):
     """Eigenvalues of A^T A, descending, and V such that the columns of A V are orthogonal.
     Rounding errors are relative to the largest eigenvalue. Until the one at `place` is accurate or
     below `lowest` times the largest, A becomes A V, and its short columns are decomposed again.
-    Measured: an SVD takes 4 to 8 times as long, and 50 to 127 times next to other processes."""
+    Measured: LAPACK's SVD takes 4 to 8 times as long, and 50 to 127 times on a busy machine."""
     G = _gram_of_columns(columns, settled)
     unit = 1.0
     if not 1e-200 < G.trace() < 1e250:  # squares of tiny or huge numbers underflow or overflow
@@ -5876,8 +5876,8 @@ def _decompose(columns, settled, place, lowest):
 
 def _shrink(columns, settled, state, last=False):
     """Make the columns orthogonal and subtract the squared length of column ell / 2 from all, or
-    of column ell + 1 if `last` or not `half` (SKPCA algorithm 1). Only the last `share` is shortened,
-    and nothing if the rank is at most ell. Returns new squared lengths and the one subtracted."""
+    of column ell + 1 if `last` or not `half` (SKPCA algorithm 1). This shortens the last `share` of
+    columns, or none if the rank is at most ell. Returns the new squares and the one subtracted."""
     rows = (state.ell + 1) // 2 if state.half else state.ell
     place = state.ell if last else rows - state.half
     spared = min(int((1.0 - state.share) * rows), rows - 1)
@@ -5917,14 +5917,15 @@ def _absorb(state, Z):
             used = len(lengths)
             settled = used
             shrunk += taken
-    squares = np.append(state.squares, np.einsum("ij,ij->i", Z, Z))  # sequential: same bits
+    # The sum is sequential, so that its bits do not depend on the split into calls.
+    squares = np.append(state.squares, np.einsum("ij,ij->i", Z, Z))
     squares = np.cumsum(squares * _weight_at(state.half_life, np.arange(n + 1)[::-1]))[-1]
     sums = float(shrunk), float(squares), state.count + n
     return FDState(columns, used, settled, *sums, *state[6:])
 
 
 def _merged(a, b, more=()):
-    """The sketch of the rows of two states and of `more`. If one state is empty, the other one."""
+    """The sketch of the rows of two states and of `more`, or one state if the other is empty."""
     if not (a.count and b.count):
         return b if b.count else a
     found = _absorb(a, np.vstack([b.columns.T[: b.used], *more]))
@@ -5939,18 +5940,18 @@ def _merged(a, b, more=()):
 def fd_start(ell, m, half=True, share=1.0, half_life=None):
     """An empty frequent directions sketch for rows of length m (Liberty 2013; SKPCA algorithm 1).
 
-    When the buffer is full, its rows are made orthogonal, and the squared length of one of them is
-    subtracted from all: of row ell / 2 if `half`, as in SKPCA, or of row ell + 1. Rows of rank at
-    most ell are not shortened. Needs O(m ell) memory.
+    When the buffer is full, its rows are made orthogonal. The squared length of row ell / 2 (if
+    `half`, as in SKPCA) or row ell + 1 is subtracted from all squared lengths. Rows of rank at most
+    ell are kept unchanged. Needs O(m ell) memory.
 
     Args:
         ell: int from 1 to m. Number of rows of the result.
         m: int, at least 1. Length of a row.
-        half: bool. True: buffer of 5 ell / 4 rows. False: buffer of 2 ell rows, half the error.
+        half: bool. If True, the buffer has 5 ell / 4 rows. If False, 2 ell rows halve the error.
         share: float from 0 to 1. Only this last share of the rows is shortened. With 0.2 (Desai,
             Ghashami, Phillips 2016), errors are smaller on most data, but the bound is weaker.
-        half_life: float, at least 1, or None. Number of rows after which a weight halves. Bounds
-            then hold for the rows 2^(-(n - i) / (2 half_life)) z_i. These states cannot be merged.
+        half_life: float, at least 1, or None (never). Number of rows after which a weight halves.
+            Bounds hold for the rows 2^(-(n - i) / (2 half_life)) z_i. The states cannot be merged.
     Returns:
         FDState: The state before the first row.
     Example:
@@ -5978,7 +5979,7 @@ def fd_update(state, Z):
         state: FDState. It is not modified.
         Z: (n, m) array. Further rows.
     Returns:
-        FDState: The state. If half_life is None, splits into calls do not change its bits."""
+        FDState: The state, with the same bits for any split into calls if half_life is None."""
     state = _checked_as(FDState, "state", state)
     Z = _checked_points("Z", Z, columns=len(state.columns)).astype(np.float64, copy=False)
     return _absorb(state, Z)
@@ -5989,8 +5990,8 @@ def fd_merge(a, b):
     """The sketch of the rows of two states (Ghashami et al. 2016; SKPCA section 2).
 
     Args:
-        a: FDState. The state that receives the rows of b. It is not modified.
-        b: FDState. A state that was started with the same arguments.
+        a: FDState. It is not modified.
+        b: FDState. It must have been started with the same arguments.
     Returns:
         FDState: The state for all rows. It satisfies the error bound of one pass."""
     return _merged(*_two_states(FDState, a, b))
@@ -6008,7 +6009,7 @@ def fd_finish(state):
     state = _checked_as(FDState, "state", state)
     columns = state.columns.copy()
     ell = state.ell
-    lengths, taken = _shrink(columns, state.settled, state, True)  # missing in the pseudocode
+    lengths, taken = _shrink(columns, state.settled, state, True)  # the paper omits this
     values = np.pad(lengths, (0, ell - len(lengths)))
     shrunk = state.shrunk + taken
     return Sketch(columns.T[:ell].copy(), values, shrunk, 0.5 * shrunk, state.squares, state.count)
@@ -6016,13 +6017,13 @@ def fd_finish(state):
 
 @_public
 def frequent_directions(Z, ell, half=True, share=1.0):
-    """A sketch B of the rows of Z with 0 <= Z^T Z - B^T B <= shrunk I (Liberty 2013; SKPCA 2).
+    """Few rows B with 0 <= Z^T Z - B^T B <= shrunk I, see `fd_finish` (Liberty 2013; SKPCA 2).
 
     Args:
         Z: (n, m) array. Rows.
         ell, half, share: See `fd_start`.
     Returns:
-        Sketch: B with ell rows. Costs O(n m ell) time and O(m ell) memory. See `fd_finish`.
+        Sketch: B with ell rows. Costs O(n m ell) time and O(m ell) memory.
     Example:
         >>> Z = np.random.default_rng(0).standard_normal((100, 8))
         >>> found = frequent_directions(Z, 6)
@@ -6042,7 +6043,7 @@ def frequent_directions(Z, ell, half=True, share=1.0):
     means=1,
 )
 class SKPCAState(NamedTuple):
-    """Streaming kernel PCA before `skpca_finish`. sketch: of the features less the means (m,)."""
+    """Streaming kernel PCA before `skpca_finish`. If centered, the sketch is for z(x) - means."""
 
     map: FourierMap
     sketch: FDState
@@ -6060,9 +6061,9 @@ class SKPCAState(NamedTuple):
     means=1,
 )
 class Subspace(NamedTuple):
-    """Leading directions in the space of random features: f(x) = basis^T (z(x) - means). basis: k
-    orthonormal columns. values: squared lengths of training features along them, approximate
-    eigenvalues of the Gram matrix, each at most `shrunk` too small. count: sum of weights."""
+    """Leading directions in the space of random features: f(x) = basis^T (z(x) - means). basis:
+    (m, k), orthonormal columns. values: (k,), near eigenvalues of the Gram matrix Z Z^T and at most
+    `shrunk` too small. means: (m,), 0 if not centered. count: sum of the weights of the points."""
 
     map: FourierMap
     basis: np.ndarray
@@ -6072,12 +6073,13 @@ class Subspace(NamedTuple):
     count: int
 
 
-_STREAM_ROWS = 4 * _BLOCK  # points per slab of features
+_STREAM_ROWS = 4 * _BLOCK  # points per slab: many, because threads wait for the serial sketch
 
 
 @_core_alone
 def _deviations(Z, means, mass, kept):
-    """Replace rows z by sqrt(n / (n + 1)) (z - mean), with weight n and mean before z."""
+    """Replace rows z by sqrt(n / (n + 1)) (z - mean), where n is the weight of the rows before z
+    and mean their mean. The sum of the squares is then the scatter about the final mean."""
     for i in range(Z.shape[0]):
         z = Z[i]
         n = kept * mass
@@ -6097,7 +6099,7 @@ def skpca_start(feature_map, ell, centered=False, half=True, share=1.0, half_lif
     Args:
         feature_map: FourierMap. The map, which contains the kernel.
         ell: int from 1 to feature_map.m. Number of rows of the sketch.
-        centered: bool. If True, PCA is about the mean of the features, which is tracked exactly.
+        centered: bool. If True, subtract the mean of the features, which is tracked exactly.
         half, share, half_life: See `fd_start`.
     Returns:
         SKPCAState: The state before the first point."""
@@ -6119,13 +6121,12 @@ def skpca_update(state, X):
         state: SKPCAState. It is not modified.
         X: (n, d) array. Points. Features of 512 points, or 8 MB of them, are in memory at a time.
     Returns:
-        SKPCAState: The state. If half_life is None, splits into calls do not change its bits."""
+        SKPCAState: The state, with the same bits for any split into calls if half_life is None."""
     state = _checked_as(SKPCAState, "state", state)
     X = _checked_points("X", X, columns=state.map.d)
     sketch = state.sketch
     means = state.means.copy()
     kept = float(_weight_at(sketch.half_life, 1))
-    # Slabs are large, because all other threads wait during the serial step after each.
     rows = max(1, 2**20 // (_STREAM_ROWS * state.map.m)) * _STREAM_ROWS
     for Z in _feature_slabs(X, state.map, rows):
         Z = Z.astype(np.float64, copy=False)
@@ -6140,8 +6141,8 @@ def skpca_merge(a, b):
     """Streaming kernel PCA of the points of two states (SKPCA section 2).
 
     Args:
-        a: SKPCAState. The state that receives the rows of b. It is not modified.
-        b: SKPCAState. A state that was started with the same arguments.
+        a: SKPCAState. It is not modified.
+        b: SKPCAState. It must have been started with the same arguments.
     Returns:
         SKPCAState: The state for all points, about their common mean if centered."""
     a, b = _two_states(SKPCAState, a, b)
@@ -6168,7 +6169,7 @@ def skpca_finish(state, k):
 
 
 def _subspace_of(state, columns, values, shrunk):
-    """A Subspace of the columns scaled to length 1. Columns of rounding errors become 0."""
+    """A Subspace of columns scaled to length 1, except that columns of rounding errors become 0."""
     values = np.where(values > 4.5e-16 * state.map.m * values[0], values, 0.0)
     columns = columns / _unit_of(columns, 0)
     squares = np.where(values > 0.0, np.square(columns).sum(0), 0.0)
@@ -6194,7 +6195,7 @@ def skpca(X, kernel, m, ell, k, seed=0, centered=False):
         ell: int from 1 to m. Number of rows of the sketch.
         k: int from 1 to ell. Number of directions.
         seed: int from 0 to 2**64 - 1. Seed of the features.
-        centered: bool. If True, PCA is about the mean of the features.
+        centered: bool. If True, subtract the mean of the features.
     Returns:
         Subspace: The directions, for `skpca_transform` and `skpca_residual`.
     Example:
@@ -6219,7 +6220,7 @@ def _by_slabs(function, X, subspace):
         if subspace.means.any():
             Z -= subspace.means
         found.append(function(Z, basis))
-        del Z  # Measured: 30 instead of 54 ms for 20,000 x 1000 features
+        del Z  # frees memory. Measured: 30 instead of 54 ms for 20,000 x 1000 features
     return np.concatenate(found)
 
 
@@ -6228,7 +6229,7 @@ def _along(Z, basis):
 
 
 def _off(Z, basis):
-    """Lengths of the rows of Z outside the span of the basis. Overwrites Z."""
+    """Distances of the rows of Z from the span of the basis. Overwrites Z."""
     Z -= _dense_product(_along(Z, basis), basis.shape[1], basis.T.copy())
     return np.sqrt(np.einsum("ij,ij->i", Z, Z, dtype=np.float64))
 
@@ -6249,8 +6250,8 @@ def skpca_transform(X, subspace):
 def skpca_residual(X, subspace):
     """Novelty of points: |z - W W^T z|, where z = z(x) - means (SKPCA section 1).
 
-    Compare it with quantiles for known points. Directions with values below subspace.shrunk may fit
-    only the last points of the stream. Choose k without them.
+    Compare it with quantiles of the residuals of known points. Directions with values below
+    subspace.shrunk may fit only the last points of the stream. Choose k small enough to omit them.
 
     Args:
         X: (n, d) array. Known or new points.
@@ -6305,8 +6306,8 @@ def rnca_start(feature_map, centered=False, half_life=None):
 
     Args:
         feature_map: FourierMap. The map, which contains the kernel.
-        centered: bool. If True, components are about the mean of the features.
-        half_life: float, at least 1, or None. Number of points after which a weight halves.
+        centered: bool. If True, subtract the mean of the features.
+        half_life: float, at least 1, or None (never). Number of points after which a weight halves.
     Returns:
         RNCAState: The state before the first point. Needs O(m^2) memory."""
     feature_map = _checked_map("feature_map", feature_map)
@@ -6331,13 +6332,13 @@ def rnca_update(state, X):
         state: RNCAState. It is not modified.
         X: (n, d) array. Points. The features of 8192 points are in memory at a time.
     Returns:
-        RNCAState: The state. Splits into calls do not change it, up to rounding."""
+        RNCAState: The state. Up to rounding, it does not depend on the split into calls."""
     state = _checked_as(RNCAState, "state", state)
     X = _checked_points("X", X, columns=state.map.d)
     for Z in _feature_slabs(X, state.map, 64 * _BLOCK):
         weights = _weight_at(state.half_life, np.arange(len(Z))[::-1])
         means = np.average(Z, 0, weights) if state.half_life else Z.mean(0, np.float64)
-        if state.centered:  # less the slab's own means, features lose no digits in float32
+        if state.centered:  # subtracting the slab's means loses no digits in float32
             Z -= means
         if state.half_life:
             Z *= np.sqrt(weights)[:, None]
@@ -6351,10 +6352,10 @@ def rnca_merge(a, b):
     """Randomized nonlinear components of the points of two states (SKPCA section 1.2).
 
     Args:
-        a: RNCAState. A state.
-        b: RNCAState. A state that was started with the same arguments.
+        a: RNCAState. It is not modified.
+        b: RNCAState. It must have been started with the same arguments.
     Returns:
-        RNCAState: The state for all points, with the sum of the covariances."""
+        RNCAState: The state for all points. Covariances are added."""
     a, b = _two_states(RNCAState, a, b)
     return _add_moments(a, b.squares, b.means, b.count, b.count)
 
@@ -6385,7 +6386,7 @@ def rnca(X, feature_map, k, seed=0, centered=False):
         feature_map: FourierMap. The map, which contains the kernel.
         k: int from 1 to m. Number of directions.
         seed: int from 0 to 2**64 - 1. Seed of the eigensolver's start.
-        centered: bool. If True, PCA is about the mean of the features.
+        centered: bool. If True, subtract the mean of the features.
     Returns:
         Subspace: Directions with shrunk = 0. Costs O(n m (d + m)) time and O(m^2) memory."""
     state = rnca_start(feature_map, centered)
@@ -6423,7 +6424,7 @@ def reservoir_start(c, d, seed=0, half_life=None):
         c: int, at least 1. Number of points to keep. They are drawn with replacement.
         d: int, at least 1. Number of coordinates of a point.
         seed: int from 0 to 2**64 - 1. Seed of the draws.
-        half_life: float, at least 1, or None. Number of points after which a weight halves.
+        half_life: float, at least 1, or None (never). Number of points after which a weight halves.
     Returns:
         ReservoirState: The state before the first point."""
     c = _checked_whole("c", c, 1, _MOST)
@@ -6469,10 +6470,10 @@ def reservoir_merge(a, b):
     """The reservoirs for the points of two streams (SKPCA section 1.2).
 
     Args:
-        a: ReservoirState. A state.
-        b: ReservoirState. A state with the same c and d, but another seed.
+        a: ReservoirState. It is not modified.
+        b: ReservoirState. It must have been started with the same c and d, but another seed.
     Returns:
-        ReservoirState: One reservoir of each pair, with probability proportional to its count."""
+        ReservoirState: One of each pair, drawn with probability proportional to its count."""
     a, b = _two_states(ReservoirState, a, b)
     _require(a.seed != b.seed, "a and b must have been started with different seeds")
     if not (a.count and b.count):
@@ -6491,13 +6492,13 @@ def reservoir_finish(state, kernel, k):
     """Nystrom features from the points in the reservoirs: F F^T = C W_k^+ C^T (SKPCA section 1.1).
 
     W is the Gram matrix of the c points, and C contains the kernel values between all points and
-    these (Drineas, Mahoney 2005). If k = c, the product is C W^-1 C^T (Williams, Seeger 2001). The
-    theorem draws points with probability proportional to k(x, x)^2. Costs O(c^2 d + c^3) time.
+    these c. For k < c, the theorem of Drineas and Mahoney (2005) requires draws with probability
+    proportional to k(x, x)^2. k = c is from Williams and Seeger (2001). Costs O(c^2 (c + d)) time.
 
     Args:
         state: ReservoirState. A state after at least one point.
         kernel: Kernel. Positive semidefinite, with the same k(x, x) for all points.
-        k: int from 1 to c. Number of eigenvalues of W to use, if above c 2^-50 of the largest.
+        k: int from 1 to c. Number of eigenvalues of W. Those below c 2^-50 of the largest are 0.
     Returns:
         Expansion: Features over the c points, for `expand`."""
     state = _checked_as(ReservoirState, "state", state)
@@ -6525,7 +6526,7 @@ def reservoir_nystrom(X, kernel, c, k, seed=0):
         X: (n, d) array. Points.
         kernel: Kernel. Positive semidefinite, with the same k(x, x) for all points.
         c: int, at least 1. Number of points to draw.
-        k: int from 1 to c. Number of eigenvalues of W to use. If k = c, the product is C W^-1 C^T.
+        k: int from 1 to c. Number of eigenvalues of W to use. If k = c, W_k^+ is W^-1.
         seed: int from 0 to 2**64 - 1. Seed of the draws.
     Returns:
         Expansion: Features over the c points, for `expand`.
@@ -6557,7 +6558,7 @@ def random_noisy(n, d, seed=0, signal=50, zeta=10.0, decay=0):
         seed: int from 0 to 2**64 - 1. Seed of S, F and U.
         signal: int, at least 1. Number of strong directions, which are the rows of U, at most d.
         zeta: float, positive. Ratio of signal to noise.
-        decay: int. 0 means d, as in the paper (D_ii >= .951). `signal` is as in Liberty 2013.
+        decay: int. 0 means d, as in the paper (D_ii >= .951). Liberty 2013 has decay = signal.
     Returns:
         array: (n, d) in float64."""
     n = _checked_whole("n", n, 1, _MOST)
