@@ -5404,7 +5404,7 @@ def _orthogonal_directions(key, count, d):
     """Vectors with the lengths of standard normal vectors, orthogonal within blocks of d."""
     normal = _plain_frequencies(_UNIT_GAUSSIAN, key, (-(-count // d) * d, d)).reshape(-1, d, d)
     Q, R = np.linalg.qr(normal.transpose(0, 2, 1))
-    Q *= np.copysign(1.0, np.diagonal(R, 0, 1, 2))[:, None]  # Q is now uniform
+    Q *= np.copysign(1.0, np.diagonal(R, 0, 1, 2))[:, None]  # Q is now uniform at random
     directions = Q.transpose(0, 2, 1).reshape(-1, d)[:count]
     return directions * _lengths_of_normal(key, d, count)[:, None]
 
@@ -5609,8 +5609,8 @@ def fourier_features_map(kernel, d, m, seed=0, stored=True, paired=False):
     z_j(x) = sqrt(2 k(x, x) / m) cos(r_j.x + gamma_j), with r_j drawn from the kernel's spectral
     density and gamma_j uniform on a circle. The mean squared error of z(x).z(y) is c / m. For the
     Gaussian kernel at |x - y| = sigma, c is .70, or .40 if paired. For d = 1, 3, 10 and 30, we
-    measured .42, .2, .08 and .06 with `orthogonal_features_map` (paired), and .0001, .015, .11 and
-    .32 with `quasi_features_map` (paired).
+    measured c = .42, .2, .08 and .06 with paired `orthogonal_features_map`, and c = .0001, .015,
+    .11 and .32 with paired `quasi_features_map`.
 
     Args:
         kernel: Kernel. gaussian, laplacian, matern, rational_quadratic or cauchy, scaled or not.
@@ -5638,9 +5638,9 @@ def orthogonal_features_map(kernel, d, m, seed=0, stored=True, paired=True):
         kernel: Kernel. gaussian, laplacian (norm 2), matern, rational_quadratic or cauchy.
         d, m: See `fourier_features_map`.
         seed: int from 0 to 2**64 - 1. Seed of the directions, lengths and phases.
-        stored, paired: See `fourier_features_map`. Unpaired features gain little.
+        stored, paired: See `fourier_features_map`. Unpaired features gain little accuracy.
     Returns:
-        FourierMap: An unbiased alternative to SKPCA section 2. Costs O(d^2 m) time."""
+        FourierMap: An unbiased alternative to SKPCA's map (section 2). Costs O(d^2 m) time."""
     return _new_map(kernel, d, m, seed, _ORTHOGONAL, stored, paired)
 
 
@@ -5652,9 +5652,9 @@ def quasi_features_map(kernel, d, m, seed=0, stored=True, paired=True):
         kernel: Kernel. gaussian, laplacian (norm 2), matern, rational_quadratic or cauchy.
         d, m: See `fourier_features_map`.
         seed: int from 0 to 2**64 - 1. Seed of the permutations, lengths and phases.
-        stored, paired: See `fourier_features_map`. Unpaired features gain little.
+        stored, paired: See `fourier_features_map`. Unpaired features gain little accuracy.
     Returns:
-        FourierMap: An unbiased alternative to SKPCA section 2. Costs O(d m log m) time."""
+        FourierMap: An unbiased alternative to SKPCA's map (section 2). Costs O(d m log m) time."""
     return _new_map(kernel, d, m, seed, _QUASI, stored, paired)
 
 
@@ -5662,10 +5662,10 @@ def quasi_features_map(kernel, d, m, seed=0, stored=True, paired=True):
 def fastfood_features_map(kernel, d, m, seed=0, paired=True):
     """A map to Fourier features by Walsh-Hadamard transforms (Le, Sarlos, Smola 2013; SKPCA 1.2).
 
-    The vectors r_j are the rows of S H G P H B. H is the Walsh-Hadamard matrix of order D, the
-    power of two in [d, 2 d), and P is a random permutation. The diagonal matrices B, G and S have
-    random signs, normal numbers and row lengths. A point costs O(m log d) time, which pays off from
-    about d = 100. If m / D is small, the squared error is up to twice as large as c / m.
+    The vectors r_j of `fourier_features_map` are the rows of S H G P H B. H is the Walsh-Hadamard
+    matrix of order D, the power of two in [d, 2 d), and P is a random permutation. The diagonal
+    matrices B, G and S have random signs, normal numbers and row lengths. A point costs O(m log d)
+    time, which pays off from about d = 100. If m / D is small, squared errors are up to doubled.
 
     Args:
         kernel: Kernel. gaussian, laplacian (norm 2), matern, rational_quadratic or cauchy.
@@ -5941,13 +5941,13 @@ def fd_start(ell, m, half=True, share=1.0, half_life=None):
     """An empty frequent directions sketch for rows of length m (Liberty 2013; SKPCA algorithm 1).
 
     When the buffer is full, its rows are made orthogonal. The squared length of row ell / 2 (if
-    `half`, as in SKPCA) or row ell + 1 is subtracted from all squared lengths. Rows of rank at most
-    ell are kept unchanged. Needs O(m ell) memory.
+    `half`, as in SKPCA) or row ell + 1 is subtracted from all squared lengths, unless the rank is
+    at most ell. Needs O(m ell) memory.
 
     Args:
         ell: int from 1 to m. Number of rows of the result.
         m: int, at least 1. Length of a row.
-        half: bool. If True, the buffer has 5 ell / 4 rows. If False, 2 ell rows halve the error.
+        half: bool. If True, the buffer has 5 ell / 4 rows. If False, 2 ell rows (half the error).
         share: float from 0 to 1. Only this last share of the rows is shortened. With 0.2 (Desai,
             Ghashami, Phillips 2016), errors are smaller on most data, but the bound is weaker.
         half_life: float, at least 1, or None (never). Number of rows after which a weight halves.
@@ -5993,7 +5993,7 @@ def fd_merge(a, b):
         a: FDState. It is not modified.
         b: FDState. It must have been started with the same arguments.
     Returns:
-        FDState: The state for all rows. It satisfies the error bound of one pass."""
+        FDState: The state for all rows. It satisfies the error bound of a single pass."""
     return _merged(*_two_states(FDState, a, b))
 
 
@@ -6017,7 +6017,7 @@ def fd_finish(state):
 
 @_public
 def frequent_directions(Z, ell, half=True, share=1.0):
-    """Few rows B with 0 <= Z^T Z - B^T B <= shrunk I, see `fd_finish` (Liberty 2013; SKPCA 2).
+    """Few rows B with 0 <= Z^T Z - B^T B <= shrunk I, as in `fd_finish` (Liberty 2013; SKPCA 2).
 
     Args:
         Z: (n, m) array. Rows.
@@ -6144,7 +6144,7 @@ def skpca_merge(a, b):
         a: SKPCAState. It is not modified.
         b: SKPCAState. It must have been started with the same arguments.
     Returns:
-        SKPCAState: The state for all points, about their common mean if centered."""
+        SKPCAState: The state for all points. If centered, their common mean is exact."""
     a, b = _two_states(SKPCAState, a, b)
     first = a.sketch.count
     share = b.sketch.count / max(1, first + b.sketch.count)
@@ -6236,7 +6236,7 @@ def _off(Z, basis):
 
 @_public
 def skpca_transform(X, subspace):
-    """Features W^T (z(x) - means) of points along the directions (SKPCA section 2).
+    """Features W^T (z(x) - means) of points, where W = subspace.basis (SKPCA section 2).
 
     Args:
         X: (n, d) array. Points. The random features of 4096 points are in memory at a time.
@@ -6248,7 +6248,7 @@ def skpca_transform(X, subspace):
 
 @_public
 def skpca_residual(X, subspace):
-    """Novelty of points: |z - W W^T z|, where z = z(x) - means (SKPCA section 1).
+    """Novelty |z - W W^T z| of points, z = z(x) - means and W = subspace.basis (SKPCA section 1).
 
     Compare it with quantiles of the residuals of known points. Directions with values below
     subspace.shrunk may fit only the last points of the stream. Choose k small enough to omit them.
@@ -6278,7 +6278,7 @@ def skpca_residual(X, subspace):
     means=1,
 )
 class RNCAState(NamedTuple):
-    """Randomized nonlinear components before `rnca_finish`. squares: sum of z z^T about means."""
+    """Randomized nonlinear components before `rnca_finish`. squares: sum of z z^T (centered)."""
 
     map: FourierMap
     squares: np.ndarray
@@ -6355,7 +6355,7 @@ def rnca_merge(a, b):
         a: RNCAState. It is not modified.
         b: RNCAState. It must have been started with the same arguments.
     Returns:
-        RNCAState: The state for all points. Covariances are added."""
+        RNCAState: The state for all points. Their covariances are added."""
     a, b = _two_states(RNCAState, a, b)
     return _add_moments(a, b.squares, b.means, b.count, b.count)
 
@@ -6473,7 +6473,7 @@ def reservoir_merge(a, b):
         a: ReservoirState. It is not modified.
         b: ReservoirState. It must have been started with the same c and d, but another seed.
     Returns:
-        ReservoirState: One of each pair, drawn with probability proportional to its count."""
+        ReservoirState: One reservoir per pair, drawn with probability proportional to its count."""
     a, b = _two_states(ReservoirState, a, b)
     _require(a.seed != b.seed, "a and b must have been started with different seeds")
     if not (a.count and b.count):
@@ -6492,13 +6492,13 @@ def reservoir_finish(state, kernel, k):
     """Nystrom features from the points in the reservoirs: F F^T = C W_k^+ C^T (SKPCA section 1.1).
 
     W is the Gram matrix of the c points, and C contains the kernel values between all points and
-    these c. For k < c, the theorem of Drineas and Mahoney (2005) requires draws with probability
-    proportional to k(x, x)^2. k = c is from Williams and Seeger (2001). Costs O(c^2 (c + d)) time.
+    these c. The theorem of Drineas and Mahoney (2005) requires draws with probability proportional
+    to k(x, x)^2. Williams and Seeger (2001) have k = c. Costs O(c^2 (c + d)) time.
 
     Args:
         state: ReservoirState. A state after at least one point.
         kernel: Kernel. Positive semidefinite, with the same k(x, x) for all points.
-        k: int from 1 to c. Number of eigenvalues of W. Those below c 2^-50 of the largest are 0.
+        k: int from 1 to c. Number of eigenvalues of W. Those below c 2^-50 of the largest become 0.
     Returns:
         Expansion: Features over the c points, for `expand`."""
     state = _checked_as(ReservoirState, "state", state)
@@ -6556,9 +6556,9 @@ def random_noisy(n, d, seed=0, signal=50, zeta=10.0, decay=0):
         n: int, at least 1. Number of points (20000 in the paper).
         d: int, at least 1. Number of coordinates (1000 in the paper).
         seed: int from 0 to 2**64 - 1. Seed of S, F and U.
-        signal: int, at least 1. Number of strong directions, which are the rows of U, at most d.
+        signal: int, at least 1. Number of strong directions (rows of U). At most d are used.
         zeta: float, positive. Ratio of signal to noise.
-        decay: int. 0 means d, as in the paper (D_ii >= .951). Liberty 2013 has decay = signal.
+        decay: int. 0 means d, as in the paper, where D_ii >= .951. Liberty 2013 has `signal`.
     Returns:
         array: (n, d) in float64."""
     n = _checked_whole("n", n, 1, _MOST)
