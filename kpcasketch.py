@@ -5638,7 +5638,7 @@ def orthogonal_features_map(kernel, d, m, seed=0, stored=True, paired=True):
         kernel: Kernel. gaussian, laplacian (norm 2), matern, rational_quadratic or cauchy.
         d, m: See `fourier_features_map`.
         seed: int from 0 to 2**64 - 1. Seed of the directions, lengths and phases.
-        stored, paired: See `fourier_features_map`. Unpaired features gain little accuracy.
+        stored, paired: See `fourier_features_map`. If unpaired, c is .5 to .7.
     Returns:
         FourierMap: An unbiased alternative to SKPCA's map (section 2). Costs O(d^2 m) time."""
     return _new_map(kernel, d, m, seed, _ORTHOGONAL, stored, paired)
@@ -5652,7 +5652,7 @@ def quasi_features_map(kernel, d, m, seed=0, stored=True, paired=True):
         kernel: Kernel. gaussian, laplacian (norm 2), matern, rational_quadratic or cauchy.
         d, m: See `fourier_features_map`.
         seed: int from 0 to 2**64 - 1. Seed of the permutations, lengths and phases.
-        stored, paired: See `fourier_features_map`. Unpaired features gain little accuracy.
+        stored, paired: See `fourier_features_map`. If unpaired, c is .5 to .7.
     Returns:
         FourierMap: An unbiased alternative to SKPCA's map (section 2). Costs O(d m log m) time."""
     return _new_map(kernel, d, m, seed, _QUASI, stored, paired)
@@ -5665,7 +5665,7 @@ def fastfood_features_map(kernel, d, m, seed=0, paired=True):
     The vectors r_j of `fourier_features_map` are the rows of S H G P H B. H is the Walsh-Hadamard
     matrix of order D, the power of two in [d, 2 d), and P is a random permutation. The diagonal
     matrices B, G and S have random signs, normal numbers and row lengths. A point costs O(m log d)
-    time, which pays off from about d = 100. If m / D is small, squared errors are up to doubled.
+    time, which pays off from about d = 100. If m / D is small, squared errors may double.
 
     Args:
         kernel: Kernel. gaussian, laplacian (norm 2), matern, rational_quadratic or cauchy.
@@ -5712,7 +5712,7 @@ def fourier_features(X, feature_map):
     columns=2,
 )
 class FDState(NamedTuple):
-    """A frequent directions sketch before `fd_finish`. columns: (m, size) array. Each column
+    """A frequent directions sketch in progress. columns: (m, size) array. Each column
     is a row of the sketch. The first `used` columns are in use, and the first `settled` of them are
     orthogonal. shrunk: sum of the squares subtracted. squares: sum of |z|^2 over the rows z."""
 
@@ -5947,7 +5947,7 @@ def fd_start(ell, m, half=True, share=1.0, half_life=None):
     Args:
         ell: int from 1 to m. Number of rows of the result.
         m: int, at least 1. Length of a row.
-        half: bool. If True, the buffer has 5 ell / 4 rows. If False, 2 ell rows (half the error).
+        half: bool. If True, the buffer has 5 ell / 4 rows. If False, it has 2 ell and errors halve.
         share: float from 0 to 1. Only this last share of the rows is shortened. With 0.2 (Desai,
             Ghashami, Phillips 2016), errors are smaller on most data, but the bound is weaker.
         half_life: float, at least 1, or None (never). Number of rows after which a weight halves.
@@ -6043,7 +6043,7 @@ def frequent_directions(Z, ell, half=True, share=1.0):
     means=1,
 )
 class SKPCAState(NamedTuple):
-    """Streaming kernel PCA before `skpca_finish`. If centered, the sketch is for z(x) - means."""
+    """Streaming kernel PCA so far. The sketch is for rows z(x), or for z(x) - means if centered."""
 
     map: FourierMap
     sketch: FDState
@@ -6278,7 +6278,7 @@ def skpca_residual(X, subspace):
     means=1,
 )
 class RNCAState(NamedTuple):
-    """Randomized nonlinear components before `rnca_finish`. squares: sum of z z^T (centered)."""
+    """Randomized nonlinear components so far. squares: sum of z z^T, about the means if centered."""
 
     map: FourierMap
     squares: np.ndarray
