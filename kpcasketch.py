@@ -6278,7 +6278,7 @@ def skpca_residual(X, subspace):
     means=1,
 )
 class RNCAState(NamedTuple):
-    """Randomized nonlinear components so far. squares: sum of z z^T, about the means if centered."""
+    """Randomized nonlinear components so far. squares: sum of z z^T, about means if centered."""
 
     map: FourierMap
     squares: np.ndarray
