@@ -1,137 +1,133 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """kpcasketch: randomized kernel PCA in one file, compiled by Numba.
 
-Copy this file next to your notebook, or install it. Everything is a function on plain arrays; nothing is hidden in
-objects, and no random state is kept: the same seed gives the same bits, whatever the number of threads. Seeds are 0
-unless given. A call that has to be compiled first says so on stderr (QUIET = True, or KPCASKETCH_QUIET in the
-environment, keeps it silent); `warm_up()` compiles what typical tasks need at once.
+Copy this file next to your notebook, or install it. Functions take and return plain arrays and
+named tuples, and keep no state: a seed (0 by default) gives the same bits for any number of
+threads. A function is compiled on its first call. A line on stderr says so, unless QUIET is
+True or the environment has KPCASKETCH_QUIET. `warm_up()` compiles the functions of typical tasks.
+
+In signatures, n is the number of points, d of coordinates, k of components, m of random features or
+centers, s of landmarks, and ell of rows in a sketch. If a function samples entries, s is one over
+their probability. lam is a ridge, delta a probability of failure, and eps a radius or an error.
 
 Start with
 ----------
-`gaussian` and `median_bandwidth` make a kernel; `kpca` finds components; `expand` gives features of
-any points. Of many points, `rpcholesky` takes landmarks, and `nystrom_kpca` finds components over
-them. `residual` tells what is novel; `save` keeps a model.
+`gaussian` makes a kernel, and `median_bandwidth` proposes its sigma. `kpca` computes components,
+and `expand` computes features of any points. For many points, `rpcholesky` chooses landmarks, and
+`nystrom_kpca` computes components over them. `residual` measures how novel points are.
 
-What most people need
----------------------
-kernels
-    gaussian               of squared distance       laplacian              of distance; rough
-    matern                 between the two           linear                 inner product: PCA
-    polynomial             powers of products        precomputed            your own matrix
-    custom                 your own function         median_bandwidth       a sigma for them
+For most tasks
+--------------
+kernels (r is the distance between x and y)
+    gaussian               exp(-r^2 / (2 sigma^2))  laplacian              exp(-r / sigma)
+    matern                 smoother than laplacian  linear                 x.y, for plain PCA
+    polynomial             (gamma x.y + c)^degree   precomputed            your own matrix
+    custom                 your own function        median_bandwidth       a value for sigma
 kernel PCA
-    kpca                   exact, without centering   centered_kpca          exact, about the mean
-    expand                 features of new points    kernel_pca_preimage    points from features
-    residual               how novel points are
-    explained_variance_ratio  of each component
+    kpca                   exact, not centered      centered_kpca          exact, centered
+    expand                 features of any points   kernel_pca_preimage    points from features
+    explained_variance_ratio  per component         residual               novelty of points
 many points
-    rpcholesky             s landmarks, least error  kmeans_select          centers, least error
-    nystrom_kpca           components over them      nystrom_map            a map to features
-    nystrom_features       features by that map      nystrom_ridge          regression over them
-    nystrom_to             landmarks to an error     advise                 which sketch, how large
-    LandmarkFeatures       for scikit-learn
-    recursive_rls_accelerated  s landmarks, little memory
+    rpcholesky             s accurate landmarks     kmeans_select          m centers as landmarks
+    nystrom_kpca           kernel PCA over them     nystrom_map            a map to features
+    nystrom_features       features from that map   nystrom_ridge          regression over landmarks
+    nystrom_to             landmarks for an error   advise                 proposes sketch and size
+    recursive_rls_accelerated  in little memory     LandmarkFeatures       for scikit-learn
 streams
-    skpca_transform        features along them       skpca                  all of it at once
-    skpca_start, skpca_update, skpca_merge, skpca_finish  kernel PCA of a stream
+    skpca                  kernel PCA in one pass   skpca_transform        features from skpca
+    skpca_start, skpca_update, skpca_merge, skpca_finish  the same, block by block
 any model
-    features               of points, any model      save                   to a .npz file
-    load                   what save wrote           warm_up                compile typical tasks
+    features               of any points            save                   writes a model to a file
+    load                   reads a model            warm_up                compiles typical tasks
     main                   the command line
 
-What a paper needs
-------------------
+From the papers
+---------------
 AMS
-    sample_gram            one entry in s            quantize_gram          one bit an entry
-    sample_quantize_gram   both at once              block_lanczos          leading eigenpairs
-    orthogonal_iteration   the paper's eigensolver   kpca_from_eigen        features of eigenpairs
-    round_expansion        few coefficients, random  thin_expansion         over points that stay
-    expand_rounded         features by the rounded   rounding_scale         s of theorem 5
-    is_trivial             theorem 5's trivial ones  rademacher_projection  points by random signs
-    reliable_components    clear of errors
-    randomized_kernel_sample  a value, or 0
-    randomized_kernel_quantize  a value's one bit
-    randomized_kernel_round  a term, or 0
+    sample_gram            one entry in s           quantize_gram          one bit per entry
+    sample_quantize_gram   both together            block_lanczos          leading eigenpairs
+    orthogonal_iteration   the paper's eigensolver  kpca_from_eigen        features from eigenpairs
+    round_expansion        random, sparse           thin_expansion         drops unused points
+    expand_rounded         rounds, then expands     rounding_scale         s for theorem 5
+    is_trivial             trivial in theorem 5     rademacher_projection  random signs times points
+    randomized_kernel_sample  one value or 0        randomized_kernel_quantize  one value's bit
+    randomized_kernel_round  one term or 0          reliable_components    count of trusted ones
 RSKPCA
-    shadow_select          centers within eps        shadow_radius          eps of a sigma
-    shadow_labels          whose shadow points are   shadow_bounds          worst errors by eps
-    rskpca                 kernel PCA of centers     kde_pare               points drawn at random
-    herd                   greedily, by means        kernel_thin            halved, by means
-    compress_thin          the same, many points     weighted_nystrom       density-weighted rival
-    laplacian_eigenmap     a graph's map             diffusion_map          a random walk's map
-    normalized_cut         spectral clustering's map manifold_features      new points on them
-    mmd                    distance of means         operator_distance      of two covariances
-    projection_distance    of two subspaces
-    shadow_start, shadow_update, shadow_finish  the same of a stream
+    shadow_select          centers within eps       shadow_radius          eps for a sigma
+    shadow_labels          the center of each point shadow_bounds          error bounds for an eps
+    rskpca                 kernel PCA of centers    kde_pare               random centers
+    herd                   greedy centers           kernel_thin            centers by halving
+    compress_thin          the same, faster         weighted_nystrom       density-weighted rival
+    laplacian_eigenmap     of a graph               diffusion_map          of a random walk
+    normalized_cut         for spectral clustering  manifold_features      of new points
+    mmd                    distance between means   operator_distance      between covariances
+    projection_distance    between subspaces
+    shadow_start, shadow_update, shadow_finish  shadow_select for a stream
 SKPCA
-    fourier_features_map   independent frequencies   quasi_features_map     of low discrepancy
-    fastfood_features_map  in O(m log d)             fourier_features       features by a map
-    skpca_residual         off the directions        frequent_directions    few rows for many
-    rnca                   by the covariance         reservoir_nystrom      features by landmarks
-    random_noisy           the paper's data
-    orthogonal_features_map  orthogonal ones
-    fd_start, fd_update, fd_merge, fd_finish  the same of a stream
-    rnca_start, rnca_update, rnca_merge, rnca_finish  the same of a stream
-    reservoir_start, reservoir_update, reservoir_merge, reservoir_finish  landmarks of a stream
+    fourier_features_map   independent frequencies  quasi_features_map     low-discrepancy ones
+    fastfood_features_map  in O(m log d) time       orthogonal_features_map  orthogonal ones
+    fourier_features       features from a map      skpca_residual         distance from a subspace
+    frequent_directions    ell rows for many        rnca                   PCA of random features
+    reservoir_nystrom      over sampled points      random_noisy           the paper's data
+    fd_start, fd_update, fd_merge, fd_finish  frequent_directions for a stream
+    rnca_start, rnca_update, rnca_merge, rnca_finish  rnca for a stream
+    reservoir_start, reservoir_update, reservoir_merge, reservoir_finish  for a stream
 DSGD
-    dsgd_kpca              components, random steps  dsgd_gha               one after another
-    dsgd_ksvd              singular functions        dsgd_kcca              correlated functions
-    dsgd_ksir              directions for targets    dsgd_update            one step
-    dsgd_evaluate          values at any points      dsgd_values            eigenvalues so far
-    dsgd_finish            functions in order
+    dsgd_kpca              components               dsgd_gha               one after another
+    dsgd_ksvd              singular functions       dsgd_kcca              correlated functions
+    dsgd_ksir              directions for targets   dsgd_update            one step
+    dsgd_evaluate          values at any points     dsgd_values            eigenvalues so far
     dsgd_start, dsgd_ksvd_start, dsgd_kcca_start, dsgd_ksir_start  before the first step
+    dsgd_finish            functions in order
 RLS
-    ridge_leverage_scores  exact scores              sample_landmarks       landmarks by scores
-    rls_nystrom            landmarks, algorithm 1    recursive_rls          landmarks, algorithm 2
-    recursive_rls_fixed    landmarks, algorithm 3    uniform_landmarks      landmarks at random
-    pivoted_cholesky       landmarks, greedily       nystrom                a factor of K~
-    kernel_ridge           regression on a factor    kernel_ridge_cg        regression on all points
-    kernel_kmeans          clusters of a factor      kernel_cca             correlations of factors
-    effective_dimension    how many matter
-    approximate_ridge_leverage_scores  by a sample
-    recursive_rls_practical  exactly s of them
+    ridge_leverage_scores  exact scores             sample_landmarks       landmarks from scores
+    rls_nystrom            landmarks, algorithm 1   recursive_rls          landmarks, algorithm 2
+    recursive_rls_fixed    landmarks, algorithm 3   recursive_rls_practical  exactly s of them
+    uniform_landmarks      landmarks at random      pivoted_cholesky       landmarks, greedily
+    nystrom                a factor of K~           kernel_ridge           regression on a factor
+    kernel_ridge_cg        exact regression         kernel_kmeans          clusters from a factor
+    kernel_cca             correlations of factors  effective_dimension    sum of the scores
+    approximate_ridge_leverage_scores  scores from landmarks
     rls_start, rls_update, rls_merge, rls_finish  landmarks of a stream
 
-What the rest is made of
-------------------------
+Building blocks
+---------------
 kernels
-    rational_quadratic     mixed Gaussian widths     cauchy                 heavy tails
-    scaled                 a kernel times kappa      kernel_value           of two points
-    gram                   the Gram matrix           gram_diagonal          its diagonal
-    gram_matmat            its product, not formed   features_of            of one point, in @njit
+    rational_quadratic     mixture of Gaussians     cauchy                 heavy tails
+    scaled                 kappa times a kernel     kernel_value           of two points
+    gram                   the Gram matrix          gram_diagonal          its diagonal
+    gram_matmat            its product with V       features_of            of one point, in @njit
 operators
-    matmat                 A times V                 dense                  A as an array
-    nbytes                 memory that A takes       difference             A - B, never formed
-    center                 A about its mean          block_lanczos_of       eigenpairs by products
-    spectral_norm          |A|_2
+    matmat                 A times V                dense                  A as an array
+    nbytes                 bytes of memory for A    difference             A - B, never formed
+    center                 A about its mean         block_lanczos_of       eigenpairs from products
+    spectral_norm          |A|_2                    center_expansion       a centered expansion
 errors
-    spectral_error         |A - B|_2                 frobenius_error        |A - B|_F
-    nuclear_error          |A - B|_*                 projection_cost        trace off a subspace
-    principal_angles       between two subspaces     sketch_error           of eigenpairs, from rows
-    center_expansion       an expansion, centered
+    spectral_error         |A - B|_2                frobenius_error        |A - B|_F
+    nuclear_error          |A - B|_*                projection_cost        trace off a subspace
+    principal_angles       between subspaces        sketch_error           estimate for eigenpairs
 Dask
-    dask_map               a function of rows        dask_fold              a stream's state
-    dask_median_bandwidth  a sigma                   dask_landmarks         s landmarks
-    dask_nystrom_kpca      kernel PCA over them      dask_nystrom_ridge     regression over them
+    dask_map               a function of rows       dask_fold              a stream's state
+    dask_median_bandwidth  a value for sigma        dask_landmarks         s landmarks
+    dask_nystrom_kpca      kernel PCA over them     dask_nystrom_ridge     regression over them
 
 Results, and what they feed
 ---------------------------
-Kernel       of the makers; an argument of whatever takes points. Expansion and NystromMap carry theirs
-operators    a square array, CSR, Bits, Implicit, LowRank, Difference, Centered: for matmat, eigensolvers and errors
-Eigen        of the eigensolvers, for kpca_from_eigen
-Expansion    of kernel PCA and nystrom_ridge: features of any point by expand; thinned, rounded and centered
-Landmarks    of the samplers, or any rows or points: for nystrom, nystrom_map, nystrom_kpca, nystrom_ridge
-NystromMap   of nystrom_map, for nystrom_features
-CertifiedNystrom of nystrom_to: landmarks, their factor, and how near it is
-ReducedSet   of shadow_select, kmeans_select, kde_pare, herd, kernel_thin, compress_thin: centers and weights for
-             rskpca, weighted_nystrom, the manifolds and mmd; its centers are points, and so landmarks
-Manifold     of laplacian_eigenmap, diffusion_map and normalized_cut, for manifold_features
-FourierMap   of the makers of maps, for fourier_features, skpca_start, rnca, dsgd_start
-DSGDState    of the functions whose names begin with dsgd, for each other; its Slices are of targets
-FDState, SKPCAState, RNCAState, ReservoirState, RLSState, ShadowState  of start, update and merge, for finish
-Subspace     of skpca_finish, skpca, rnca_finish and rnca, for skpca_transform and skpca_residual
-LandmarkPoints of rls_finish and dask_landmarks, wherever landmarks go
-Sketch, Clustering, Correlations, Reliable, SketchError, Advice, ShadowBounds    for people
+Makers of kernels return a Kernel, which functions of points take. Eigensolvers return an Eigen for
+`kpca_from_eigen`. `matmat`, eigensolvers and error functions take a square array, CSR, Bits,
+Implicit, LowRank, Difference or Centered. Kernel PCA and `nystrom_ridge` return an Expansion, which
+`expand` takes. `nystrom_map` returns a NystromMap, which `nystrom_features` takes.
+Samplers return Landmarks. `rls_finish` and `dask_landmarks` return LandmarkPoints. `nystrom`,
+`nystrom_map`, `nystrom_kpca` and `nystrom_ridge` take either, row numbers, or an array of points.
+`nystrom_to` returns a CertifiedNystrom: landmarks, their factor and a bound on its error. Functions
+that choose centers return a ReducedSet. `rskpca`, `weighted_nystrom`, the manifolds and `mmd` use
+its centers and weights, and the centers serve as landmarks. `laplacian_eigenmap`, `diffusion_map`
+and `normalized_cut` return a Manifold, which `manifold_features` takes.
+Makers of maps return a FourierMap for streams and DSGD. A stream passes an FDState, SKPCAState,
+RNCAState, ReservoirState, RLSState or ShadowState from start through update to finish. `skpca`,
+`rnca` and their finish functions return a Subspace, which `skpca_transform` takes. DSGD functions
+share a DSGDState, with Slices in `dsgd_ksir`. A Sketch, Clustering, Correlations, Reliable,
+SketchError, Advice or ShadowBounds is for reading only.
 
     import numpy as np
     import kpcasketch as kp
@@ -139,22 +135,28 @@ Sketch, Clustering, Correlations, Reliable, SketchError, Advice, ShadowBounds   
     rng = np.random.default_rng(0)                      # ten clusters in 16 dimensions
     X = (3.0 * rng.standard_normal((10, 16)))[rng.integers(10, size=6000)] + 0.5 * rng.standard_normal((6000, 16))
     kernel = kp.gaussian(6.0)
-    K = kp.quantize_gram(X, kernel)                     # one bit an entry
+    K = kp.quantize_gram(X, kernel)                     # one bit per entry
     eigen = kp.block_lanczos(K, 10)                     # largest eigenvalues, vectors, residuals
     features = kp.expand(X, kp.kpca_from_eigen(X, kernel, eigen))
     print(kp.spectral_error(K, kp.Implicit(X, kernel)) / eigen.values[0])
 
 Which method, which s, which delta
 ----------------------------------
-Up to 8000 points kpca is exact and takes seconds; with Implicit, block_lanczos goes on to 100,000 in little memory.
-Where n^2 numbers do not fit but n^2 bits do, quantize_gram serves the eigenvalues well above 2 sqrt(n) max K;
-sample_gram spares kernel values that are dear, and errs by sqrt(s) times that. For many points, and for fast features
-of new ones, take landmarks: rpcholesky while n s numbers fit into memory (of the samplers the smallest error on nearly
-every data set tried; a hundred centers of kmeans_select err less still), recursive_rls_practical or the cheaper
-recursive_rls_accelerated where they do not, uniform_landmarks where clusters are even. advise tells how many, from a
-pilot; nystrom_to takes them until the error is what was asked for; sketch_error estimates how wrong eigenvalues and
-directions of any sketch are, reliable_components bounds it. delta: leave it None; for the promise of a theorem instead,
-recursive_rls with lam, the error allowed, and a delta below 1/32 for its chance of failure.
+Up to 8000 points, `kpca` is exact and takes seconds. `block_lanczos` of an Implicit handles 100,000
+points in little memory. If n^2 bits fit into memory but n^2 floats do not, `quantize_gram` gives
+the eigenvalues well above 2 sqrt(n) max |K_ij|. `sample_gram` evaluates only 1/s of the kernel
+values, which pays for expensive kernels, but its error is sqrt(s) times larger.
+
+For more points, or for fast features of new ones, use landmarks. Take `rpcholesky` if n s floats
+fit into memory: its error was the smallest of all samplers on nearly every data set tried. (The
+error of a hundred centers of `kmeans_select` was even smaller.) Otherwise take
+`recursive_rls_practical` or the cheaper `recursive_rls_accelerated`. `uniform_landmarks` suffices
+for clusters of similar size. `advise` predicts the number of landmarks from a pilot, and
+`nystrom_to` adds landmarks until the error is as small as requested.
+
+`sketch_error` estimates the errors of eigenvalues and directions for any sketch, and
+`reliable_components` bounds the directions' errors. Leave delta at None. If you need a theorem's
+guarantee, call `recursive_rls` with the allowed error as lam and a delta below 1/32.
 
 Papers, by the short names used below
 -------------------------------------
@@ -205,99 +207,93 @@ from numba.extending import intrinsic, overload
 __version__ = "0.1.0"
 
 
-# ----------------------------------------------------------------------------------------------------------------------
+# --------------------------------------------------------------------------------------------------
 # How this file is built
 #
-# Rooms follow each other like sections of a paper, and a function uses only what stands above it. Public functions are
-# plain Python: they check their arguments (room 2), prepare with NumPy, call cores and LAPACK, and return a tuple. A
-# core (1.1) does what NumPy cannot do fast, on plain arrays: kernel values tile by tile, samples, bits, cosines,
-# substitutions, shadows. It is compiled when it is first called, for each combination of types, with a loop over
-# `prange` for all threads and again serially. Each task of the loop writes to its own slot, and slots are added in
-# order, so the bits do not depend on threads. Between two cores stands no product by BLAS of more than 2^18
-# multiply-adds: its threads spin on for 25 ms, and the next core waits for them.
+# Rooms follow each other like sections of a paper, and a function uses only names defined above it.
+# A public function is plain Python: it checks its arguments (room 2), prepares with NumPy, calls
+# cores and LAPACK, and returns a tuple. A core (1.1) computes on plain arrays what NumPy cannot
+# compute fast, such as kernel values, samples and bits. Its first call compiles it for the types of
+# its arguments. Its loop over `prange` runs on all threads or serially. Each task writes to its own
+# slot, and slots are added in order, so the bits do not depend on the threads. A BLAS product
+# between two cores has at most 2^18 multiply-adds: after a larger one, the threads of BLAS spin for
+# 25 ms, and the next core waits for them.
 #
-# The cores by their algorithms: `_fill_gram`, `_add_tiles` (Gram matrices and their products), `_add_rows`,
-# `_add_columns`, `_add_panel_products` (dense products), `_multiply_rows` (sparse ones), `_multiply_bits` (bits);
-# `_solve_small` (block Lanczos); `_write_kept`, `_round_words` (AMS 3); `_find_shadows`, `_enter_batch` (RSKPCA
-# algorithm 2), `_find_nearest` (k-means), `_sum_of_tiles` (mmd); `_fourier`, `_fastfood`; `_multiply_columns`,
-# `_turn_rows` (SKPCA algorithm 1); `_add_features` (DSGD algorithm 2); `_forward_substitute`, `_choose_pivots` (RLS).
-#
-# What a new part takes:
-#
-# A public function: `@_public` above it, and a place in the head's table.
-# A kernel: a record behind `_PRECOMPUTED` (5.1), its maker (5.2), its formula in `_formula` (5.3, of the record's
-# base: |x - y|^2 for _DISTANCES), and a row in `_KERNELS` (18.1). One of the Euclidean distance needs a law, too:
-# has_law, drop and slope in the record, and a branch in `_mixture_scale` (5.3). Its tests: rows in KERNELS of
-# test_kernels.py (its values: naive.py), in LAWS and RADIAL of test_streams.py and in RADIAL of test_reduced_sets.py.
-# An operator: a tuple under `@_validated`, its functions and an entry in `_OPERATORS` (6.5).
-# A sampler of landmarks: a function of (X, kernel, s, seed) that returns `Landmarks`, all points if s is n or more,
-# and draws by `_key(seed, _LANDMARKS)`; a row in `_METHODS`, and its key there in `_SAMPLERS` (16.1). Its test: a last
-# row in ROOM of test_leverage_scores.py, if it depends on the seed and evaluates the kernel.
-# A model: a tuple under `@_validated`, and an entry in `_models` (15.3).
-# A stream: start, update and finish, and a row in `_STREAMS` (18.1).
-# A command: a function, a row in `_COMMANDS`, and its options in `_ARGUMENTS` (18).
-# A claim about a paper: the head of paper_checks/claims.py.
-# ----------------------------------------------------------------------------------------------------------------------
+# To add a part, write:
+# - public function: `@_public` above it, and its place in the head's table
+# - kernel: a record before `_PRECOMPUTED` (5.1), a maker (5.2), a row in `_KERNELS` (18.1), and a
+#   branch in `_formula` (5.3), which takes the record's base: |x - y|^2 for _DISTANCES. A kernel of
+#   the Euclidean distance also needs has_law, drop and slope in the record, and a branch in
+#   `_mixture_scale` (5.3). Tests: rows in KERNELS of test_kernels.py (values in naive.py), in LAWS
+#   and RADIAL of test_streams.py, and in RADIAL of test_reduced_sets.py
+# - operator: a tuple under `@_validated`, its functions, and an entry in `_OPERATORS` (6.5)
+# - sampler of landmarks: a function of (X, kernel, s, seed) that draws by `_key(seed, _LANDMARKS)`
+#   and returns `Landmarks` (all points if s >= n), a row in `_METHODS`, and its key there in
+#   `_SAMPLERS` (16.1). Test: a last row in ROOM of test_leverage_scores.py, if it depends on the
+#   seed and evaluates the kernel
+# - model: a tuple under `@_validated`, and an entry in `_models` (15.3)
+# - stream: start, update and finish, and a row in `_STREAMS` (18.1)
+# - command: a function, a row in `_COMMANDS`, and its options in `_ARGUMENTS` (18)
+# - claim about a paper: as the head of paper_checks/claims.py explains
+# --------------------------------------------------------------------------------------------------
 
-# ----------------------------------------------------------------------------------------------------------------------
+# --------------------------------------------------------------------------------------------------
 # 1. Compilation
 #
-# A core is a function that numba compiles and Python calls; a helper is called by cores, and compiled into them. Both
-# take numbers, plain arrays in C order and tuples of these. A core writes to arrays that it is given, and returns
-# nothing or a number: so a signal such as Ctrl-C is handled between two cores, never inside one. It does not raise.
-# ----------------------------------------------------------------------------------------------------------------------
+# Python calls cores, which call helpers that are compiled into them. Both take numbers, arrays
+# in C order, and tuples of these. A core writes to its arguments, returns nothing or a number, and
+# never raises. Thus a signal such as Ctrl-C is handled between two cores, never inside one.
+# --------------------------------------------------------------------------------------------------
 
 # 1.1 Cores and helpers
 
-# Set it to True, or KPCASKETCH_QUIET in the environment, and nothing is said on stderr while functions are compiled.
+# True, or KPCASKETCH_QUIET in the environment, silences the line on stderr about compilation.
 QUIET = bool(os.environ.get("KPCASKETCH_QUIET"))
 
-# Sums may be reordered and contracted to fused multiply-adds; NaN and infinity keep their meaning. In strict helpers
-# the order of operations stands as written: range reductions and hashes depend on it.
+# The compiler may reorder sums and fuse multiply-adds; NaN and infinity keep their meaning. Strict
+# helpers keep the order of operations: range reductions and hashes depend on it.
 _SUMS = {"contract", "reassoc", "nsz", "arcp"}
 _STRICT = {"contract"}
 _OPTIONS = dict(nogil=True, error_model="numpy", no_cfunc_wrapper=True)
-# LLVM inlines every helper into its cores. Where helpers were compiled by themselves as well, their sums were reordered
-# in two ways, and what a process had compiled before decided which of them a core called. Without wrappers for calls
-# from Python first calls take 15 % less, but such a call ends the process; open and strict helpers have them.
+# LLVM inlines helpers into cores. A helper that was compiled separately too had two orders of sums,
+# and earlier compilations decided which one a core used. First calls are 15 % faster if helpers have
+# no wrapper for Python, but a call from Python then ends the process. Open and strict ones have it.
 _helper = njit(fastmath=_SUMS, forceinline=True, no_cpython_wrapper=True, **_OPTIONS)
 _open_helper = njit(fastmath=_SUMS, forceinline=True, **_OPTIONS)
 _strict_helper = njit(fastmath=_STRICT, forceinline=True, **_OPTIONS)
 
-# Numba keeps compiled code on disk where another process can import this module by the same name.
+# Numba keeps compiled code on disk if another process can import this module by the same name.
 _CACHED = (
     vars(sys.modules.get(__name__, math)) is globals()
     and __name__ not in ("__main__", "__mp_main__")
     and os.path.isfile(globals().get("__file__", ""))
 )
 
-# Nanoseconds of one thread from which on all threads share the work of a core.
+# Single-thread work, in nanoseconds, above which a core runs on all threads.
 _SHARED_FROM = 100_000
-# With other programs on the processor, a parallel region ends when the system has run every thread: two processes with
-# regions of .1 or 1 ms finished one each in 8 ms. So the time of a region of less than 10 ms beyond twice its work is
-# added to a debt; at 8 ms of debt short regions run serially for half a second, and half of the debt stays. Regions
-# after a pause of 10 ms, when threads have to be woken, and those beside a compilation do not count.
+# On a busy processor, a parallel region waits until the system has run all its threads. Measured:
+# two processes with regions of .1 or 1 ms finished one each in 8 ms. A short region's time beyond
+# twice its work therefore adds to a debt. At 8 ms of debt, short regions run serially for half a
+# second, and half of the debt remains. Regions after a pause, whose threads wake up, do not count.
 _SHORT_REGION = 10_000_000
 _PAUSE = 10_000_000
 _DEBT = 8_000_000
 _HOLD = 500_000_000
-# The parallel twin takes 1 to 4 s to compile, twice as long as the serial one, which stands in for so much work (ns).
+# Work of the serial twin, in ns, before the parallel one is compiled (in 1 to 4 s, twice as long)
 _WORTH_COMPILING = 100_000_000
 _PLAIN_TYPES = {np.int64: int, np.float64: float, np.bool_: bool}  # for numba
 
-# What late threads have cost, until when short regions are left to one thread, and when the last region ended; and
-# seconds of compiling so far.
+# ns that late threads cost, the end of serial short regions, the last region's end; s of compiling
 _account = SimpleNamespace(debt=0.0, alone_until=0, ended=0, compiling=0.0)
-# In `warm_up`, what stands in for _SHARED_FROM.
-_warm_up_threshold = contextvars.ContextVar("_warm_up_threshold")
-_process = os.getpid()  # in a forked child the threads of its parent are missing
-# "holder": the thread in a parallel region, as numba's workqueue aborts on two; it enters and leaves in one step. An
-# interrupt beside the `try` of `core` keeps it from leaving: a thread that holds the region already may enter again.
+_warm_up_threshold = contextvars.ContextVar("_warm_up_threshold")  # replaces _SHARED_FROM
+_process = os.getpid()  # a forked child lacks the threads of its parent
+# "holder" is the thread in a parallel region: numba's workqueue aborts on two. It may enter again,
+# because an interrupt just outside the `try` of `core` leaves the entry.
 _region = {}
 
 
 def _writable(array):
-    """The same memory, writable in name: for read-only arrays numba would compile anew."""
+    """The same memory as a writable array: numba would compile once more for a read-only one."""
     if not array.size:
         return array.copy()
     shown = array.__array_interface__
@@ -306,7 +302,7 @@ def _writable(array):
 
 
 def _with_types(arguments):
-    """What tells the types of arguments apart, where numba.typeof takes longer than a small core; and the arguments."""
+    """A key for the types (numba.typeof is slower than a small core), and the arguments."""
     key = []
     values = []
     for value in arguments:
@@ -324,8 +320,8 @@ def _with_types(arguments):
 
 
 def _twin(function, key, parallel, cached):
-    """The function as numba compiles it, under a name of its own, after which its files are named: signatures of one
-    function are numbered, and two processes that save at once give one number to two of them (numba issue 9348)."""
+    """The function for numba, under a name for this key that also names its files on disk: with one
+    name, two processes that save at once give two signatures one number (numba issue 9348)."""
     name = f"{function.__name__}_{zlib.crc32(repr(key).encode()):08x}{'sp'[parallel]}"
     named = type(function)(function.__code__, function.__globals__, name)
     named.__qualname__ = name
@@ -337,8 +333,8 @@ def _files(twin):
 
 
 def _run(function, twins, key, arguments, parallel):
-    """What a twin of the function returns. Before its first call it is compiled for the types of these arguments, or
-    loaded: a file that cannot be read or written is removed; the last try is without. The core itself runs once."""
+    """Call a twin of the function; the first call compiles it for these types or loads it from
+    disk. Files that cannot be read or written are removed, and the last try uses none."""
     if (key, parallel) not in twins:
         with _while_compiling():
             for cached in [True, True, False] if _CACHED else [False]:
@@ -358,15 +354,15 @@ def _run(function, twins, key, arguments, parallel):
 
 
 def _core(function):
-    """Declare a core: core(work, ...) calls the function compiled with `prange` for all threads, or serially, as in a
-    forked child and beside a parallel region of another thread. work: roughly the nanoseconds that one thread takes.
-    The index of `prange` is unsigned; np.int64(index) is the task's number, as numba makes floats of mixed integers."""
-    # by types of arguments; work of serial twins for parallel ones
+    """Declare a core: core(work, ...) runs the function on all threads. It is serial if work, in
+    nanoseconds, is small, in a forked child, and during another thread's parallel region. A loop
+    needs np.int64(index), as numba mixes int64 and the unsigned integers of `prange` to floats."""
+    # compiled functions by types of arguments, and the work of serial twins for parallel ones
     twins = {}
     stood_in = {}
 
     def worth_compiling(key, work):
-        """Whether the parallel twin is there, here or on disk, or its stand-in has worked for long enough."""
+        """Whether the parallel twin exists (also on disk), or the serial one did enough work."""
         if key not in stood_in:
             stood_in[key] = 0
             with contextlib.suppress(OSError, RuntimeError):  # where nothing can be written
@@ -384,7 +380,7 @@ def _core(function):
             and (work > _SHORT_REGION or time.perf_counter_ns() > _account.alone_until)
             and worth_compiling(key, work)
         )
-        # Numba takes a lock to tell the number of threads, which an interrupt at that moment leaves taken: so at last.
+        # get_num_threads comes last: an interrupt inside it leaves a lock of numba taken.
         if not (
             parallel
             and numba.get_num_threads() > 1
@@ -404,7 +400,7 @@ def _core(function):
             _account.ended = now
             _region.pop("holder", None)
 
-    if numba.config.DISABLE_JIT:  # then a reader can step through it
+    if numba.config.DISABLE_JIT:  # a debugger can step through the function
         return functools.wraps(function)(lambda work, *arguments: function(*arguments))
     core = functools.wraps(function)(core)
     core.twins = twins
@@ -412,7 +408,7 @@ def _core(function):
 
 
 def _core_alone(function):
-    """Declare a core without a `prange`, which is called without work."""
+    """Declare a core without `prange`, whose calls pass no work."""
     twins = {}
     if numba.config.DISABLE_JIT:
         return function
@@ -421,7 +417,7 @@ def _core_alone(function):
     )
 
 
-_PATIENCE = 2.0  # seconds of compiling after which it is said
+_PATIENCE = 2.0  # seconds of compiling before the message
 
 
 def _to_stderr(text):
@@ -430,9 +426,9 @@ def _to_stderr(text):
 
 @contextlib.contextmanager
 def _while_compiling():
-    """Say so once if it takes long; and have Ctrl-C wait, as numba cannot compile any more after an exception within.
-    In the main thread only: a thread that starts another while Python collects garbage for sys._current_frames, as a
-    worker of Dask does, waited for ever (CPython issue 106883)."""
+    """Say once if compiling takes long. Defer signals: an exception raised while numba compiles
+    leaves its compiler unusable. Only the main thread starts a timer: in a Dask worker this waited
+    forever, when garbage was collected for sys._current_frames (CPython issue 106883)."""
     begun = time.monotonic()
     came = []
     held = {}
@@ -445,7 +441,7 @@ def _while_compiling():
         for number in signal.valid_signals() if main else ():
             if callable(signal.getsignal(number)):
                 held[number] = signal.signal(number, lambda *interrupt: came.append(interrupt))
-        quiet = QUIET or _warm_up_threshold.get(None) is not None  # `warm_up` tells of its progress
+        quiet = QUIET or _warm_up_threshold.get(None) is not None  # `warm_up` reports its progress
         if main and not quiet and _account.compiling < _PATIENCE:
             note.start()
         yield
@@ -456,16 +452,16 @@ def _while_compiling():
         _account.compiling += now - begun
         for number, handler in held.items():
             signal.signal(number, handler)
-        with contextlib.ExitStack() as handlers:  # each is called, even if one before it raises
+        with contextlib.ExitStack() as handlers:  # calls each handler, even if another one raises
             for number, frame in reversed(came):
                 handlers.callback(held[number], number, frame)
 
 
 # 1.2 Registers and memory
 #
-# One vector register: 64 bytes with AVX-512, 32 elsewhere; and vectors of a register tile, as many as stay in
-# registers (4 rows x 4 vectors fill 16 of 32; 4 rows x 2 vectors 8 of 16). Products with few vectors have panels of two
-# registers and tiles of 8 or 4 rows (36 billion multiply-adds a second with 8 rows, 31 with 4).
+# A vector register has 64 bytes with AVX-512, and 32 elsewhere. A register tile of 4 rows has 4
+# vectors, which fill 16 of 32 registers, or 2, which fill 8 of 16. Products with few vectors use
+# panels of two registers and tiles of 8 or 4 rows (36 or 31 billion multiply-adds a second).
 try:
     _AVX512 = bool(llvm.get_host_cpu_features().get("avx512f", False))
 except RuntimeError:
@@ -473,22 +469,21 @@ except RuntimeError:
 _VECTOR_BYTES = 64 if _AVX512 else 32
 _TILE_VECTORS = 4 if _AVX512 else 2
 _PRODUCT_ROWS = 8 if _AVX512 else 4
-# bytes of a row of each
-_WIDE_PANEL = _TILE_VECTORS * _VECTOR_BYTES
+_WIDE_PANEL = _TILE_VECTORS * _VECTOR_BYTES  # bytes in a row of a panel
 _NARROW_PANEL = 2 * _VECTOR_BYTES
-# Nanoseconds of one thread for a multiply-add in the micro-kernel, and elsewhere.
+# Single-thread nanoseconds for a multiply-add in the micro-kernel, and elsewhere.
 _MULTIPLY_ADD, _SCALAR = (0.05, 0.25) if _AVX512 else (0.1, 0.3)
-_CUSTOM_VALUE = 1e5  # and for a custom kernel, which nobody knows: taken to be dear
+_CUSTOM_VALUE = 1e5  # for a value of a custom kernel, which may be expensive
 
 
 def _intrinsic(in_python):
-    """An intrinsic of numba's, and what it does where NUMBA_DISABLE_JIT=1 runs cores as Python."""
+    """A numba intrinsic, or the function in_python if NUMBA_DISABLE_JIT=1 runs cores in Python."""
     return (lambda definition: in_python) if numba.config.DISABLE_JIT else intrinsic
 
 
 @_intrinsic(lambda: None)
 def _wide_vectors(typing):
-    """Let LLVM use whole 64-byte registers in the loops around this call; by default it stops at 32 (exp: 1.5 x)."""
+    """Let LLVM use 64-byte registers in the caller, and not only 32 bytes (exp: 1.5 x as fast)."""
 
     def codegen(context, builder, signature, args):
         if _AVX512:
@@ -500,7 +495,7 @@ def _wide_vectors(typing):
 
 @_helper
 def _aligned(shape, like):
-    """Uninitialised array on a cache line boundary: a 64-byte load that crosses a line costs two."""
+    """Uninitialized array on a cache line boundary: a load that crosses a line costs two loads."""
     size = 1
     for length in shape:
         size *= length
@@ -510,7 +505,7 @@ def _aligned(shape, like):
 
 
 def _new_array(shape, dtype):
-    """Uninitialised array on a cache line boundary, where np.empty has 16 bytes (`rpcholesky` 25 % faster)."""
+    """Uninitialized array at a multiple of 64 bytes, not of 16 as np.empty (rpcholesky: -20 %)."""
     size = math.prod(shape) * np.dtype(dtype).itemsize
     raw = np.empty(size + 64, np.uint8)
     skip = -raw.ctypes.data % 64
@@ -527,7 +522,7 @@ _TERMS = {
 
 
 def _in_python(term, rows, accumulate, transposed):
-    """What `_register_tile` makes, in NumPy."""
+    """The micro-kernel of `_register_tile` in NumPy."""
 
     def register_tile(X, i, last, start, stop, panel, out, r, c):
         X = X.T if transposed else X
@@ -552,7 +547,7 @@ def _addend(builder, term, x, y):
 
 
 def _broadcast(builder, number, vector):
-    """A register of this type of vectors with the number in each lane."""
+    """A register of this vector type that holds the number in each lane."""
     empty = vector(ir.Undefined)
     first = builder.insert_element(empty, number, ir.IntType(32)(0))
     lanes = ir.VectorType(ir.IntType(32), vector.count)
@@ -560,12 +555,12 @@ def _broadcast(builder, number, vector):
 
 
 def _register_tile(term, rows, vectors, accumulate=True, transposed=False):
-    """Make the micro-kernel of this file: `rows` rows of X against one panel of `vectors` vector registers of columns.
+    """Make a micro-kernel for `rows` rows of X and a panel of `vectors` vector registers.
 
-    out[r:r+rows, c:c+width] (+)= sum_t X[i:i+rows, t] panel[t, :]; or of the squares, or the sizes, of the differences
-    X[i:i+rows, t] - panel[t, :]; transposed, with X^T in the place of X. Rows past `last` repeat row `last`. The sums
-    stay in registers over t; as plain loops they go through memory, at half the speed (40 against 76 billion, d = 54).
-    """
+    out[r:r+rows, c:c+width] (+)= sum_t X[i:i+rows, t] panel[t, :] for the term "product". The terms
+    "square" and "size" sum squares and magnitudes of X[i:i+rows, t] - panel[t, :]. If transposed,
+    X^T replaces X. Rows beyond `last` repeat it. Sums stay in registers: loops with sums in memory
+    make 40 instead of 76 billion multiply-adds a second, d = 54."""
 
     @_intrinsic(_in_python(term, rows, accumulate, transposed))
     def register_tile(typing, X, i, last, start, stop, panel, out, r, c):
@@ -584,7 +579,7 @@ def _register_tile(term, rows, vectors, accumulate=True, transposed=False):
             index = ir.IntType(64)
             load = functools.partial(builder.load, align=itemsize)
 
-            def at(array, row, column, what=vector):  # pointer to what begins at an entry
+            def at(array, row, column, what=vector):  # pointer to an entry, of type `what`
                 place = builder.add(builder.mul(row, builder.extract_value(array.shape, 1)), column)
                 return builder.bitcast(builder.gep(array.data, [place]), what.as_pointer())
 
@@ -627,12 +622,12 @@ _add_product = _register_tile("product", _PRODUCT_ROWS, 2)
 _add_transposed_product = _register_tile("product", _PRODUCT_ROWS, 2, transposed=True)
 
 
-# ----------------------------------------------------------------------------------------------------------------------
+# --------------------------------------------------------------------------------------------------
 # 2. Arguments
 #
-# Functions of a name, "k", and a value, which return the value in its form or raise a ValueError: arrays in C
-# order, in float64 or float32, numbers of Python, tuples of these.
-# ----------------------------------------------------------------------------------------------------------------------
+# A check takes a name such as "k" and a value. It returns the value as a C-ordered array of float64
+# or float32, as a Python number, or as a tuple of these, or it raises a ValueError.
+# --------------------------------------------------------------------------------------------------
 
 # 2.1 Arrays
 
@@ -641,13 +636,13 @@ _DOUBLE = (np.dtype(np.float64),)
 
 
 def _require(sound, message):
-    """Refuse what is not sound, in words that name the argument, what is wanted and what came."""
+    """Raise ValueError(message) unless sound. The message begins with the argument's name."""
     if not sound:
         raise ValueError(message)
 
 
-_USERS_LINE = 4  # the stack level of a warning: `_public` puts two frames between
-# Arguments by their names in version 0.1, which still work, with a DeprecationWarning.
+_USERS_LINE = 4  # stack level of warnings, as `_public` adds two frames
+# Names of arguments in version 0.1 still work, with a DeprecationWarning.
 _OLD_NAMES = {
     "forget": "half_life",
     "map": "feature_map",
@@ -657,10 +652,8 @@ _OLD_NAMES = {
 
 
 def _public(function):
-    """Let what a function refuses begin with its name, and let overflow pass: what is not finite is refused.
-
-    Of public functions that call each other the outermost gives its name; of a method, its class does.
-    """
+    """Begin error messages with the function's name, or a method's class. If public functions call
+    each other, the outermost one is named. Overflow does not warn: checks refuse its results."""
     called = function.__qualname__.split(".")[-2:][0]
     quiet = np.errstate(all="ignore")(function)
     accepted = function.__code__.co_varnames[: function.__code__.co_argcount]
@@ -669,13 +662,13 @@ def _public(function):
     @functools.wraps(function)
     def entry(*arguments, **by_name):
         for name in renamed.keys() & by_name:
-            warning = f"{called}: {name} is now called {renamed[name]}"
+            warning = f"{called}: {name} is deprecated: use {renamed[name]}"
             warnings.warn(warning, DeprecationWarning, stacklevel=2)
             by_name[renamed[name]] = by_name.pop(name)
         try:
             return quiet(*arguments, **by_name)
         except ValueError as error:
-            if type(error) is ValueError:  # its subclasses have other arguments
+            if type(error) is ValueError:  # subclasses have other arguments
                 error.refused = getattr(error, "refused", str(error))
                 error.args = (f"{called}: {error.refused}",)
             raise
@@ -684,7 +677,7 @@ def _public(function):
 
 
 def _as_array(name, value, ndim, dtypes=None):
-    """value in C order and float64 (float32 if it is that and no dtype is asked for); itself if it is so."""
+    """value in C order, as float64 (or float32 if it is, without dtypes), not copied if it fits."""
     if (
         type(value) is np.ndarray
         and value.ndim == ndim
@@ -695,35 +688,31 @@ def _as_array(name, value, ndim, dtypes=None):
         return value
     what = f"a {ndim}-D array of real numbers"
     if isinstance(value, np.ma.MaskedArray):
-        raise ValueError(
-            f"{name} must be a plain array, got a masked one: fill or drop what is masked"
-        )
-    if hasattr(value, "to_numpy") and not isinstance(value, np.ndarray):  # pandas, with its NA
+        raise ValueError(f"{name} must be a plain array, got a masked array: call .filled(value)")
+    if hasattr(value, "to_numpy") and not isinstance(value, np.ndarray):  # pandas, maybe with NA
         pandas = "na_value" in inspect.signature(value.to_numpy).parameters
         try:
             if pandas:
-                value[:0].astype(float)  # which refuses dates and times
+                value[:0].astype(float)  # raises for dates and times
             value = (
                 value.to_numpy(np.float64, na_value=np.nan)
                 if pandas
                 else np.asarray(value.to_numpy())
             )
         except (TypeError, ValueError) as error:
-            raise ValueError(f"{name} must be {what}, got columns that are not ({error})") from None
+            raise ValueError(f"{name} must be {what}, got non-numeric columns ({error})") from None
     if isinstance(value, list):
-        with contextlib.suppress(ValueError):  # rows of different lengths stay a list
+        with contextlib.suppress(ValueError):  # rows of unequal lengths remain a list
             value = np.asarray(value)
     if not isinstance(value, np.ndarray):
-        hint = ": its .toarray() is one" if hasattr(value, "toarray") else ""
+        hint = ": call .toarray()" if hasattr(value, "toarray") else ""
         raise ValueError(f"{name} must be {what}, got {type(value).__name__}{hint}")
     if value.dtype.kind not in "biuf":
-        hint = {"O": ": .astype(float) makes it one", "c": ": its .real and .imag are"}.get(
-            value.dtype.kind, ""
-        )
+        hint = {"O": ": call .astype(float)", "c": ": use .real or .imag"}.get(value.dtype.kind, "")
         raise ValueError(f"{name} must hold real numbers, got dtype {value.dtype}{hint}")
     _require(
         value.ndim == ndim,
-        f"{name} must be {what}, got a {value.ndim}-D one"
+        f"{name} must be {what}, got a {value.ndim}-D array"
         + (": pass X[None] for one point, X[:, None] for one column" * (value.ndim == 1)),
     )
     single = value.dtype.newbyteorder("=") == np.float32
@@ -732,7 +721,7 @@ def _as_array(name, value, ndim, dtypes=None):
 
 
 def _as_columns(name, value, dtypes=_DOUBLE):
-    """value as a 2-D array of float64; a vector is one column."""
+    """value as a 2-D array of float64, with a vector as one column."""
     flat = getattr(value, "ndim", 2) == 1
     if isinstance(value, list):
         flat = not any(isinstance(entry, (list, tuple, np.ndarray)) for entry in value)
@@ -746,33 +735,31 @@ def _all_below(X, limit=math.inf):
 
 
 def _checked_points(name, X, columns=None, numbers=None, rows=None):
-    """X as finite points of float64 or float32 in C order; numbers: row numbers for errors, if not 0, 1, ..."""
+    """X as finite C-ordered points; numbers: row numbers for messages, if not 0, 1, ..."""
     P = _as_array(name, X, 2)
     _require(P.size != 0, f"{name} must have at least one row and one column, got shape {P.shape}")
-    _require(
-        columns in (None, P.shape[1]), f"{name} must have {columns} columns, got shape {P.shape}"
-    )
-    _require(rows in (None, P.shape[0]), f"{name} must have {rows} rows, got shape {P.shape}")
-    limit = 1e17 if P.itemsize == 4 else 1e150  # squares beyond overflow
+    _require(columns in (None, P.shape[1]), f"{name} must have {columns} columns, got {P.shape[1]}")
+    _require(rows in (None, P.shape[0]), f"{name} must have {rows} rows, got {P.shape[0]}")
+    limit = 1e17 if P.itemsize == 4 else 1e150  # larger squares overflow
     if not _all_below(P, limit):
         row = int(np.argmin((np.abs(P) < limit).all(1)))
         raise ValueError(
-            f"{name} must be finite (no NaN or infinity) and below 1e150 in size (float32: 1e17); row "
-            f"{row if numbers is None else numbers[row]} is not"
+            f"{name} must be finite (no NaN or infinity) and below 1e150 in magnitude (float32: "
+            f"1e17); row {row if numbers is None else numbers[row]} is not"
         )
     return P
 
 
 def _checked_vector(name, value):
-    """value as a vector of finite float64, at least one."""
+    """value as a vector of finite float64 with at least one entry."""
     value = np.array(_as_array(name, value, 1, _DOUBLE))
     if value.size == 0 or not np.isfinite(value).all():
-        raise ValueError(f"{name} must have at least one entry, and be finite (no NaN or infinity)")
+        raise ValueError(f"{name} must have at least one entry, all finite (no NaN or infinity)")
     return value
 
 
 def _checked_two(X, argument, Y):
-    """Two sets of points with as many columns; of the same array, one."""
+    """Two sets of points with equal numbers of columns, one and the same if Y is X."""
     P = _checked_points("X", X)
     Q = P if Y is X else _checked_points(f"{argument}", Y)
     _require(
@@ -792,7 +779,7 @@ def _in_common_precision(*arrays):
 
 
 def _scalar(value):
-    """The number in an array without dimensions, or of a type of NumPy's; anything else as it is."""
+    """The Python number in a NumPy number or 0-D array; any other value unchanged."""
     return (
         value.item()
         if isinstance(value, np.generic) or isinstance(value, np.ndarray) and value.ndim == 0
@@ -801,7 +788,7 @@ def _scalar(value):
 
 
 def _shown(value):
-    """What came, as a message tells it."""
+    """A value as messages show it."""
     value = _scalar(value)
     return repr(value) if isinstance(value, (int, float, complex, str)) else type(value).__name__
 
@@ -812,8 +799,8 @@ _MOST = 2**31 - 1  # the largest size of an axis, and the largest count
 def _checked_whole(name, value, low, high=2**63 - 1):
     number = _scalar(value)
     if not isinstance(number, int) or isinstance(number, bool) or not low <= number <= high:
-        top = {2**63 - 1: "on", 2**64 - 1: "to 2**64 - 1"}.get(high, f"to {high}")
-        raise ValueError(f"{name} must be a whole number from {low} {top}, got {_shown(value)}")
+        top = {2**63 - 1: "2**63 - 1", 2**64 - 1: "2**64 - 1"}.get(high, high)
+        raise ValueError(f"{name} must be an int from {low} to {top}, got {_shown(value)}")
     return number
 
 
@@ -828,13 +815,14 @@ def _checked_real(name, value, low=-math.inf, high=math.inf):
     _require(abs(number) <= sys.float_info.max, f"{name} must be finite, got {number}")
     if not low <= number <= high:
         raise ValueError(
-            f"{name} must be from {low} {'on' if high == math.inf else f'to {high}'}, got {float(number)}"
+            f"{name} must be {f'at least {low}' if high == math.inf else f'from {low} to {high}'}, "
+            f"got {float(number)}"
         )
     return float(number)
 
 
 def _checked_between(name, value, over, under=1):
-    """A number between 0 and over / under, neither included."""
+    """A number between 0 and over / under, both excluded."""
     value = _checked_real(name, value)
     _require(
         0.0 < value < over / under,
@@ -844,12 +832,12 @@ def _checked_between(name, value, over, under=1):
 
 
 def _as_delta(delta, default):
-    """The chance of failure of a sampler; None for its default."""
+    """The chance of failure of a sampler, or its default for None."""
     return default if delta is None else _checked_between("delta", delta, 1)
 
 
 def _as_half_life(half_life):
-    """After how many points the weight of a point has halved; None for never, as 0."""
+    """The number of points after which a weight has halved; 0, for never, if it is None."""
     return 0.0 if half_life is None else _checked_real("half_life", half_life, 1.0)
 
 
@@ -869,17 +857,17 @@ def _human(size):
 
 
 def _fits(name, size):
-    """Refuse what would take more bytes than this machine's memory, before any work."""
+    """Raise, before any work, if an array of `size` bytes would exceed this machine's memory."""
     _require(
         size <= _PHYSICAL_MEMORY,
-        f"{name} must be smaller: {_human(float(size))} would be taken, and there are "
-        f"{_human(_PHYSICAL_MEMORY)} of memory",
+        f"{name} must be smaller: the call would need {_human(float(size))} of memory, and this "
+        f"machine has {_human(_PHYSICAL_MEMORY)}",
     )
 
 
 # 2.3 Tuples
 
-# What brings a field to its form: by its annotation, by its name, or as `_validated` was told.
+# The check of a field: by its annotation, its name, or the arguments of `_validated`.
 _FORMS = {
     int: functools.partial(_checked_whole, low=0),
     float: _checked_real,
@@ -892,17 +880,17 @@ _FORMS = {
     "whole": lambda name, value: np.asarray(value).astype(np.int64, "C", "same_kind", copy=False),
     "bits": lambda name, value: np.asarray(value).astype(np.uint32, "C", "same_kind", copy=False),
 }
-_TUPLE_CHECKS = {}  # of each class, what `_validated` was told
-_models = {}  # of each class of models, what gives its features (15.3)
-# What outlives a reload of this module: IPython's autoreload empties it first, and Spyder imports it anew.
+_TUPLE_CHECKS = {}  # class: arguments of `_validated`
+_models = {}  # class of models: the function of its features (15.3)
+# This survives a reload: IPython's autoreload empties the module, and Spyder imports a new one.
 _outliving = vars(sys).setdefault(f"_outliving_{__name__}", {})
 
 
 def _validated(what, sound=lambda made: True, **arrays):
-    """Declare how tuples of a class are brought to their form. what: what they are, in words; sound: what holds of
-    them; arrays: dimensions of fields in float64, "points" for float32 or float64, "like points" for their precision,
-    "whole" and "bits" for whole numbers. Other fields go by their annotations. When this file is run
-    again, a class stays if it has the same fields: tuples made before are accepted, and can be pickled."""
+    """Declare the checks of a class of tuples. `what` describes one in messages, sound(made) must
+    hold, and `arrays` gives forms of fields: a number of dimensions (float64), "points" (float32 or
+    float64), "like points", "whole" or "bits". Annotations give other forms. If this file runs
+    again, an equal class is kept, so that earlier tuples are accepted and can be pickled."""
 
     def declared(cls):
         cls = _outliving.setdefault((cls.__name__, cls._fields), cls)
@@ -913,11 +901,11 @@ def _validated(what, sound=lambda made: True, **arrays):
 
 
 def _checked_as(cls, name, value):
-    """A tuple of this class in its form."""
+    """value as a checked tuple of this class."""
     what, sound, arrays = _TUPLE_CHECKS[cls]
     if not isinstance(value, cls):
         kind = type(value).__name__
-        hint = ": features(X, model) takes each kind of model" if type(value) in _models else ""
+        hint = ": call features(X, model) for any model" if type(value) in _models else ""
         raise ValueError(f"{name} must be {what}, got {kind}{hint}")
     try:
         fields = {}
@@ -929,32 +917,31 @@ def _checked_as(cls, name, value):
             if form == "like points":
                 fields[field] = fields[field].astype(fields["points"].dtype, copy=False)
         made = cls(**fields)
-    # a tuple that nobody's maker made
-    except (AttributeError, OverflowError, TypeError, ValueError) as error:
+    except (AttributeError, OverflowError, TypeError, ValueError) as error:  # hand-made tuples
         if str(error).startswith(name):
             raise
-        raise ValueError(f"{name} must be {what}; a field of it is not ({error})") from None
+        raise ValueError(f"{name} must be {what}; one of its fields is wrong ({error})") from None
     _require(sound(made), f"{name} must be {what}")
     return made
 
 
-# ----------------------------------------------------------------------------------------------------------------------
+# --------------------------------------------------------------------------------------------------
 # 3. Vector math
 #
-# exp, log and cos without branches or calls, so that LLVM vectorises the loops they stand in (pip's llvmlite has no
-# vector math library: math.exp in a loop is a scalar call). float64 and float32, NaN and infinities as in NumPy.
-# Polynomials are minimax for relative error (Remez exchange at 60 digits). With NUMBA_DISABLE_JIT=1, NumPy's own.
-# ----------------------------------------------------------------------------------------------------------------------
+# exp, log and cos have no branches or calls, so that LLVM vectorizes loops around them. (llvmlite
+# from pip lacks a vector math library: math.exp in a loop is a scalar call.) NaN and infinity
+# behave as in NumPy. Polynomials are minimax in relative error (Remez exchange at 60 digits).
+# --------------------------------------------------------------------------------------------------
 
-# x + _ROUND rounds x to an integer and leaves it in the low bits (Dekker's trick): 1.5 * 2^52, 1.5 * 2^23.
+# x + _ROUND rounds x to an integer in the low bits (Dekker's trick): 1.5 * 2^52 and 1.5 * 2^23.
 _ROUND64 = 6755399441055744.0
 _ROUND32 = np.float32(12582912.0)
 
 
 @_strict_helper
 def _exp64(x):
-    """e^x, float64; error below 1.1 ulp."""
-    x = -746.0 if x < -746.0 else x  # beyond, the result is 0 or infinity; NaN passes
+    """e^x in float64; the error is below 1.1 ulp."""
+    x = -746.0 if x < -746.0 else x  # here the result is 0, above 710 infinity; NaN passes
     x = 710.0 if x > 710.0 else x
     rounded = x * 1.4426950408889634 + _ROUND64
     k = rounded - _ROUND64  # e^x = 2^k e^r
@@ -964,7 +951,7 @@ def _exp64(x):
     q = ((q * r + 0.008333333333495561) * r + 0.04166666666652919) * r + 0.1666666666666641
     q = q * r + 0.5000000000000011
     k = np.float64(rounded).view(np.int64)
-    half = k >> 1  # 2^k in two steps, so that subnormal results are rounded once
+    half = k >> 1  # two factors for 2^k, so that subnormal results are rounded once
     return (
         (1.0 + (r + r * r * q))
         * np.int64((half + 1023) << 52).view(np.float64)
@@ -974,7 +961,7 @@ def _exp64(x):
 
 @_strict_helper
 def _exp32(x):
-    """e^x, float32; error below 1.1 ulp."""
+    """e^x in float32; the error is below 1.1 ulp."""
     x = np.float32(-104.0) if x < np.float32(-104.0) else x
     x = np.float32(89.0) if x > np.float32(89.0) else x
     rounded = x * np.float32(1.44269504) + _ROUND32
@@ -995,10 +982,10 @@ def _exp32(x):
 
 @_strict_helper
 def _log64(x):
-    """Natural logarithm, float64; error below 1.3 ulp."""
+    """Natural logarithm in float64; the error is below 1.3 ulp."""
     subnormal = x < 2.2250738585072014e-308
     bits = np.float64(x * 18014398509481984.0 if subnormal else x).view(np.int64)  # 2^54
-    k = (bits - 0x3FE6A09E667F3BCD) >> 52  # x = 2^k (1 + f), 1 + f from sqrt(1/2) to sqrt(2)
+    k = (bits - 0x3FE6A09E667F3BCD) >> 52  # x = 2^k (1 + f) with sqrt(1/2) <= 1 + f < sqrt(2)
     e = np.int64(k + 0x4338000000000000).view(np.float64) - (
         _ROUND64 + 54.0 if subnormal else _ROUND64
     )
@@ -1009,20 +996,20 @@ def _log64(x):
     q = ((q * z + 0.22222198554014694) * z + 0.2857142874256008) * z + 0.3999999999941397
     q = q * z + 0.6666666666666734
     half = 0.5 * f * f
-    log_m = f - (half - s * (half + z * q))  # log(1 + f) = 2 s + s z q, arranged to keep f exact
+    log_m = f - (half - s * (half + z * q))  # log(1 + f) = 2 s + s z q; this order keeps f exact
     result = e * 0.6931471804855391 + (log_m + e * 7.440617110012397e-11)
     result = result if x < np.inf else x  # infinity and NaN
     result = result if x != 0.0 else -np.inf
     return result if not x < 0.0 else np.nan
 
 
-# cos x = -(-1)^k sin r with x = (k + 1/2) pi + r and abs(r) <= pi/2. The zeros of cos fall on r = 0, where sin is
-# relatively exact, so the error in ulps is small there too. pi is split so that (k + 1/2) times its parts is exact.
+# cos x = -(-1)^k sin r with x = (k + 1/2) pi + r, abs(r) <= pi/2. Zeros of cos have r = 0, where
+# the relative error of sin is small. The products of k + 1/2 with the parts of pi are exact.
 
 
 @_strict_helper
 def _cos64(x):
-    """cos x, float64, for abs(x) <= 2^20; error below 2.4 ulp."""
+    """cos x in float64 for abs(x) <= 2^20; the error is below 2.4 ulp."""
     rounded = (x * 0.3183098861837907 - 0.5) + _ROUND64
     k = (rounded - _ROUND64) + 0.5
     r = ((x - k * 3.1415926534682512) - k * 1.2154201012607932e-10) - k * 4.044532497591901e-21
@@ -1037,7 +1024,7 @@ def _cos64(x):
 
 @_strict_helper
 def _cos32(x):
-    """cos x, float32, for abs(x) <= 2^13; error below 2.5 ulp."""
+    """cos x in float32 for abs(x) <= 2^13; the error is below 2.5 ulp."""
     rounded = (x * np.float32(0.318309886) - np.float32(0.5)) + _ROUND32
     k = (rounded - _ROUND32) + np.float32(0.5)
     r = (
@@ -1051,7 +1038,7 @@ def _cos32(x):
     return np.int32(np.float32(r + r * z * q).view(np.int32) ^ even).view(np.float32)
 
 
-# In Python NumPy's; in compiled code one of those above, by the type of the argument.
+# Python calls NumPy's function. Compiled code calls the one above for the argument's type.
 def _exp(x):
     return np.exp(x)
 
@@ -1066,21 +1053,21 @@ overload(_cos)(lambda x: (lambda x: _cos32(x)) if x == types.float32 else lambda
 
 @_strict_helper
 def _log_one_plus(gamma, v):
-    """log(1 + t) for t = gamma v >= 0, float64, corrected for the rounding of 1 + t; t itself may overflow."""
+    """log(1 + t) for t = gamma v >= 0, corrected for the rounding of 1 + t; t may overflow."""
     t = gamma * v
     u = 1.0 + t
     lost = (t - (u - 1.0)) / u
-    far = t >= 1e300  # 1 does not count, and 2^940 is taken out of the product
+    far = t >= 1e300  # log t, with 940 log 2 split off against overflow
     return _log64(gamma * 2.0**-940 * v if far else u) + (651.5583497263485 if far else lost)
 
 
-# ----------------------------------------------------------------------------------------------------------------------
+# --------------------------------------------------------------------------------------------------
 # 4. Randomness
 #
-# A pure function of (seed, purpose, counter): SplitMix64 (Steele, Lea, Flood 2014), read at any place of its sequence.
-# No state, so a draw can be made by any thread, in any order, and again later. Two purposes never share a key, so that
-# different kinds of draws from the same seed are independent.
-# ----------------------------------------------------------------------------------------------------------------------
+# A draw is a pure function of (seed, purpose, counter): any element of SplitMix64 (Steele, Lea,
+# Flood 2014). There is no state, so any thread can make a draw, in any order, and repeat it. Each
+# purpose has its own key, so different kinds of draws from the same seed are independent.
+# --------------------------------------------------------------------------------------------------
 
 (
     _START,
@@ -1107,14 +1094,13 @@ def _log_one_plus(gamma, v):
 
 @_strict_helper
 def _mix(z):
-    """Bijection of 64 bits in which every input bit moves every output bit (the finalizer of SplitMix64)."""
+    """Bijection of 64 bits; each input bit affects every output bit (SplitMix64's finalizer)."""
     z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return z ^ (z >> np.uint64(31))
 
 
-# on arrays of NumPy; a number alone warns that it overflows
-_mixed = getattr(_mix, "py_func", _mix)
+_mixed = getattr(_mix, "py_func", _mix)  # for NumPy arrays: a NumPy number warns of overflow
 
 
 @_strict_helper
@@ -1125,9 +1111,7 @@ def _random_word(key, counter):
     )
 
 
-_subkey = (
-    _random_word  # of a key and a number: start of the sequence for a part of what the key is for
-)
+_subkey = _random_word  # (key, number): start of the sequence for one part of the key's purpose
 
 
 def _python_subkey(key, number):
@@ -1144,27 +1128,27 @@ def _checked_key(seed, purpose):
 
 
 def _words(keys, counters):
-    """`_random_word` on arrays of NumPy."""
+    """`_random_word` for NumPy arrays."""
     counters = np.atleast_1d(counters).astype(np.uint64) + np.uint64(1)
     return _mixed(np.asarray(keys, np.uint64) + counters * np.uint64(0x9E3779B97F4A7C15))
 
 
 def _uniforms(keys, counters):
-    """`_uniform` on arrays of NumPy."""
+    """`_uniform` for NumPy arrays."""
     return (
         (_words(keys, counters) >> np.uint64(12)).astype(np.float64) + 0.5
     ) * 2.220446049250313e-16
 
 
 def _random_signs(n, count, key):
-    """Independent +1 and -1, (n, count)."""
+    """(n, count) array of independent +1 and -1."""
     words = _words(_words(key, np.arange(count)), np.arange(n)[:, None])
     return 1.0 - 2.0 * (words >> np.uint64(63)).astype(np.float64)
 
 
 @_strict_helper
 def _uniform(key, counter):
-    """Uniform on (0, 1), neither end included: odd multiples of 2^-53."""
+    """Uniform on (0, 1) without the ends: an odd multiple of 2^-53."""
     return (
         np.float64(_random_word(key, np.uint64(counter)) >> np.uint64(12)) + 0.5
     ) * 2.220446049250313e-16
@@ -1172,7 +1156,7 @@ def _uniform(key, counter):
 
 @_strict_helper
 def _normal(key, counter):
-    """Standard normal (Box-Muller); uses elements 2 counter and 2 counter + 1."""
+    """Standard normal (Box-Muller) from elements 2 counter and 2 counter + 1."""
     first = 2 * np.int64(counter)
     radius = math.sqrt(-2.0 * _log64(_uniform(key, first)))
     return radius * _cos64(6.283185307179586 * _uniform(key, first + 1))
@@ -1180,13 +1164,13 @@ def _normal(key, counter):
 
 @_strict_helper
 def _gamma(key, counter, shape):
-    """Gamma with the given shape > 0 and scale 1 (Marsaglia and Tsang 2000); 2 _gamma(key, c, df / 2) is chi-square."""
-    key = _subkey(key, counter)  # a sequence of its own: the number of attempts is random
+    """Gamma(shape > 0, scale 1) (Marsaglia, Tsang 2000); 2 _gamma(key, c, df / 2) is chi-square."""
+    key = _subkey(key, counter)  # its own sequence, as the number of attempts is random
     d = (shape if shape >= 1.0 else shape + 1.0) - 1.0 / 3.0
     c = 1.0 / math.sqrt(9.0 * d)
     attempt = 0
     while True:
-        z = _normal(key, 2 * attempt)  # elements 4a and 4a + 1; the uniform takes 4a + 2
+        z = _normal(key, 2 * attempt)  # elements 4a and 4a + 1; the uniforms use 4a + 2 and 4a + 3
         v = (1.0 + c * z) ** 3
         if v > 0.0 and math.log(
             _uniform(key, 4 * attempt + 2)
@@ -1218,29 +1202,28 @@ def _gaussian_matrix(n, p, key):
     return np.random.default_rng(int(key)).standard_normal((n, p))
 
 
-# ----------------------------------------------------------------------------------------------------------------------
+# --------------------------------------------------------------------------------------------------
 # 5. Kernels
-# ----------------------------------------------------------------------------------------------------------------------
+# --------------------------------------------------------------------------------------------------
 
 # 5.1 One record a kind
 
-# What the values of a kernel are a function of; and how tiles compute it: squared distances by inner products, too.
+# The base of a kernel's values, and the mode of a tile (_EXPANDED: distances by inner products).
 _PRODUCTS, _DISTANCES, _L1, _EXPANDED, _EVERY_PAIR = range(5)
 
 
 class _Kind(NamedTuple):
-    """What is known of the kernels of one kind. The functions take a Kernel; `drop` takes a distance r, too."""
+    """Facts about one kind of kernel. The functions take a Kernel, and `drop` also a distance r."""
 
-    name: str  # in the text of a Kernel
-    # k(x, y) is a function of x.y (_PRODUCTS), of the squared distance (_DISTANCES), of the sum of the absolute
-    # differences (_L1), for the last two with k(x, x) = scale; or of any pair (_EVERY_PAIR)
+    name: str  # as a Kernel is printed
+    # k(x, y) depends on x.y (_PRODUCTS), |x - y|^2 (_DISTANCES), |x - y|_1 (_L1), or the pair
+    # (_EVERY_PAIR); for _DISTANCES and _L1, k(x, x) = scale
     base: int
-    sigma: object = lambda kernel: None  # the bandwidth that its maker was given
-    # of a smooth function of the squared distance, its largest slope over its largest value, by which rounding of
-    # distances goes; infinity of one with a kink at 0
+    sigma: object = lambda kernel: None  # the bandwidth that its maker received
+    # largest slope / largest value in |x - y|^2, a factor of rounding errors; infinity for a kink
     steepness: object = lambda kernel: math.inf
-    # whether it depends on x - y alone, so that it is the Fourier transform of a probability law (Bochner), from
-    # which `_mixture_scale` draws; random features and shadows refuse other kernels
+    # whether k depends only on x - y, so that it is the Fourier transform of a probability law
+    # (Bochner), from which `_mixture_scale` draws; random features and shadows need it
     has_law: bool = False
     drop: object = None  # 1 - k(r) / k(0) for r > 0, without cancellation
     slope: object = None  # the largest abs(d k / d r) / k(0)
@@ -1250,13 +1233,13 @@ _KINDS = []
 
 
 def _add_kind(*facts, **by_name):
-    """The number of a new kind, in the order of these statements: models on disk have it."""
+    """Number of a new kind, which models on disk contain: keep the order of these statements."""
     _KINDS.append(_Kind(*facts, **by_name))
     return len(_KINDS) - 1
 
 
 def _power(name, alpha, sigma):
-    """(1 + gamma r^2)^-alpha for alpha(kernel)."""
+    """The kind (1 + gamma r^2)^-alpha with alpha = alpha(kernel)."""
 
     def drop(kernel, r):
         log_square = math.log(kernel.gamma) + 2.0 * math.log(r)
@@ -1273,7 +1256,7 @@ def _power(name, alpha, sigma):
 
 
 def _matern(name, nu, slope):
-    """The Matern kernel of smoothness nu = 1/2, 3/2 or 5/2, for which slope is the largest with gamma = 1."""
+    """Matern kernel with nu = 1/2, 3/2 or 5/2; slope: its largest slope if gamma = 1."""
 
     def drop(kernel, r):
         from scipy.special import gammainc  # exp(-a) sum_{n >= nu + 1/2} a^n / n!
@@ -1309,7 +1292,7 @@ _RATIONAL = _power(
 _CAUCHY = _power("cauchy", lambda kernel: 1.0, lambda kernel: 1.0 / math.sqrt(kernel.gamma))
 _GOLDEN = 0.5 * (1.0 + math.sqrt(5.0))
 _EXPONENTIAL = _matern("laplacian", 0.5, slope=1.0)
-# a exp(-a) is largest at 1, and (a + a^2) exp(-a) at the golden ratio
+# a exp(-a) has its maximum at 1, and (a + a^2) exp(-a) at the golden ratio
 _MATERN_3_2 = _matern("matern 3/2", 1.5, slope=1.0 / math.e)
 _MATERN_5_2 = _matern("matern 5/2", 2.5, slope=(_GOLDEN + _GOLDEN**2) * math.exp(-_GOLDEN) / 3.0)
 _CITY_BLOCK = _add_kind(
@@ -1323,16 +1306,16 @@ _BASES = tuple(kind.base for kind in _KINDS)  # for compiled code
 
 
 def _sigma_of(kernel):
-    """The bandwidth that a kernel was made with; None of kernels without one."""
+    """The bandwidth of a kernel, or None if it has none."""
     return _KINDS[kernel.kind].sigma(kernel)
 
 
-# Functions of custom kernels, which must outlive the addresses taken of them.
+# Functions of custom kernels must outlive their addresses.
 _custom_kernels = _outliving.setdefault("custom kernels", {})
 
 
 def _function_at(address):
-    """The function of the custom kernel with this address; None of another process's."""
+    """The function of the custom kernel with this address, or None if another process made it."""
     for function, compiled in list(_custom_kernels.items()):
         if compiled.address == address:
             return function
@@ -1343,13 +1326,13 @@ def _function_at(address):
 
 
 @_validated(
-    "a Kernel, made by gaussian(sigma) or its companions; by custom(f) in this process",
+    "a Kernel from gaussian(sigma) or another maker, or from custom(f) in this process",
     lambda kernel: _is_sound(kernel),
     table=2,
 )
 class Kernel(NamedTuple):
-    """A kernel function as numbers: kind selects the formula; scale multiplies it; gamma, shape, offset are its
-    parameters; address is the machine address of a `custom` kernel; table the matrix of a `precomputed` one."""
+    """A kernel function as numbers: scale times the formula of its kind in gamma, shape and offset.
+    address is the machine address of a `custom` kernel, table the matrix of `precomputed(K)`."""
 
     kind: int
     scale: float = 1.0
@@ -1360,24 +1343,24 @@ class Kernel(NamedTuple):
     table: np.ndarray = np.empty((0, 0))
 
     def __reduce__(self):
-        # an address is another in each process: the function is sent, and compiled there
+        # addresses differ between processes: the other one compiles the function
         if not self.address:
             return Kernel, tuple(self)
         function = _function_at(self.address)
         if function is None:
-            raise TypeError("to be pickled, a kernel must be made by custom(f) in this process")
+            raise TypeError("kernel must be made by custom(f) in this process to be pickled")
         if self.scale == 1.0:
             return custom, (function,)
         return scaled, (self._replace(scale=1.0), self.scale)
 
-    def __eq__(self, other):  # of tuples it asks the truth of an array
+    def __eq__(self, other):  # a tuple's own needs the truth value of an array
         return (
             isinstance(other, Kernel)
             and self[:-1] == other[:-1]
             and np.array_equal(self.table, other.table)
         )
 
-    __ne__ = object.__ne__  # not __eq__
+    __ne__ = object.__ne__  # the negation of __eq__
     __hash__ = lambda self: hash(self[:-1])  # noqa: E731
 
     def __repr__(self):
@@ -1402,14 +1385,17 @@ def _as_sigma(sigma):
 def gaussian(sigma=None, gamma=None):
     """Gaussian kernel k(x, y) = exp(-|x - y|^2 / (2 sigma^2)) = exp(-gamma |x - y|^2).
 
-    In RSKPCA, SKPCA, DSGD and RLS (RSKPCA writes exp(-|x - y|^2 / sigma^2)).
-    Parameters:
-        sigma : float, bandwidth in the units of the points, from 1e-150 to 1e150; median_bandwidth(X) to begin with
-        gamma : float, 1 / (2 sigma^2), in the place of sigma, as scikit-learn has it; from 1e-301 to 1e300
-    Returns: Kernel
-    >>> X = np.array([[0.0, 0.0], [1.0, 1.0]])
-    >>> gram(X, X, gaussian(1.0)).round(4).tolist() == gram(X, X, gaussian(gamma=0.5)).round(4).tolist()
-    True
+    RSKPCA, SKPCA, DSGD and RLS use it; RSKPCA writes exp(-|x - y|^2 / sigma^2).
+
+    Args:
+        sigma: float from 1e-150 to 1e150. Bandwidth in the units of X; try median_bandwidth(X).
+        gamma: float from 1e-301 to 1e300. 1 / (2 sigma^2), as in scikit-learn, in place of sigma.
+    Returns:
+        Kernel: The Gaussian kernel.
+    Example:
+        >>> X = np.array([[0.0, 0.0], [1.0, 1.0]])
+        >>> np.allclose(gram(X, X, gaussian(1.0)), gram(X, X, gaussian(gamma=0.5)))
+        True
     """
     _require((sigma is None) != (gamma is None), "either sigma or gamma must be given, not both")
     if gamma is None:
@@ -1419,13 +1405,13 @@ def gaussian(sigma=None, gamma=None):
 
 @_public
 def laplacian(sigma, norm=2):
-    """Laplacian kernel k(x, y) = exp(-|x - y| / sigma), with the Euclidean norm or that of the city block.
+    """Laplacian kernel k(x, y) = exp(-|x - y| / sigma) (textbook; RSKPCA (18)).
 
-    Source: textbook; used by RSKPCA (18) beside the Gaussian. With the Euclidean norm equal to `matern(0.5, sigma)`.
-    Parameters:
-        sigma : as of `gaussian`
-        norm : int, 2 for the Euclidean norm, 1 for the sum of the absolute differences
-    Returns: Kernel
+    Args:
+        sigma: float from 1e-150 to 1e150. Bandwidth in the units of the points.
+        norm: int. 2 for the Euclidean norm, as in `matern(0.5, sigma)`; 1 for the city-block norm.
+    Returns:
+        Kernel: The Laplacian kernel.
     """
     kind = _EXPONENTIAL if _checked_whole("norm", norm, 1, 2) == 2 else _CITY_BLOCK
     return Kernel(kind, gamma=1.0 / _as_sigma(sigma))
@@ -1433,13 +1419,13 @@ def laplacian(sigma, norm=2):
 
 @_public
 def matern(nu, sigma):
-    """Matern kernel of smoothness nu, for the three values of nu with a closed form; a = sqrt(2 nu) |x - y| / sigma.
+    """Matern kernel of smoothness nu, a function of a = sqrt(2 nu) |x - y| / sigma (textbook).
 
-    nu = 0.5: exp(-a);  nu = 1.5: (1 + a) exp(-a);  nu = 2.5: (1 + a + a^2 / 3) exp(-a). Source: textbook.
-    Parameters:
-        nu : float, 0.5, 1.5 or 2.5
-        sigma : as of `gaussian`
-    Returns: Kernel
+    Args:
+        nu: float. 0.5 for exp(-a), 1.5 for (1 + a) exp(-a), or 2.5 for (1 + a + a^2 / 3) exp(-a).
+        sigma: float from 1e-150 to 1e150. Bandwidth in the units of the points.
+    Returns:
+        Kernel: The Matern kernel.
     """
     kinds = {0.5: _EXPONENTIAL, 1.5: _MATERN_3_2, 2.5: _MATERN_5_2}
     nu = _checked_real("nu", nu)
@@ -1449,12 +1435,13 @@ def matern(nu, sigma):
 
 @_public
 def rational_quadratic(alpha, sigma):
-    """Rational quadratic kernel k(x, y) = (1 + |x - y|^2 / (2 alpha sigma^2))^-alpha. Source: textbook.
+    """Rational quadratic kernel k(x, y) = (1 + |x - y|^2 / (2 alpha sigma^2))^-alpha (textbook).
 
-    Parameters:
-        alpha : float, power, from 1e-3 to 1e6
-        sigma : float, bandwidth in the units of the points, from 1e-140 to 1e140
-    Returns: Kernel
+    Args:
+        alpha: float from 1e-3 to 1e6. Power.
+        sigma: float from 1e-140 to 1e140. Bandwidth in the units of the points.
+    Returns:
+        Kernel: The rational quadratic kernel.
     """
     alpha = _checked_real("alpha", alpha, 1e-3, 1e6)
     sigma = _checked_real("sigma", sigma, 1e-140, 1e140)
@@ -1463,24 +1450,26 @@ def rational_quadratic(alpha, sigma):
 
 @_public
 def cauchy(sigma):
-    """Cauchy kernel k(x, y) = 1 / (1 + |x - y|^2 / sigma^2). Source: textbook.
+    """Cauchy kernel k(x, y) = 1 / (1 + |x - y|^2 / sigma^2) (textbook).
 
-    Parameters:
-        sigma : as of `gaussian`
-    Returns: Kernel
+    Args:
+        sigma: float from 1e-150 to 1e150. Bandwidth in the units of the points.
+    Returns:
+        Kernel: The Cauchy kernel.
     """
     return Kernel(_CAUCHY, gamma=1.0 / _as_sigma(sigma) ** 2)
 
 
 @_public
 def polynomial(degree, gamma, coef0):
-    """Polynomial kernel k(x, y) = (gamma x.y + coef0)^degree (AMS section 5 names it beside the radial ones).
+    """Polynomial kernel k(x, y) = (gamma x.y + coef0)^degree (AMS section 5).
 
-    Parameters:
-        degree : int, from 1 to 64
-        gamma : float, positive
-        coef0 : float, not negative: a negative one is not positive semidefinite
-    Returns: Kernel
+    Args:
+        degree: int from 1 to 64. Power.
+        gamma: float, positive. Factor of the inner product.
+        coef0: float, at least 0. Constant; a negative one would lose positive semidefiniteness.
+    Returns:
+        Kernel: The polynomial kernel.
     """
     degree = _checked_whole("degree", degree, 1, 64)
     gamma = _checked_real("gamma", gamma, 5e-324)
@@ -1490,29 +1479,32 @@ def polynomial(degree, gamma, coef0):
 
 @_public
 def linear():
-    """Linear kernel k(x, y) = x.y, with which kernel PCA is PCA without centering. Source: textbook.
+    """Linear kernel k(x, y) = x.y, which makes `kpca` PCA without centering (textbook).
 
-    Returns: Kernel
+    Returns:
+        Kernel: The linear kernel.
     """
     return Kernel(_POLYNOMIAL, gamma=1.0, shape=1.0)
 
 
 @_public
 def precomputed(K):
-    """A given symmetric matrix as a kernel, k(x, y) = K[x, y], of points that are an (n, 1) array of row numbers.
+    """A symmetric matrix as a kernel: k(x, y) = K[x, y] for row numbers x and y (AMS section 3).
 
-    So whatever works on points and a kernel works on a matrix too, as AMS section 3 has it.
-    Parameters:
-        K : (N, N) array of finite real numbers, symmetric (checked to 1e-6 of its largest entry)
-    Returns: Kernel; no copy of a C-ordered float64 array: do not change it while a kernel or a model has it
-    >>> K = np.array([[2.0, 1.0], [1.0, 3.0]])
-    >>> gram(np.array([[1], [0]]), np.array([[0]]), precomputed(K)).tolist()
-    [[1.0], [2.0]]
+    Args:
+        K: (N, N) array. Finite, and symmetric to 1e-6 of its largest entry. A C-ordered float64 K is
+            not copied: do not change it while a kernel or a model uses it.
+    Returns:
+        Kernel: Functions that take it also take row numbers as points, in an (n, 1) array.
+    Example:
+        >>> K = np.array([[2.0, 1.0], [1.0, 3.0]])
+        >>> gram(np.array([[1], [0]]), np.array([[0]]), precomputed(K)).tolist()
+        [[1.0], [2.0]]
     """
     K = _checked_points("K", K).astype(np.float64, copy=False)
     _require(K.shape[0] == K.shape[1], f"K must be square, got shape {K.shape}")
     largest = max(K.max(), -K.min())
-    for a in range(0, len(K), 128):  # by blocks, in little memory
+    for a in range(0, len(K), 128):  # blocks need little memory
         gaps = np.abs(K[a : a + 128] - K[:, a : a + 128].T)
         _require(gaps.max() <= 1e-6 * largest, "K must be symmetric")
     return Kernel(_PRECOMPUTED, table=K)
@@ -1520,17 +1512,17 @@ def precomputed(K):
 
 @_public
 def custom(f):
-    """Any compiled function f(x, y) -> float of two float64 vectors as a kernel, symmetric in x and y.
+    """Your own symmetric function f(x, y) of two float64 vectors as a kernel (AMS section 6).
 
-    A Gram matrix of points with themselves takes f(x, y) for one order and mirrors it. The function enters by its
-    address, so that code compiled before serves it too (7 ns a pair; AMS section 6).
-    Parameters:
-        f : function compiled with numba.njit; pure, as several threads call it. An exception inside f cannot leave it:
-            it is printed, and the value is 0
-    Returns: Kernel that lives as long as the process; pickled, it takes f along, to be compiled where it is unpickled
-    >>> intersection = custom(numba.njit(lambda x, y: np.minimum(x, y).sum()))
-    >>> gram(np.array([[1.0, 2.0]]), np.array([[3.0, 1.0]]), intersection).tolist()
-    [[2.0]]
+    Args:
+        f: function compiled with numba.njit, and pure: several threads call it, by its address in
+            7 ns. An exception in f is printed, and its value is 0.
+    Returns:
+        Kernel: For this process. A pickle of it contains f, which unpickling compiles.
+    Example:
+        >>> intersection = custom(numba.njit(lambda x, y: np.minimum(x, y).sum()))
+        >>> gram(np.array([[1.0, 2.0]]), np.array([[3.0, 1.0]]), intersection).tolist()
+        [[2.0]]
     """
     if numba.config.DISABLE_JIT:
         _custom_kernels[f] = SimpleNamespace(address=id(f))
@@ -1553,22 +1545,23 @@ def custom(f):
 
 @_public
 def scaled(kernel, kappa):
-    """The kernel times a positive constant: kappa k(x, y). Source: textbook.
+    """The kernel times a positive constant: kappa k(x, y) (textbook).
 
-    Parameters:
-        kernel : Kernel
-        kappa : float, positive; factors multiply when applied twice
-    Returns: Kernel
+    Args:
+        kernel: Kernel.
+        kappa: float, positive. It multiplies earlier constants.
+    Returns:
+        Kernel: The scaled kernel.
     """
     kernel = _checked_kernel("kernel", kernel)
     scale = kernel.scale * _checked_real("kappa", kappa, 5e-324)
-    wanted = "kappa times the factors of before must be from 1e-300 to 1e300"
+    wanted = "kappa times the kernel's scale must be from 1e-300 to 1e300"
     _require(1e-300 <= scale <= 1e300, f"{wanted}, got {scale}")
     return kernel._replace(scale=scale)
 
 
 def _is_sound(kernel):
-    """Whether code can run with the kernel: a custom one of another process would end this one."""
+    """Whether code can run with the kernel: an address from another process would end this one."""
     rows, columns = kernel.table.shape
     return (
         rows == columns
@@ -1587,15 +1580,15 @@ def _checked_kernel(name, kernel, **points):
     for argument, P in points.items():
         _require(
             moderate or P.itemsize == 8,
-            f"{name} must have a gamma from 1e-30 to 1e30 and a factor from 1e-37 to 1e37 with "
-            "points in float32: points.astype(np.float64) go with any",
+            f"{name} must have a gamma from 1e-30 to 1e30 and a scale from 1e-37 to 1e37 for "
+            "float32 points: pass points.astype(np.float64)",
         )
         if kernel.kind == _PRECOMPUTED:
             whole = P.shape[1] == 1 and (P == np.floor(P)).all()
             _require(
                 whole and 0 <= P.min() <= P.max() < len(kernel.table),
-                f"{argument} must have one column, of whole row numbers from 0 to N - 1, with "
-                "a precomputed (N, N) kernel: np.arange(N)[:, None] for all points",
+                f"{argument} must be one column of row numbers from 0 to N - 1 for a precomputed "
+                "(N, N) kernel: pass np.arange(N)[:, None] for all points",
             )
     return kernel
 
@@ -1607,7 +1600,7 @@ def _points_and_kernel(X, kernel):
 
 @_intrinsic(lambda address, x, y: _function_at(address)(x, y))
 def _call_kernel(typing, address, x, y):
-    """f(x, y) for the function at `address` and two contiguous float64 vectors."""
+    """f(x, y) for the function f at `address` and two contiguous float64 vectors."""
 
     def codegen(context, builder, signature, args):
         x, y = [context.make_array(signature.args[k])(context, builder, args[k]) for k in (1, 2)]
@@ -1626,24 +1619,23 @@ def _call_kernel(typing, address, x, y):
 
 @_helper
 def _formula(kind, gamma, shape, base):
-    """k(x, y) / scale, in the precision of base, for kinds that the functions below do not name."""
+    """k(x, y) / scale, in the precision of base, for kinds without a branch in `_apply_kernel`."""
     one = type(base)(1)
     if kind == _CAUCHY:
         return one / (one + gamma * base)
-    return one * np.nan  # of a kind without a formula, which is refused: not finite
+    return one * np.nan  # for a kind without a formula: the checks refuse NaN
 
 
 @_strict_helper
 def _apply_kernel(kernel, tile, rows):
-    """Kernel values from squared distances, sums of sizes or inner products, in place on the first 128 columns: a fixed
-    length halves the code to compile. Strict: in another order of factors the serial core overflowed where the parallel
-    one did not."""
+    """Replace bases by kernel values in 128 columns of a tile: a fixed length halves compilation.
+    Strict: with another order of factors, only the serial core overflowed."""
     _wide_vectors()
     kind = kernel.kind
     number = tile.dtype.type
     one = number(1)
     second = number(1 / 3 if kind == _MATERN_5_2 else 0)
-    # From exp(-far) on, 1e-37 or 1e-300, values are 0: a product with them would take a hundred times as long.
+    # Values below exp(-far), 1e-37 or 1e-300, become 0: subnormal products take 100 times as long.
     far = number(85.0 if tile.itemsize == 4 else 690.0)
     scale = number(kernel.scale)
     gamma = number(kernel.gamma)
@@ -1657,7 +1649,7 @@ def _apply_kernel(kernel, tile, rows):
             steepness = shape
             for j in range(_BLOCK):
                 values[j] = _log_one_plus(kernel.gamma, np.float64(values[j]))
-        elif _EXPONENTIAL <= kind <= _MATERN_5_2:  # (1 + a + second a^2) exp(-a), or exp(-a) alone
+        elif _EXPONENTIAL <= kind <= _MATERN_5_2:  # exp(-a), or (1 + a + second a^2) exp(-a)
             steepness = one
             for j in range(_BLOCK):
                 a = min(gamma * np.sqrt(values[j]), far)
@@ -1680,17 +1672,17 @@ def _apply_kernel(kernel, tile, rows):
         if _MATERN_3_2 <= kind <= _MATERN_5_2:
             for j in range(_BLOCK):
                 values[j] *= bases[j]
-        # A loop of its own: scale times a^2 would overflow before exp(-a) makes it small.
+        # A separate loop, because scale times a^2 may overflow before the factor exp(-a).
         if kernel.scale != 1.0 and kind != _POLYNOMIAL:
             for j in range(_BLOCK):
                 values[j] *= scale
 
 
 def _checked_stationary(name, kernel, radial=False, **points):
-    """A kernel of x - y; radial: of the Euclidean distance."""
+    """A checked kernel of x - y; if radial, of the Euclidean distance."""
     kernel = _checked_kernel(name, kernel, **points)
     kind = _KINDS[kernel.kind]
-    _require(kind.has_law, f"{name} must be shift-invariant, not one of inner products or pairs")
+    _require(kind.has_law, f"{name} must be shift-invariant, such as gaussian or matern")
     euclidean = kind.base == _DISTANCES
     _require(euclidean or not radial, f"{name} must depend on the Euclidean distance")
     return kernel
@@ -1698,9 +1690,9 @@ def _checked_stationary(name, kernel, radial=False, **points):
 
 @_helper
 def _mixture_scale(kernel, key, j):
-    """What a normal vector is multiplied by to be frequency j of a kernel of the Euclidean distance. All of these are
-    mixtures of Gaussian ones: (1 + g r^2)^-alpha = E exp(-g G r^2), G of the law Gamma(alpha); Matern kernels are those
-    of Student's t with 2 nu degrees."""
+    """Factor of a normal vector that makes it frequency j of a radial kernel. Radial kernels are
+    mixtures of Gaussians: (1 + g r^2)^-alpha = E exp(-g G r^2) for G ~ Gamma(alpha), and
+    frequencies of Matern kernels have Student's t law with 2 nu degrees of freedom."""
     kind = kernel.kind
     if kind == _GAUSSIAN:
         return math.sqrt(2.0 * kernel.gamma)
@@ -1719,15 +1711,15 @@ def _mixture_scales(kernel, key, out):
         out[j] = _mixture_scale(kernel, key, j)
 
 
-# 5.4 Points made ready
+# 5.4 Prepared points
 
 _BLOCK = 128  # rows and columns of a tile: 128 KB of float64, half of an L2 cache
-_WIDE_BLOCK = 4 * _BLOCK  # columns in a row: memory is read 1.8 times as fast as by 128
+_WIDE_BLOCK = 4 * _BLOCK  # columns of a row: memory reads are 1.8 times faster than with 128
 _EXPANDED_BELOW = 16.0
 
 
 class _Pairs(NamedTuple):
-    """Two point sets made ready for tiles: see `_prepare`."""
+    """Two point sets as `_prepare` prepares them for tiles."""
 
     mode: int
     X: np.ndarray
@@ -1748,7 +1740,7 @@ def _whole_blocks(n):
 
 
 def _packed(V, width, rows, columns):
-    """Panels (panels, rows, width) of the columns of V; zeros fill up so many rows and columns."""
+    """The columns of V as (panels, rows, width), padded by zeros to these rows and columns."""
     count = -(-columns // max(width, 1))
     filled = np.zeros((rows, count * width), V.dtype)
     panels = _new_array((count, rows, width), V.dtype)
@@ -1758,27 +1750,27 @@ def _packed(V, width, rows, columns):
 
 
 def _pack(Y, columns=None):
-    """Panels of the points of Y, each a column; zeros fill the last tile up."""
+    """Panels with each point of Y as a column; zeros fill the last tile."""
     return _packed(Y.T, _WIDE_PANEL // Y.itemsize, Y.shape[1], columns or _whole_blocks(len(Y)))
 
 
 def _minus_row(X, row=None):
-    """X less a row in each row, or less the mean of its rows."""
+    """X minus a row in each row, or minus the mean of its rows."""
     row = X.mean(0, np.float64) if row is None else row
     return np.subtract(X, row, out=np.empty_like(X), casting="same_kind")
 
 
 def _squares(X):
-    """Squared norms of the rows, and zeros that fill the last tile up (np.pad takes 8 us)."""
+    """Squared norms of the rows, with zeros that fill the last tile (np.pad takes 8 us)."""
     squares = np.zeros(_whole_blocks(len(X)), X.dtype)
     squares[: len(X)] = np.einsum("ij,ij->i", X, X, dtype=np.float64, casting="same_kind")
     return squares
 
 
 def _prepare(kernel, X, Y, symmetric):
-    """Choose how tiles compute, and bring both point sets to that form. |x - y|^2 = |x|^2 + |y|^2 - 2 x.y costs half of
-    summing (x - y)^2, but errs, relative to the kernel value, by a few roundings of gamma (|x|^2 + |y|^2), norms taken
-    about the mean of Y: it is taken where that stays below 16, but not for kernels with a kink at 0, nor for d < 16."""
+    """Choose a mode of tiles, and prepare both point sets. |x|^2 + |y|^2 - 2 x.y costs half as much
+    as summing (x - y)^2, but the relative error of k is a few roundings times gamma (|x|^2 + |y|^2)
+    about the mean of Y. It is used if that factor is at most 16, d >= 16, and k has no kink."""
     kind = _KINDS[kernel.kind]
     none = np.empty(0, X.dtype)
     if kind.base == _EVERY_PAIR:
@@ -1799,8 +1791,8 @@ def _prepare(kernel, X, Y, symmetric):
 
 
 @_helper
-def _pair_value(kernel, x, y):
-    """k(x, y) of a custom or precomputed kernel."""
+def _pair_base(kernel, x, y, zero):
+    """The base of k(x, y) in the precision of zero, or a custom or precomputed kernel's value."""
     if kernel.kind == _CUSTOM:
         value = _call_kernel(kernel.address, x.astype(np.float64), y.astype(np.float64))
         return kernel.scale * value
@@ -1823,14 +1815,17 @@ def _pair_sum(base, x, y, zero):
 
 @_open_helper
 def kernel_value(kernel, x, y):
-    """k(x, y) of two vectors, for loops of your own `@njit` code, too (AMS section 2).
+    """k(x, y) for two vectors, also callable from your own `@njit` code (AMS section 2).
 
-    Parameters:
-        kernel : Kernel
-        x, y : (d,) arrays. Nothing is checked: a vector that is too short is read beyond its end
-    Returns: float, in float64 whatever the vectors are
-    >>> kernel_value(linear(), np.array([1.0, 2.0]), np.array([3.0, 4.0]))
-    11.0
+    Args:
+        kernel: Kernel.
+        x: (d,) array. First vector.
+        y: (d,) array. Second vector, as long as x: no check prevents a read beyond its end.
+    Returns:
+        float: The value, in float64 for any vectors.
+    Example:
+        >>> kernel_value(linear(), np.array([1.0, 2.0]), np.array([3.0, 4.0]))
+        11.0
     """
     kind = kernel.kind
     if kind == _CUSTOM or kind == _PRECOMPUTED:
@@ -1838,7 +1833,7 @@ def kernel_value(kernel, x, y):
     base = _pair_sum(_BASES[kind], x, y, 0.0)
     if kind == _POLYNOMIAL:
         value = kernel.scale
-        for _ in range(np.int64(kernel.shape)):  # from the scale on, as `_apply_kernel` has it
+        for _ in range(np.int64(kernel.shape)):  # the scale first, as in `_apply_kernel`
             value *= kernel.gamma * base + kernel.offset
         return value
     if kind == _GAUSSIAN or kind == _CITY_BLOCK:
@@ -1859,13 +1854,13 @@ _kernel_value = _core_alone(getattr(kernel_value, "py_func", kernel_value))  # f
 
 @_helper
 def _new_tile(like):
-    """Buffer for one tile; rows are padded so that reading down a column does not fall on the same cache lines."""
+    """Buffer for a tile, with padded rows: the entries of a column fall on different cache sets."""
     return _aligned((_BLOCK, _BLOCK + 64 // like.itemsize), like)
 
 
 @_helper
 def _fill_tile(kernel, pairs, first, last, begin, end, tile):
-    """tile[r, c] = k(x_{first + r}, y_{begin + c}), rows first to last - 1, columns begin to end - 1."""
+    """tile[r, c] = k(x_{first + r}, y_{begin + c}) for rows before last and columns before end."""
     X = pairs.X
     Y = pairs.Y
     mode = pairs.mode
@@ -1901,13 +1896,13 @@ def _fill_tile(kernel, pairs, first, last, begin, end, tile):
 
 
 def _tile_work(kernel, pairs, more):
-    """Nanoseconds that the tiles of all pairs take, with so many `more` for what is done with a value."""
+    """Nanoseconds for the tiles of all pairs, plus `more` for the use of each value."""
     each = _CUSTOM_VALUE if kernel.kind == _CUSTOM else 1.0 + _MULTIPLY_ADD * pairs.X.shape[1]
     return (0.5 if pairs.symmetric else 1.0) * len(pairs.X) * len(pairs.Y) * (each + more)
 
 
 def _tile_places(P, Q, symmetric):
-    """(tiles, 2) rows and columns, in blocks, of the tiles of a len(P) x len(Q) matrix, or of its upper half."""
+    """(tiles, 2) array: block row and column of each tile of a matrix, or of its upper half."""
     rows = -(-len(P) // _BLOCK)
     columns = -(-len(Q) // _BLOCK)
     places = np.triu_indices(rows) if symmetric else np.divmod(np.arange(rows * columns), columns)
@@ -1915,10 +1910,8 @@ def _tile_places(P, Q, symmetric):
 
 
 @_helper
-def _tile_place(places, t, X, Y):
-    """first, last, begin, end: rows and columns of tile t of an (n, m) matrix; without places all tiles, row by row."""
-    n = X.shape[0]
-    m = Y.shape[0]
+def _tile_place(places, t, n, m):
+    """first, last, begin and end of tile t of an (n, m) matrix, by places or else row by row."""
     columns = _blocks(m)
     first = t // columns * _BLOCK
     begin = t % columns * _BLOCK
@@ -1933,7 +1926,7 @@ def _tile_place(places, t, X, Y):
 
 @_core
 def _fill_gram(kernel, pairs, places, out):
-    """The Gram matrix, four tiles a task; of a symmetric one the upper half is computed."""
+    """The Gram matrix, four tiles a task; a symmetric one is computed in its upper half."""
     for index in prange((places.shape[0] + 3) // 4):
         _wide_vectors()
         group = np.int64(index)
@@ -1946,7 +1939,7 @@ def _fill_gram(kernel, pairs, places, out):
                 values = tile[i - first]
                 for j in range(end - begin):
                     row[j] = values[j]
-            if pairs.symmetric:  # a diagonal tile mirrors itself: its halves differ by rounding
+            if pairs.symmetric:  # also within a diagonal tile, as its halves differ by rounding
                 for j in range(begin, end):
                     for i in range(first, min(last, j)):
                         out[j, i] = tile[i - first, j - begin]
@@ -1959,13 +1952,12 @@ def _gram(kernel, X, Y, symmetric):
 def _gram_of_pairs(kernel, pairs):
     out = _new_array((len(pairs.X), len(pairs.Y)), pairs.X.dtype)
     places = _tile_places(pairs.X, pairs.Y, pairs.symmetric)
-    # 3: to write to new memory
-    _fill_gram(_tile_work(kernel, pairs, 3.0), kernel, pairs, places, out)
+    _fill_gram(_tile_work(kernel, pairs, 3.0), kernel, pairs, places, out)  # 3 ns a write
     return out
 
 
 def _value_limit(kernel, *sets):
-    """What abs(k(x, y)) of points in these sets does not exceed (Cauchy, Schwarz); infinity where that is not known."""
+    """Bound on abs(k(x, y)) for points in these sets (Cauchy-Schwarz), or infinity if unknown."""
     if _KINDS[kernel.kind].base == _EVERY_PAIR:
         return math.inf
     return max(float(_diagonal(X, kernel).max()) for X in sets)
@@ -1975,15 +1967,17 @@ def _value_limit(kernel, *sets):
 def gram(X, Y, kernel):
     """Gram matrix K_ij = k(x_i, y_j) (AMS section 2).
 
-    Parameters:
-        X : (n, d) array
-        Y : (m, d) array; passing X itself halves the work and gives an exactly symmetric result
-        kernel : Kernel
-    Returns: (n, m) array, float32 if both X and Y are float32, else float64. Kernel values are exact to a few
-        roundings, see `_prepare`; those below 1e-300 (float32: 1e-37) of the largest are 0
-    >>> X = np.array([[0.0], [1.0]])
-    >>> gram(X, X, gaussian(1.0)).round(4).tolist()
-    [[1.0, 0.6065], [0.6065, 1.0]]
+    Args:
+        X: (n, d) array. Points.
+        Y: (m, d) array. Points; X itself halves the work and gives an exactly symmetric result.
+        kernel: Kernel.
+    Returns:
+        array: (n, m), float32 if X and Y are float32, else float64. Values are exact up to
+            rounding, except that values below 1e-300 (float32: 1e-37) times the largest are 0.
+    Example:
+        >>> X = np.array([[0.0], [1.0]])
+        >>> gram(X, X, gaussian(1.0)).round(4).tolist()
+        [[1.0, 0.6065], [0.6065, 1.0]]
     """
     P, Q = _in_common_precision(*_checked_two(X, "Y", Y))
     kernel = _checked_kernel("kernel", kernel, X=P, Y=Q)
@@ -1998,10 +1992,11 @@ def gram(X, Y, kernel):
 def gram_diagonal(X, kernel):
     """Diagonal of the Gram matrix, k(x_i, x_i) (AMS section 2).
 
-    Parameters:
-        X : (n, d) array
-        kernel : Kernel
-    Returns: (n,) array of X's precision
+    Args:
+        X: (n, d) array. Points.
+        kernel: Kernel.
+    Returns:
+        array: (n,), in the precision of X.
     """
     diagonal = _diagonal(*_points_and_kernel(X, kernel))
     _require(_all_below(diagonal), "kernel must have finite values on X, in the precision of X")
@@ -2018,7 +2013,7 @@ def _diagonal(X, kernel):
     out = np.full(len(X), kernel.scale, X.dtype)
     if kernel.kind == _POLYNOMIAL:
         squares = np.einsum("ij,ij->i", X, X, dtype=np.float64, casting="same_kind")
-        powers = np.full(len(X), kernel.scale)  # from the scale on, as in `_apply_kernel`
+        powers = np.full(len(X), kernel.scale)  # the scale first, as in `_apply_kernel`
         for _ in range(int(kernel.shape)):
             powers *= kernel.gamma * squares + kernel.offset
         out[:] = powers
@@ -2029,13 +2024,13 @@ def _diagonal(X, kernel):
 
 # 5.7 Products
 #
-# Rows of tiles or of a matrix times a block of vectors: up to 4 vectors by long dot products, more by the
-# micro-kernel on panels of 2 registers. Sums within a block (in `_transposed_product`, a run of blocks) are in the
-# data's precision, sums of blocks in float64.
+# Rows of tiles or of a matrix are multiplied by up to 4 vectors with long dot products, and by more
+# with the micro-kernel on panels of 2 registers. Sums within a block (in `_transposed_product`, a
+# run of blocks) have the data's precision, and sums of blocks are in float64.
 
 
 def _packed_vectors(V):
-    """V (m, p) made ready for `_multiply_add`, zeros fill up: transposed if p <= 4, else in panels of two registers."""
+    """V (m, p) for `_multiply_add`, with zeros: V^T if p <= 4, else panels of two registers."""
     p = V.shape[1]
     rows = _whole_blocks(len(V))
     if p <= 4:
@@ -2044,14 +2039,14 @@ def _packed_vectors(V):
 
 
 def _padded_width(p, like):
-    """Columns of a buffer that `_multiply_add` can write to."""
+    """Number of columns of a buffer for the output of `_multiply_add`."""
     width = _NARROW_PANEL // like.itemsize
     return p if p <= 4 else -(-p // width) * width
 
 
 @_helper
 def _multiply_add(A, first, last, start, stop, p, panels, row, out):
-    """out[:last - first] += A[first:last, start:stop] V[row:row + stop - start] for V as `_packed_vectors` made it."""
+    """out[:last - first] += A[first:last, start:stop] V[row:row + stop - start], V in panels."""
     if p <= 4:
         for i in range(first, last):
             for q in range(p):
@@ -2089,19 +2084,19 @@ def _multiply_add_transposed(A, first, last, start, stop, p, panels, row, out):
 
 
 def _sum_of_slots(slots, n, p, dtype):
-    """Sum over the first axis, in order and in float64, for the first n rows and p columns."""
+    """Sum over the first axis, in order and in float64, of the first n rows and p columns."""
     total = slots[0] if len(slots) == 1 else slots.sum(0, np.float64)
     return np.ascontiguousarray(total[:n, :p], dtype)
 
 
 def _use_symmetry(n, p, like):
-    """Whether partial results of a symmetric product with p vectors, 16 of them, keep to 128 MB."""
+    """Whether the 16 slots of a symmetric product with p vectors need at most 128 MB."""
     return n * _padded_width(p, like) <= 2**20
 
 
 @_core
 def _add_tiles(kernel, pairs, places, begins, p, panels, slots):
-    """Add the products of each task's tiles, from begins[task] on, to its slot."""
+    """Add the products of tiles begins[task] to begins[task + 1] - 1 to the slot of each task."""
     for index in prange(begins.shape[0] - 1):
         _wide_vectors()
         task = np.int64(index)
@@ -2131,15 +2126,14 @@ def _add_block(product, rows, out, first):
 
 
 def _gram_product(kernel, pairs, V):
-    """Gram matrix times V (m, p), never forming the matrix; of a symmetric one each tile is used twice."""
+    """Gram matrix times V (m, p), without the matrix; symmetry allows two uses of each tile."""
     n = len(pairs.X)
     p = V.shape[1]
     wide = _padded_width(p, V)
-    # without places: for 10^12 pairs they would take a gigabyte
     rows = -(-n // _BLOCK)
     columns = -(-len(pairs.Y) // _BLOCK)
-    places = np.empty((0, 2), np.int64)
-    segments = max(1, min(columns, 64 // rows))  # few rows are cut into 64 tasks
+    places = np.empty((0, 2), np.int64)  # empty: for 10^12 pairs they would need a gigabyte
+    segments = max(1, min(columns, 64 // rows))  # about 64 tasks if rows are few
     if pairs.symmetric:
         places = _tile_places(pairs.X, pairs.Y, True)
         rows = 1
@@ -2155,21 +2149,24 @@ def _gram_product(kernel, pairs, V):
 
 @_public
 def gram_matmat(X, Y, V, kernel):
-    """Gram matrix times vectors, (K V)_iq = sum_j k(x_i, y_j) V_jq, without forming K (AMS section 2, step 2a).
+    """Gram matrix times vectors, (K V)_iq = sum_j k(x_i, y_j) V_jq, without forming K.
 
-    Parameters:
-        X : (n, d) array
-        Y : (m, d) array; passing X itself halves the kernel evaluations up to n p = 2^20 or so
-        V : (m, p) array; taken in the precision of the points
-        kernel : Kernel
-    Returns: (n, p) array, float32 if both X and Y are float32, else float64. O(n m (d + p)) time, nothing of n x m
+    It is AMS section 2, step 2a, and costs O(n m (d + p)) time.
+
+    Args:
+        X: (n, d) array. Points.
+        Y: (m, d) array. Points; X itself halves the kernel evaluations up to about n p = 2^20.
+        V: (m, p) array. Vectors, converted to the precision of the points.
+        kernel: Kernel.
+    Returns:
+        array: (n, p), float32 if X and Y are float32, else float64.
     """
     P, Q = _in_common_precision(*_checked_two(X, "Y", Y))
     V = _checked_points("V", V, rows=len(Q)).astype(P.dtype, copy=False)
     kernel = _checked_kernel("kernel", kernel, X=P, Y=Q)
     symmetric = P is Q and _use_symmetry(len(P), V.shape[1], P)
     product = _gram_product(kernel, _prepare(kernel, P, Q, symmetric), V)
-    _require(_all_below(product), "kernel must have finite values, and so must the product")
+    _require(_all_below(product), "kernel must have finite values, and finite products with V")
     return product
 
 
