@@ -255,9 +255,9 @@ QUIET = bool(os.environ.get("KPCASKETCH_QUIET"))
 _SUMS = {"contract", "reassoc", "nsz", "arcp"}
 _STRICT = {"contract"}
 _OPTIONS = dict(nogil=True, error_model="numpy", no_cfunc_wrapper=True)
-# LLVM inlines helpers into cores. A helper that was compiled separately too had two orders of sums,
-# and earlier compilations decided which one a core used. First calls are 15 % faster if helpers have
-# no wrapper for Python, but a call from Python then ends the process. Open and strict ones have it.
+# LLVM inlines helpers into cores. A helper that was also compiled on its own had two orders of sums,
+# and earlier compilations decided which one a core used. Helpers have no wrapper for Python, which
+# makes first calls 15 % faster, but a call from Python ends the process. Open and strict ones do.
 _helper = njit(fastmath=_SUMS, forceinline=True, no_cpython_wrapper=True, **_OPTIONS)
 _open_helper = njit(fastmath=_SUMS, forceinline=True, **_OPTIONS)
 _strict_helper = njit(fastmath=_STRICT, forceinline=True, **_OPTIONS)
@@ -799,8 +799,8 @@ _MOST = 2**31 - 1  # the largest size of an axis, and the largest count
 def _checked_whole(name, value, low, high=2**63 - 1):
     number = _scalar(value)
     if not isinstance(number, int) or isinstance(number, bool) or not low <= number <= high:
-        top = {2**63 - 1: "2**63 - 1", 2**64 - 1: "2**64 - 1"}.get(high, high)
-        raise ValueError(f"{name} must be an int from {low} to {top}, got {_shown(value)}")
+        top = {2**63 - 1: "to 2**63 - 1", 2**64 - 1: "to 2**64 - 1"}.get(high, f"to {high}")
+        raise ValueError(f"{name} must be an int from {low} {top}, got {_shown(value)}")
     return number
 
 
@@ -1492,8 +1492,8 @@ def precomputed(K):
     """A symmetric matrix as a kernel: k(x, y) = K[x, y] for row numbers x and y (AMS section 3).
 
     Args:
-        K: (N, N) array. Finite, and symmetric to 1e-6 of its largest entry. A C-ordered float64 K is
-            not copied: do not change it while a kernel or a model uses it.
+        K: (N, N) array. Finite, and symmetric to 1e-6 of its largest entry. It is not copied if it
+            is C-ordered float64: do not change it while a kernel or a model uses it.
     Returns:
         Kernel: Functions that take it also take row numbers as points, in an (n, 1) array.
     Example:

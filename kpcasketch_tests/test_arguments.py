@@ -42,7 +42,7 @@ BAD_VALUES = [
     (np.zeros((3, 3), complex), "must hold real numbers"),
     ({1.0, 2.0}, "2-D array of real numbers, got set"),
     ([[1.0], [2.0, 3.0]], "2-D array of real numbers, got list"),
-    (np.ma.masked_array(np.zeros((3, 3))), "must be a plain array, got a masked one"),
+    (np.ma.masked_array(np.zeros((3, 3))), "must be a plain array, got a masked array"),
 ]
 BAD_TYPES = [
     (np.zeros(3), "must be a 2-D array"),
@@ -115,11 +115,11 @@ def test_kernel_parameters_are_refused_by_name(make, name, value):
         (lambda: kp.matern(1.0, 1.0), "matern: nu must be 0.5, 1.5 or 2.5"),
         (
             lambda: kp.polynomial(0, 1.0, 0.0),
-            "polynomial: degree must be a whole number from 1 to 64",
+            "polynomial: degree must be an int from 1 to 64",
         ),
         (
             lambda: kp.polynomial(2.5, 1.0, 0.0),
-            "polynomial: degree must be a whole number from 1 to 64",
+            "polynomial: degree must be an int from 1 to 64",
         ),
         (lambda: kp.polynomial(2, 1.0, -1.0), r"polynomial: coef0 must be from 0\.0 on"),
         (lambda: kp.gaussian("wide"), "gaussian: sigma must be a real number"),
@@ -150,11 +150,11 @@ def test_kernel_parameters_are_refused_by_name(make, name, value):
         (lambda: kp.gram_matmat(X, X, np.ones((8, 1)), g), "gram_matmat: V must have 9 rows"),
         (
             lambda: kp.median_bandwidth(X, -1),
-            r"median_bandwidth: seed must be a whole number from 0 to 2\*\*64 - 1",
+            r"median_bandwidth: seed must be an int from 0 to 2\*\*64 - 1",
         ),
         (
             lambda: kp.median_bandwidth(X, 1.0),
-            r"median_bandwidth: seed must be a whole number from 0 to 2\*\*64 - 1",
+            r"median_bandwidth: seed must be an int from 0 to 2\*\*64 - 1",
         ),
         (lambda: kp.sample_gram(X, g, 0.5, 0), r"sample_gram: s must be from 1\.0 on"),
         (lambda: kp.sample_gram(X, g, np.nan, 0), "sample_gram: s must be finite"),
@@ -162,7 +162,7 @@ def test_kernel_parameters_are_refused_by_name(make, name, value):
             lambda: kp.sample_quantize_gram(X, g, 0.5, 0),
             r"sample_quantize_gram: s must be from 1\.0 on",
         ),
-        (lambda: kp.round_expansion(X, 0.0, 0), "round_expansion: s must be from 1e-300 on"),
+        (lambda: kp.round_expansion(X, 0.0, 0), "round_expansion: s must be at least 1e-300"),
         (
             lambda: kp.round_expansion(np.full(3, np.nan), 2.0, 0),
             "round_expansion: coef must be finite",
@@ -191,26 +191,26 @@ def test_kernel_parameters_are_refused_by_name(make, name, value):
         ),
         (
             lambda: kp.matmat(kp.CSR(np.ones(1), np.zeros(1), np.array([0, 1])), np.ones((1, 1))),
-            "matmat: A must be a CSR .*; a field of it is not .*float64",
+            "matmat: A must be a CSR .*; one of its fields is wrong .*float64",
         ),
         (
             lambda: kp.expand_rounded(X, kp.kpca(X, g, 2, 0), -1.0, 0),
-            "expand_rounded: s must be from 1e-300 on",
+            "expand_rounded: s must be at least 1e-300",
         ),
         (
             lambda: kp.expand_rounded(X[:, :2], kp.kpca(X, g, 2, 0), 1.0, 0),
             "expand_rounded: X and expansion.points must have",
         ),
-        (lambda: kp.rounding_scale(1, 1.0, 0.5, 1.0), "rounding_scale: m must be a whole number"),
+        (lambda: kp.rounding_scale(1, 1.0, 0.5, 1.0), "rounding_scale: m must be an int"),
         (
             lambda: kp.rounding_scale(100, 1.0, 0.7, 1.0),
             "rounding_scale: eps must be between 0 and 2/3",
         ),
         (lambda: kp.rounding_scale(100, 1.0, 0.5, 1000.0), "rounding_scale: T must be below"),
-        (lambda: kp.is_trivial(X, 100, 0.0), "is_trivial: T must be from 1e-300 on"),
+        (lambda: kp.is_trivial(X, 100, 0.0), "is_trivial: T must be at least 1e-300"),
         (
             lambda: kp.rademacher_projection(X, 0, 0),
-            "rademacher_projection: s must be a whole number from 1 to 2147483647",
+            "rademacher_projection: s must be an int from 1 to 2147483647",
         ),
         (
             lambda: kp.randomized_kernel_sample(X[0], X[1][:2], g, 2.0, 0, 0),
@@ -253,8 +253,8 @@ def test_kernel_parameters_are_refused_by_name(make, name, value):
             "matmat: A.F must be a 2-D array",
         ),
         (lambda: kp.difference(K, K[:3, :3]), "difference: A and B must be of the same size"),
-        (lambda: kp.block_lanczos(K, 0, 0), "block_lanczos: k must be a whole number from 1 to 9"),
-        (lambda: kp.block_lanczos(K, 10, 0), "block_lanczos: k must be a whole number from 1 to 9"),
+        (lambda: kp.block_lanczos(K, 0, 0), "block_lanczos: k must be an int from 1 to 9"),
+        (lambda: kp.block_lanczos(K, 10, 0), "block_lanczos: k must be an int from 1 to 9"),
         (lambda: kp.block_lanczos(K, 1, 0, -1.0), r"block_lanczos: tol must be from 0\.0 on"),
         (lambda: kp.block_lanczos(np.triu(K), 1, 0, 1e-8), "block_lanczos: A must be symmetric"),
         (
@@ -263,15 +263,15 @@ def test_kernel_parameters_are_refused_by_name(make, name, value):
         ),
         (
             lambda: kp.orthogonal_iteration(K, 0, 0),
-            "orthogonal_iteration: k must be a whole number from 1 to 9",
+            "orthogonal_iteration: k must be an int from 1 to 9",
         ),
         (
             lambda: kp.orthogonal_iteration(np.full((9, 9), np.inf), 1, 0),
             "orthogonal_iteration: the .* matrix must be finite",
         ),
         (lambda: kp.spectral_norm(np.triu(K), 0), "spectral_norm: A must be symmetric"),
-        (lambda: kp.kpca(X, g, 10, 0), "kpca: k must be a whole number from 1 to 9"),
-        (lambda: kp.kpca(X, g, 1.5, 0), "kpca: k must be a whole number from 1 to 9"),
+        (lambda: kp.kpca(X, g, 10, 0), "kpca: k must be an int from 1 to 9"),
+        (lambda: kp.kpca(X, g, 1.5, 0), "kpca: k must be an int from 1 to 9"),
         (
             lambda: kp.kpca_from_eigen(X[:3], g, kp.block_lanczos(K, 1, 0)),
             "kpca_from_eigen: eigen.vectors must have one row",
@@ -289,20 +289,20 @@ def test_kernel_parameters_are_refused_by_name(make, name, value):
             lambda: kp.frobenius_error(K, K[:3, :3]),
             "frobenius_error: A and B must be of the same size",
         ),
-        (lambda: kp.principal_angles(X, X[:3]), "principal_angles: V must have 9 rows, got shape"),
+        (lambda: kp.principal_angles(X, X[:3]), "principal_angles: V must have 9 rows, got"),
         (
             lambda: kp.principal_angles(np.ones((3, 2)), np.ones((3, 1))),
             "principal_angles: U must have independent",
         ),
         (
             lambda: kp.effective_dimension(K, 0.0, 0),
-            "effective_dimension: lam must be from 1e-300 on, got 0.0",
+            "effective_dimension: lam must be at least 1e-300, got 0.0",
         ),
-        (lambda: kp.kmeans_select(X, 10, 0), "kmeans_select: m must be a whole number from 1 to 9"),
-        (lambda: kp.kmeans_select(X, 2, 0, 0), "kmeans_select: restarts must be a whole number"),
+        (lambda: kp.kmeans_select(X, 10, 0), "kmeans_select: m must be an int from 1 to 9"),
+        (lambda: kp.kmeans_select(X, 2, 0, 0), "kmeans_select: restarts must be an int"),
         (
             lambda: kp.ridge_leverage_scores(X, g, 0.0),
-            "ridge_leverage_scores: lam must be from 1e-300 on",
+            "ridge_leverage_scores: lam must be at least 1e-300",
         ),
         (
             lambda: kp.ridge_leverage_scores(X, g, np.inf),
@@ -322,37 +322,37 @@ def test_kernel_parameters_are_refused_by_name(make, name, value):
         ),
         (
             lambda: kp.approximate_ridge_leverage_scores(X, np.array([1]), np.ones(1), g, -1.0),
-            "approximate_ridge_leverage_scores: lam must be from 1e-300 on",
+            "approximate_ridge_leverage_scores: lam must be at least 1e-300",
         ),
-        (lambda: kp.uniform_landmarks(9, 0, 0), "uniform_landmarks: s must be a whole number"),
-        (lambda: kp.uniform_landmarks(6, 2**63, 0), r"uniform_landmarks: s must be a whole number"),
+        (lambda: kp.uniform_landmarks(9, 0, 0), "uniform_landmarks: s must be an int"),
+        (lambda: kp.uniform_landmarks(6, 2**63, 0), r"uniform_landmarks: s must be an int"),
         (
             lambda: kp.scaled(kp.scaled(g, 1e-300), 1e-300),
-            "scaled: kappa times the factors of before must be from 1e-300",
+            "scaled: kappa times the kernel's scale must be from 1e-300",
         ),
         (
             lambda: kp.scaled(kp.scaled(g, 1e300), 1e300),
-            "scaled: kappa times the factors of before must be",
+            "scaled: kappa times the kernel's scale must be",
         ),
         (
             lambda: kp.gram(X, X, g._replace(kind=99)),
-            "gram: kernel must be a Kernel, made by",
+            "gram: kernel must be a Kernel from",
         ),
         (
             lambda: kp.gram(X, X, g._replace(kind=8, address=4096)),
-            "gram: kernel must be a Kernel, made by",
+            "gram: kernel must be a Kernel from",
         ),
         (
             lambda: kp.gram(X, X, kp.precomputed(K)._replace(table=np.ones((2, 3)))),
-            "gram: kernel must be a Kernel, made by",
+            "gram: kernel must be a Kernel from",
         ),
         (
             lambda: kp.gram(X, X, kp.polynomial(2, 1.0, 0.0)._replace(shape=1e18)),
-            "gram: kernel must be a Kernel, made by",
+            "gram: kernel must be a Kernel from",
         ),
         (
             lambda: kp.gram(X.astype(np.float32), X.astype(np.float32), kp.scaled(g, 1e200)),
-            "gram: kernel must have a gamma .* and a factor from 1e-37 to 1e37",
+            "gram: kernel must have a gamma .* and a scale from 1e-37 to 1e37",
         ),
         (
             lambda: kp.gram(1e9 * X, 1e9 * X, kp.polynomial(60, 1.0, 0.0)),
@@ -372,7 +372,7 @@ def test_kernel_parameters_are_refused_by_name(make, name, value):
         ),
         (
             lambda: kp.uniform_landmarks(0, 1, 0),
-            "uniform_landmarks: n must be a whole number from 1 on",
+            "uniform_landmarks: n must be an int from 1 to 2",
         ),
         (
             lambda: kp.sample_landmarks(np.array([0.5, -0.1]), 0.1, 0),
@@ -387,8 +387,11 @@ def test_kernel_parameters_are_refused_by_name(make, name, value):
             "sample_landmarks: delta must be between 0 and 1/8",
         ),
         (lambda: kp.rls_nystrom(X, g, 1.0, 0.5, 0), "rls_nystrom: delta must be between 0 and 1/8"),
-        (lambda: kp.rls_nystrom(X, g, -1.0, 0.1, 0), "rls_nystrom: lam must be from 1e-300 on"),
-        (lambda: kp.recursive_rls(X, g, 0.0, 0.01, 0), "recursive_rls: lam must be from 1e-300 on"),
+        (lambda: kp.rls_nystrom(X, g, -1.0, 0.1, 0), "rls_nystrom: lam must be at least 1e-300"),
+        (
+            lambda: kp.recursive_rls(X, g, 0.0, 0.01, 0),
+            "recursive_rls: lam must be at least 1e-300",
+        ),
         (
             lambda: kp.recursive_rls(X, g, 1.0, 1 / 32, 0),
             "recursive_rls: delta must be between 0 and 1/32",
@@ -399,11 +402,11 @@ def test_kernel_parameters_are_refused_by_name(make, name, value):
         ),
         (
             lambda: kp.recursive_rls(X, g, 1.0, 0.01, -1),
-            "recursive_rls: seed must be a whole number from 0",
+            "recursive_rls: seed must be an int from 0",
         ),
         (
             lambda: kp.recursive_rls_fixed(X, g, 0, 0.01, 0),
-            "recursive_rls_fixed: s must be a whole number",
+            "recursive_rls_fixed: s must be an int",
         ),
         (
             lambda: kp.recursive_rls_fixed(X, g, 3, 0.2, 0),
@@ -411,11 +414,11 @@ def test_kernel_parameters_are_refused_by_name(make, name, value):
         ),
         (
             lambda: kp.recursive_rls_fixed(X, g, 3, 0.02, 0, 0.0),
-            "recursive_rls_fixed: constant must be from 1e-300 on",
+            "recursive_rls_fixed: constant must be at least 1e-300",
         ),
         (
             lambda: kp.recursive_rls_practical(X, g, 0, 0, 0.1),
-            "recursive_rls_practical: s must be a whole number",
+            "recursive_rls_practical: s must be an int",
         ),
         (
             lambda: kp.recursive_rls_practical(X, g, 2, 0, 1.0),
@@ -423,22 +426,22 @@ def test_kernel_parameters_are_refused_by_name(make, name, value):
         ),
         (
             lambda: kp.recursive_rls_accelerated(X, g, 0, 0, 0.1),
-            "recursive_rls_accelerated: s must be a whole number",
+            "recursive_rls_accelerated: s must be an int",
         ),
-        (lambda: kp.rpcholesky(X, g, 0, 0), "rpcholesky: s must be a whole number"),
+        (lambda: kp.rpcholesky(X, g, 0, 0), "rpcholesky: s must be an int"),
         (
             lambda: kp.rpcholesky(X, g, 3, 0, 129),
-            "rpcholesky: block must be a whole number from 1 to 128",
+            "rpcholesky: block must be an int from 1 to 128",
         ),
         (
             lambda: kp.pivoted_cholesky(X, g, 3, 0),
-            "pivoted_cholesky: block must be a whole number from 1 to 128",
+            "pivoted_cholesky: block must be an int from 1 to 128",
         ),
         (lambda: kp.nystrom(X, np.array([9]), g), "nystrom: landmarks must be row numbers"),
         (lambda: kp.nystrom(X, np.empty(0, np.int64), g), "nystrom: landmarks must be row numbers"),
         (
             lambda: kp.nystrom(X, X[:, :1].copy(), g),
-            "nystrom: landmarks must have 3 columns, got shape",
+            "nystrom: landmarks must have 3 columns, got",
         ),
         (lambda: kp.nystrom(X, 3, g), "nystrom: landmarks must be Landmarks"),
         (
@@ -448,35 +451,35 @@ def test_kernel_parameters_are_refused_by_name(make, name, value):
         (lambda: kp.nystrom_features(X, K), "nystrom_features: feature_map must be a NystromMap"),
         (
             lambda: kp.nystrom_kpca(X, np.array([1]), g, 2, 0),
-            "nystrom_kpca: k must be a whole number from 1 to 1, got 2",
+            "nystrom_kpca: k must be an int from 1 to 1, got 2",
         ),
         (
             lambda: kp.kernel_ridge(X, np.ones(3), 1.0),
-            "kernel_ridge: Y must have 9 rows, got shape",
+            "kernel_ridge: Y must have 9 rows, got",
         ),
         (
             lambda: kp.kernel_ridge(X, np.ones(9), 0.0),
-            "kernel_ridge: lam must be from 1e-300 on, got 0.0",
+            "kernel_ridge: lam must be at least 1e-300, got 0.0",
         ),
         (
             lambda: kp.nystrom_ridge(X, np.ones(3), np.array([1]), g, 1.0),
-            "nystrom_ridge: Y must have 9 rows, got shape",
+            "nystrom_ridge: Y must have 9 rows, got",
         ),
         (
             lambda: kp.kernel_kmeans(X, 0, 0),
-            "kernel_kmeans: k must be a whole number from 1 to 9, got 0",
+            "kernel_kmeans: k must be an int from 1 to 9, got 0",
         ),
         (
             lambda: kp.kernel_cca(X, X[:3].copy(), 1.0, 1.0, 1),
-            "kernel_cca: G must have 9 rows, got shape",
+            "kernel_cca: G must have 9 rows, got",
         ),
         (
             lambda: kp.kernel_cca(X, X, 1.0, 0.0, 1),
-            "kernel_cca: lam_y must be from 1e-300 on, got 0.0",
+            "kernel_cca: lam_y must be at least 1e-300, got 0.0",
         ),
         (
             lambda: kp.kernel_cca(X, X, 1.0, 1.0, 9),
-            "kernel_cca: k must be a whole number from 1 to 3, got 9",
+            "kernel_cca: k must be an int from 1 to 3, got 9",
         ),
         (lambda: kp.nuclear_error(K, K[:3, :3]), "nuclear_error: A and B must be of the same size"),
         (lambda: kp.nuclear_error(np.full((9, 9), np.nan), K), "nuclear_error: A"),
@@ -486,7 +489,7 @@ def test_kernel_parameters_are_refused_by_name(make, name, value):
         ),
         (
             lambda: kp.projection_cost(K, np.ones((3, 2))),
-            "projection_cost: V must have 9 rows, got shape",
+            "projection_cost: V must have 9 rows, got",
         ),
     ],
 )
@@ -499,7 +502,7 @@ def test_seeds_beyond_64_bits_are_refused():
     for number in range(2):  # also where a smaller seed has been used before
         with pytest.raises(
             ValueError,
-            match=r"^median_bandwidth: seed must be a whole number from 0 to 2\*\*64 - 1",
+            match=r"^median_bandwidth: seed must be an int from 0 to 2\*\*64 - 1",
         ):
             kp.median_bandwidth(X, 2**64)
         kp.median_bandwidth(X, 2**64 - 1)
@@ -545,11 +548,11 @@ def test_numbers_of_columns_were_not_told():
     X = np.random.default_rng(0).standard_normal((30, 4))
     model = kp.skpca(X, kp.gaussian(1.0), 20, 5, 2)
     for call, sizes in (
-        (lambda: kp.skpca_transform(X[:3, :3], model), "X must have 4 columns, got shape (3, 3)"),
+        (lambda: kp.skpca_transform(X[:3, :3], model), "X must have 4 columns, got 3"),
         (lambda: kp.gram(X, X[:5, :2], kp.linear()), "(X: 30 x 4, Y: 5 x 2)"),
         (
             lambda: kp.nystrom(X, landmarks=X[:5, :2], kernel=kp.linear()),
-            "landmarks must have 4 columns, got shape (5, 2)",
+            "landmarks must have 4 columns, got 2",
         ),
     ):
         with pytest.raises(ValueError) as error:
@@ -583,7 +586,7 @@ def test_frames_are_converted_and_what_they_miss_is_refused_by_its_row():
     with pytest.raises(ValueError, match="^gram: X must be finite .* row 1 is not"):
         kp.gram(Frame([[1, 2.5], [None, 4.0]]), [[1.0, 2.0]], g)
     with pytest.raises(
-        ValueError, match="^gram: X must be a 2-D array of real numbers, got columns that are not"
+        ValueError, match="^gram: X must be a 2-D array of real numbers, got non-numeric columns"
     ):
         kp.gram(Frame([[1, "two"]]), [[1.0, 2.0]], g)
 
@@ -598,11 +601,12 @@ def test_dates_and_times_in_frames_were_taken_for_numbers_of_1e15():
         ):
             with pytest.raises(
                 ValueError,
-                match="^gram_diagonal: X must be a 2-D array of real numbers, got columns ",
+                match="^gram_diagonal: X must be a 2-D array of real numbers, got non-numeric columns ",
             ):
                 kp.gram_diagonal(frame, g)
         with pytest.raises(
-            ValueError, match="^kernel_ridge: Y must be a 1-D array of real numbers, got columns "
+            ValueError,
+            match="^kernel_ridge: Y must be a 1-D array of real numbers, got non-numeric columns ",
         ):
             kp.kernel_ridge(X[:4], pandas.Series(column), 0.1)
     numbers = pandas.DataFrame(
@@ -624,7 +628,7 @@ def test_dates_and_times_in_frames_were_taken_for_numbers_of_1e15():
 def test_a_single_point_of_one_dimension_was_refused_without_the_remedy(call):
     with pytest.raises(
         ValueError,
-        match=r"got a 1-D one: pass X\[None\] for one point, X\[:, None\] for one column",
+        match=r"got a 1-D array: pass X\[None\] for one point, X\[:, None\] for one column",
     ):
         call(X[0].copy())
 
@@ -632,12 +636,12 @@ def test_a_single_point_of_one_dimension_was_refused_without_the_remedy(call):
 @pytest.mark.parametrize(
     "value, text",
     [
-        (np.ma.masked_array(X), "masked one: fill or drop what is masked"),
-        (X.astype(complex), "its .real and .imag are"),
-        (X.astype(object), ".astype.float. makes it one"),
-        (type("Sparse", (), {"toarray": None})(), "its .toarray"),
+        (np.ma.masked_array(X), "masked array: call .filled"),
+        (X.astype(complex), "use .real or .imag"),
+        (X.astype(object), "call .astype.float."),
+        (type("Sparse", (), {"toarray": None})(), "call .toarray"),
         (np.array([["1"]]), "got dtype <U1"),
-        (X[0], "got a 1-D one"),
+        (X[0], "got a 1-D array"),
     ],
 )
 def test_other_tables_are_refused_with_what_would_do(value, text):

@@ -384,9 +384,9 @@ def test_eigenpairs_by_a_product_are_those_of_the_operator():
         (lambda V: "x", 300, 3, "2-D array"),
         (lambda V: V + 1j, 300, 3, "real numbers"),
         (5, 300, 3, "product must be a function"),
-        (lambda V: V, 0, 1, "n must be a whole number from 1 to"),
-        (lambda V: V, 9, 10, "k must be a whole number from 1 to 9, got 10"),
-        (lambda V: V, 2.5, 1, "n must be a whole number from 1 to"),
+        (lambda V: V, 0, 1, "n must be an int from 1 to"),
+        (lambda V: V, 9, 10, "k must be an int from 1 to 9, got 10"),
+        (lambda V: V, 2.5, 1, "n must be an int from 1 to"),
     ],
 )
 def test_products_that_are_none_of_a_symmetric_matrix_are_refused(product, n, k, words):

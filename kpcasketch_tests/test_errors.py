@@ -508,7 +508,7 @@ def test_sketch_error_in_another_order_of_points_is_the_same_on_all_rows(rng):
     [
         ({"sketch": kp.linear()}, "must be a square array"),
         ({"sketch": K[:9, :9]}, "must have a row for each point"),
-        ({"k": 0}, "k must be a whole number from 1"),
+        ({"k": 0}, "k must be an int from 1"),
         ({"k": 700}, "k must be"),
         ({"rows": 20}, "rows must be more"),
         ({"rows": 0.5}, "rows must be a whole"),

@@ -323,7 +323,7 @@ def known(task):
         (lambda: kp.dsgd_start(X, MAP, 2, theta0=-1.0), "theta0 must be from 1e-150 to"),
         (lambda: kp.dsgd_start(X, MAP, 2, theta1=np.nan), "theta1 must be finite"),
         (lambda: kp.dsgd_start(X, MAP, 0), "k must be"),
-        (lambda: kp.dsgd_start(X, MAP, 41, initial=40), "k must be a whole number from 1 to 40"),
+        (lambda: kp.dsgd_start(X, MAP, 41, initial=40), "k must be an int from 1 to 40"),
         (lambda: kp.dsgd_start(X[:3], MAP, 4), "k must be at most"),
         (lambda: kp.dsgd_start(np.ones((9, 3)), MAP, 2), "k must be at most the rank"),
         (lambda: kp.dsgd_start(X[:, :2], MAP, 2), "X must have 3 columns"),
@@ -337,8 +337,8 @@ def known(task):
         ),
         (lambda: kp.dsgd_start(X * np.inf, MAP, 2), "X must be finite"),
         (lambda: kp.dsgd_kpca(X, kp.linear(), 2, 300), "kernel must be shift-invariant"),
-        (lambda: kp.dsgd_kpca(X, G, 2, 300, batch=701), "batch must be a whole number from 1 to"),
-        (lambda: kp.dsgd_kpca(X, G, 2, 300, steps=0), "steps must be a whole number from 1"),
+        (lambda: kp.dsgd_kpca(X, G, 2, 300, batch=701), "batch must be an int from 1 to"),
+        (lambda: kp.dsgd_kpca(X, G, 2, 300, steps=0), "steps must be an int from 1"),
         (lambda: kp.dsgd_kcca(X, Y[:-1], G, L, 2, 300), r"must have \d+ rows"),
         (
             lambda: kp.dsgd_kcca_start(X, Y, MAP, kp.fourier_features_map(L, 2, 299), 2),
@@ -365,7 +365,7 @@ def known(task):
         (lambda: kp.dsgd_update(known("kpca")._replace(used=0), X), "state must be a DSGDState"),
         (
             lambda: kp.dsgd_update(known("kpca")._replace(step=-1), X),
-            "state.step must be a whole number",
+            "state.step must be an int",
         ),
         (
             lambda: kp.dsgd_update(known("kpca")._replace(coef=np.full((300, 2), np.nan)), X),
@@ -422,11 +422,11 @@ def known(task):
         ),
         (
             lambda: kp.dsgd_kpca(X.astype(np.float32), kp.scaled(G, 1e80), 1, 300),
-            "kernel must have a gamma .* and a factor from 1e-37",
+            "kernel must have a gamma .* and a scale from 1e-37",
         ),
         (
             lambda: kp.dsgd_ksvd(X.astype(np.float32), Y, G, kp.scaled(L, 1e80), 1, 300),
-            "kernel_y must have a gamma .* and a factor from 1e-37",
+            "kernel_y must have a gamma .* and a scale from 1e-37",
         ),
         (lambda: kp.dsgd_start(X.astype(np.float32), HUGE, 1), "X must be in float64"),
         (
@@ -439,11 +439,11 @@ def known(task):
         ),
         (
             lambda: kp.dsgd_update(known("kpca")._replace(used=1.5), X),
-            "state.used must be a whole number",
+            "state.used must be an int",
         ),
         (
             lambda: kp.dsgd_update(known("kpca")._replace(step=2**63), X),
-            "state.step must be a whole number",
+            "state.step must be an int",
         ),
         (
             lambda: kp.dsgd_update(known("kpca")._replace(slices=None), X),
@@ -451,7 +451,7 @@ def known(task):
         ),
         (
             lambda: kp.dsgd_update(known("kpca")._replace(task="x"), X),
-            "state.task must be a whole number",
+            "state.task must be an int",
         ),
         (
             lambda: kp.dsgd_update(known("kpca")._replace(centered="False"), X),

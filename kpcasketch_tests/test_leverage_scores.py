@@ -683,7 +683,7 @@ def test_tiny_kernel_values_were_refused_as_not_positive():
 
 def test_a_ridge_whose_inverse_is_infinite_gave_nan():
     assert (kp.ridge_leverage_scores(np.zeros((9, 2)), kp.linear(), 1e-300) == 0).all()
-    with pytest.raises(ValueError, match="^ridge_leverage_scores: lam must be from 1e-300 on"):
+    with pytest.raises(ValueError, match="^ridge_leverage_scores: lam must be at least 1e-300"):
         kp.ridge_leverage_scores(np.zeros((9, 2)), kp.linear(), 1e-317)
 
 
@@ -1068,7 +1068,7 @@ def test_streams_of_few_points_keep_all_and_refuse_what_does_not_fit(tmp_path):
             lambda: kp.rls_merge(state, kp.rls_start(kp.gaussian(2.0), 25, 3)),
             "rls_merge: a and b must",
         ),
-        (lambda: kp.rls_start(kernel, 0, 3), "rls_start: s must be a whole number from 1 on"),
+        (lambda: kp.rls_start(kernel, 0, 3), "rls_start: s must be an int from 1 to 2"),
     ):
         with pytest.raises(ValueError, match=words):
             call()

@@ -162,7 +162,7 @@ def test_a_vector_gives_a_vector(A):
     assert product.shape == (50,) and np.array_equal(product, kp.matmat(A, v[:, None])[:, 0])
     assert np.array_equal(kp.matmat(A, v.tolist()), product)
     for wrong, text in [
-        (v[1:], "V must have 50 rows, got shape"),
+        (v[1:], "V must have 50 rows, got"),
         (np.ones((50, 2, 2)), "2-D"),
         (3.0, "2-D"),
         (v * np.nan, "V must be finite"),

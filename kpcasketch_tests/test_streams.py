@@ -504,11 +504,11 @@ def test_reservoir_nystrom_is_c_w_c():
         ),
         (
             lambda: kp.fourier_features_map(G, 0, 5),
-            "fourier_features_map: d must be a whole number from 1 to 2147483647",
+            "fourier_features_map: d must be an int from 1 to 2147483647",
         ),
         (
             lambda: kp.fourier_features_map(G, 3, 0),
-            "fourier_features_map: m must be a whole number from 1 to 2147483647",
+            "fourier_features_map: m must be an int from 1 to 2147483647",
         ),
         (
             lambda: kp.fourier_features(X[:, :2], kp.fourier_features_map(G, 5, 3)),
@@ -519,14 +519,14 @@ def test_reservoir_nystrom_is_c_w_c():
             lambda: kp.fourier_features(X, kp.fourier_features_map(G, 5, 3)._replace(m=4)),
             "fourier_features: feature_map must be a FourierMap",
         ),
-        (lambda: kp.fd_start(5, 4), "fd_start: ell must be a whole number from 1 to 4, got 5"),
+        (lambda: kp.fd_start(5, 4), "fd_start: ell must be an int from 1 to 4, got 5"),
         (
             lambda: kp.fd_start(2, 4, True, -0.1),
             "fd_start: share must be from 0.0 to 1.0, got -0.1",
         ),
         (
             lambda: kp.frequent_directions(X, 6),
-            "frequent_directions: ell must be a whole number from 1 to 5, got 6",
+            "frequent_directions: ell must be an int from 1 to 5, got 6",
         ),
         (lambda: kp.fd_update(kp.fd_start(2, 4), X), "fd_update: Z must have 4 columns"),
         (
@@ -545,7 +545,7 @@ def test_reservoir_nystrom_is_c_w_c():
         ),
         (
             lambda: kp.skpca_start(kp.fourier_features_map(G, 5, 3), 4),
-            "skpca_start: ell must be a whole number from 1 to 3, got 4",
+            "skpca_start: ell must be an int from 1 to 3, got 4",
         ),
         (
             lambda: kp.skpca_update(kp.skpca_start(kp.fourier_features_map(G, 5, 3), 2), X[:, :2]),
@@ -567,7 +567,7 @@ def test_reservoir_nystrom_is_c_w_c():
         ),
         (
             lambda: kp.skpca_finish(kp.skpca_start(kp.fourier_features_map(G, 5, 3), 2), 3),
-            "skpca_finish: k must be a whole number from 1 to",
+            "skpca_finish: k must be an int from 1 to",
         ),
         (
             lambda: kp.skpca_transform(X[:, :2], kp.skpca(X, G, 20, 5, 2)),
@@ -579,20 +579,20 @@ def test_reservoir_nystrom_is_c_w_c():
         ),
         (
             lambda: kp.fourier_features_map(G, 2**32, 2**32),
-            "fourier_features_map: d must be a whole number from 1",
+            "fourier_features_map: d must be an int from 1",
         ),
         (
             lambda: kp.fastfood_features_map(G, 2, 2**62),
-            "fastfood_features_map: m must be a whole number from 1",
+            "fastfood_features_map: m must be an int from 1",
         ),
         (
             lambda: kp.rademacher_projection(X, 2**62),
-            "rademacher_projection: s must be a whole number",
+            "rademacher_projection: s must be an int",
         ),
-        (lambda: kp.fd_start(0, 4), "fd_start: ell must be a whole number from 1 to 4, got 0"),
+        (lambda: kp.fd_start(0, 4), "fd_start: ell must be an int from 1 to 4, got 0"),
         (
             lambda: kp.rnca(X, kp.fourier_features_map(G, 5, 3), 4),
-            "rnca: k must be a whole number from 1 to 3, got 4",
+            "rnca: k must be an int from 1 to 3, got 4",
         ),
         (
             lambda: kp.reservoir_update(kp.reservoir_start(3, 2), X),
@@ -604,9 +604,9 @@ def test_reservoir_nystrom_is_c_w_c():
         ),
         (
             lambda: kp.reservoir_finish(kp.reservoir_start(3, 2), G, 4),
-            "reservoir_finish: k must be a whole number",
+            "reservoir_finish: k must be an int",
         ),
-        (lambda: kp.laplacian(1.0, 3), "laplacian: norm must be a whole number from 1 to 2"),
+        (lambda: kp.laplacian(1.0, 3), "laplacian: norm must be an int from 1 to 2"),
     ],
 )
 def test_wrong_arguments_are_refused_by_name(call, text):
@@ -1068,5 +1068,5 @@ def test_more_components_than_rows_were_refused_after_the_pass(monkeypatch):
         raise AssertionError("points were read first")
 
     monkeypatch.setattr(kp, "skpca_update", read)
-    with pytest.raises(ValueError, match="^skpca: k must be a whole number from 1 to 4, got 5"):
+    with pytest.raises(ValueError, match="^skpca: k must be an int from 1 to 4, got 5"):
         kp.skpca(X, kp.gaussian(2.0), 16, 4, 5)
