@@ -6,9 +6,9 @@ named tuples, and keep no state: a seed (0 by default) gives the same bits for a
 threads. A function is compiled on its first call. A line on stderr says so, unless QUIET is
 True or the environment has KPCASKETCH_QUIET. `warm_up()` compiles the functions of typical tasks.
 
-In signatures, n is the number of points, d of coordinates, k of components, m of random features or
-centers, s of landmarks, and ell of rows in a sketch. If a function samples entries, s is one over
-their probability. lam is a ridge, delta a probability of failure, and eps a radius or an error.
+In signatures, n counts points, d coordinates, k components, m random features or centers, s
+landmarks, and ell the rows of a sketch. A function that samples entries keeps each with probability
+1/s. lam is a ridge, delta a probability of failure, and eps a radius or an error.
 
 Start with
 ----------
@@ -113,21 +113,22 @@ Dask
 
 Results, and what they feed
 ---------------------------
-Makers of kernels return a Kernel, which functions of points take. Eigensolvers return an Eigen for
+Makers of kernels return a Kernel for functions of points. Eigensolvers return an Eigen for
 `kpca_from_eigen`. `matmat`, eigensolvers and error functions take a square array, CSR, Bits,
-Implicit, LowRank, Difference or Centered. Kernel PCA and `nystrom_ridge` return an Expansion, which
-`expand` takes. `nystrom_map` returns a NystromMap, which `nystrom_features` takes.
-Samplers return Landmarks. `rls_finish` and `dask_landmarks` return LandmarkPoints. `nystrom`,
-`nystrom_map`, `nystrom_kpca` and `nystrom_ridge` take either, row numbers, or an array of points.
-`nystrom_to` returns a CertifiedNystrom: landmarks, their factor and a bound on its error. Functions
-that choose centers return a ReducedSet. `rskpca`, `weighted_nystrom`, the manifolds and `mmd` use
-its centers and weights, and the centers serve as landmarks. `laplacian_eigenmap`, `diffusion_map`
-and `normalized_cut` return a Manifold, which `manifold_features` takes.
-Makers of maps return a FourierMap for streams and DSGD. A stream passes an FDState, SKPCAState,
-RNCAState, ReservoirState, RLSState or ShadowState from start through update to finish. `skpca`,
-`rnca` and their finish functions return a Subspace, which `skpca_transform` takes. DSGD functions
-share a DSGDState, with Slices in `dsgd_ksir`. A Sketch, Clustering, Correlations, Reliable,
-SketchError, Advice or ShadowBounds is for reading only.
+Implicit, LowRank, Difference or Centered. Kernel PCA and `nystrom_ridge` return an Expansion for
+`expand`. `nystrom_map` returns a NystromMap for `nystrom_features`.
+
+Samplers return Landmarks, and `rls_finish` and `dask_landmarks` return LandmarkPoints. `nystrom`,
+`nystrom_map`, `nystrom_kpca` and `nystrom_ridge` take these, row numbers or an array of points.
+`nystrom_to` returns a CertifiedNystrom: landmarks, their factor and a bound on its error.
+
+Functions that choose centers return a ReducedSet. `rskpca`, `weighted_nystrom`, `mmd` and the
+functions that return a Manifold for `manifold_features` use its centers and weights. The centers
+also serve as landmarks. Makers of maps return a FourierMap for streams and DSGD. A stream passes an
+FDState, SKPCAState, RNCAState, ReservoirState, RLSState or ShadowState from start to finish.
+`skpca` and `rnca` return a Subspace for `skpca_transform`. DSGD functions share a DSGDState, with
+Slices in `dsgd_ksir`. A Sketch, Clustering, Correlations, Reliable, SketchError, Advice or
+ShadowBounds is for reading only.
 
     import numpy as np
     import kpcasketch as kp
@@ -255,9 +256,9 @@ QUIET = bool(os.environ.get("KPCASKETCH_QUIET"))
 _SUMS = {"contract", "reassoc", "nsz", "arcp"}
 _STRICT = {"contract"}
 _OPTIONS = dict(nogil=True, error_model="numpy", no_cfunc_wrapper=True)
-# LLVM inlines helpers into cores. A helper that was also compiled on its own had two orders of sums,
-# and earlier compilations decided which one a core used. Helpers have no wrapper for Python, which
-# makes first calls 15 % faster, but a call from Python ends the process. Open and strict ones do.
+# LLVM inlines helpers into cores. When they were also compiled separately, they had two orders of
+# sums, and earlier compilations decided which one a core used. First calls are 15 % faster without
+# wrappers for Python. Only open and strict helpers have them: calling any other ends the process.
 _helper = njit(fastmath=_SUMS, forceinline=True, no_cpython_wrapper=True, **_OPTIONS)
 _open_helper = njit(fastmath=_SUMS, forceinline=True, **_OPTIONS)
 _strict_helper = njit(fastmath=_STRICT, forceinline=True, **_OPTIONS)
@@ -274,17 +275,17 @@ _SHARED_FROM = 100_000
 # On a busy processor, a parallel region waits until the system has run all its threads. Measured:
 # two processes with regions of .1 or 1 ms finished one each in 8 ms. A short region's time beyond
 # twice its work therefore adds to a debt. At 8 ms of debt, short regions run serially for half a
-# second, and half of the debt remains. Regions after a pause, whose threads wake up, do not count.
+# second, and half of the debt remains. Regions after a pause or a compilation do not count.
 _SHORT_REGION = 10_000_000
 _PAUSE = 10_000_000
 _DEBT = 8_000_000
 _HOLD = 500_000_000
-# Work of the serial twin, in ns, before the parallel one is compiled (in 1 to 4 s, twice as long)
+# The serial twin does this much work, in ns, before the parallel one is compiled, in 1 to 4 s.
 _WORTH_COMPILING = 100_000_000
-_PLAIN_TYPES = {np.int64: int, np.float64: float, np.bool_: bool}  # for numba
+_PLAIN_TYPES = {np.int64: int, np.float64: float, np.bool_: bool}  # equal types for numba
 
-# ns that late threads cost, the end of serial short regions, the last region's end; s of compiling
-_account = SimpleNamespace(debt=0.0, alone_until=0, ended=0, compiling=0.0)
+# Cost of late threads, end of serial short regions, end of the last region: the unit is ns.
+_account = SimpleNamespace(debt=0.0, alone_until=0, ended=0, compiling=0.0)  # compiling is in s
 _warm_up_threshold = contextvars.ContextVar("_warm_up_threshold")  # replaces _SHARED_FROM
 _process = os.getpid()  # a forked child lacks the threads of its parent
 # "holder" is the thread in a parallel region: numba's workqueue aborts on two. It may enter again,
@@ -302,7 +303,7 @@ def _writable(array):
 
 
 def _with_types(arguments):
-    """A key for the types (numba.typeof is slower than a small core), and the arguments."""
+    """A key for the types, as numba.typeof is slower than a small core, and the arguments."""
     key = []
     values = []
     for value in arguments:
@@ -320,8 +321,8 @@ def _with_types(arguments):
 
 
 def _twin(function, key, parallel, cached):
-    """The function for numba, under a name for this key that also names its files on disk: with one
-    name, two processes that save at once give two signatures one number (numba issue 9348)."""
+    """The function for numba, under a name of its own for this key and its files on disk.
+    With one name, processes that save at once give two signatures one number (numba issue 9348)."""
     name = f"{function.__name__}_{zlib.crc32(repr(key).encode()):08x}{'sp'[parallel]}"
     named = type(function)(function.__code__, function.__globals__, name)
     named.__qualname__ = name
@@ -483,7 +484,7 @@ def _intrinsic(in_python):
 
 @_intrinsic(lambda: None)
 def _wide_vectors(typing):
-    """Let LLVM use 64-byte registers in the caller, and not only 32 bytes (exp: 1.5 x as fast)."""
+    """Let LLVM use 64-byte registers in the caller: exp is 1.5 times as fast as with 32 bytes."""
 
     def codegen(context, builder, signature, args):
         if _AVX512:
@@ -505,7 +506,7 @@ def _aligned(shape, like):
 
 
 def _new_array(shape, dtype):
-    """Uninitialized array at a multiple of 64 bytes, not of 16 as np.empty (rpcholesky: -20 %)."""
+    """Uninitialized array aligned to 64 bytes, not to 16 as np.empty: 25 % faster in rpcholesky."""
     size = math.prod(shape) * np.dtype(dtype).itemsize
     raw = np.empty(size + 64, np.uint8)
     skip = -raw.ctypes.data % 64
@@ -677,7 +678,7 @@ def _public(function):
 
 
 def _as_array(name, value, ndim, dtypes=None):
-    """value in C order, as float64 (or float32 if it is, without dtypes), not copied if it fits."""
+    """value as a C-ordered array of float64, or of float32 if it is that and dtypes is None."""
     if (
         type(value) is np.ndarray
         and value.ndim == ndim
@@ -754,12 +755,12 @@ def _checked_vector(name, value):
     """value as a vector of finite float64 with at least one entry."""
     value = np.array(_as_array(name, value, 1, _DOUBLE))
     if value.size == 0 or not np.isfinite(value).all():
-        raise ValueError(f"{name} must have at least one entry, all finite (no NaN or infinity)")
+        raise ValueError(f"{name} must have at least one entry, and be finite (no NaN or infinity)")
     return value
 
 
 def _checked_two(X, argument, Y):
-    """Two sets of points with equal numbers of columns, one and the same if Y is X."""
+    """Two sets of points with equal numbers of columns; the same array if Y is X."""
     P = _checked_points("X", X)
     Q = P if Y is X else _checked_points(f"{argument}", Y)
     _require(
@@ -837,7 +838,7 @@ def _as_delta(delta, default):
 
 
 def _as_half_life(half_life):
-    """The number of points after which a weight has halved; 0, for never, if it is None."""
+    """The number of points after which weights have halved, with None (never) as 0."""
     return 0.0 if half_life is None else _checked_real("half_life", half_life, 1.0)
 
 
@@ -1515,10 +1516,10 @@ def custom(f):
     """Your own symmetric function f(x, y) of two float64 vectors as a kernel (AMS section 6).
 
     Args:
-        f: function compiled with numba.njit, and pure: several threads call it, by its address in
-            7 ns. An exception in f is printed, and its value is 0.
+        f: function compiled with numba.njit. It must be pure, because several threads call it. A
+            call costs 7 ns more than f. An exception in f is printed, and the value is 0.
     Returns:
-        Kernel: For this process. A pickle of it contains f, which unpickling compiles.
+        Kernel: It lives as long as the process. A pickle contains f, which is compiled on loading.
     Example:
         >>> intersection = custom(numba.njit(lambda x, y: np.minimum(x, y).sum()))
         >>> gram(np.array([[1.0, 2.0]]), np.array([[3.0, 1.0]]), intersection).tolist()
@@ -1549,7 +1550,7 @@ def scaled(kernel, kappa):
 
     Args:
         kernel: Kernel.
-        kappa: float, positive. It multiplies earlier constants.
+        kappa: float, positive. Constant, which multiplies earlier ones.
     Returns:
         Kernel: The scaled kernel.
     """
@@ -1587,7 +1588,7 @@ def _checked_kernel(name, kernel, **points):
             whole = P.shape[1] == 1 and (P == np.floor(P)).all()
             _require(
                 whole and 0 <= P.min() <= P.max() < len(kernel.table),
-                f"{argument} must be one column of row numbers from 0 to N - 1 for a precomputed "
+                f"{argument} must have one column of row numbers from 0 to N - 1 for a precomputed "
                 "(N, N) kernel: pass np.arange(N)[:, None] for all points",
             )
     return kernel

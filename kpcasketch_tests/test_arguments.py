@@ -121,7 +121,7 @@ def test_kernel_parameters_are_refused_by_name(make, name, value):
             lambda: kp.polynomial(2.5, 1.0, 0.0),
             "polynomial: degree must be an int from 1 to 64",
         ),
-        (lambda: kp.polynomial(2, 1.0, -1.0), r"polynomial: coef0 must be from 0\.0 on"),
+        (lambda: kp.polynomial(2, 1.0, -1.0), r"polynomial: coef0 must be at least 0\.0"),
         (lambda: kp.gaussian("wide"), "gaussian: sigma must be a real number"),
         (lambda: kp.precomputed(np.zeros((2, 3))), "precomputed: K must be square"),
         (
@@ -141,11 +141,11 @@ def test_kernel_parameters_are_refused_by_name(make, name, value):
         (lambda: kp.gram(X, X, kp.precomputed(K)), "gram: X must have one column"),
         (
             lambda: kp.gram(np.array([[9]]), np.array([[0]]), kp.precomputed(K)),
-            "gram: X must have one column, of",
+            "gram: X must have one column of",
         ),
         (
             lambda: kp.gram(np.array([[0]]), np.array([[0.5]]), kp.precomputed(K)),
-            "gram: Y must have one column, of",
+            "gram: Y must have one column of",
         ),
         (lambda: kp.gram_matmat(X, X, np.ones((8, 1)), g), "gram_matmat: V must have 9 rows"),
         (
@@ -156,11 +156,11 @@ def test_kernel_parameters_are_refused_by_name(make, name, value):
             lambda: kp.median_bandwidth(X, 1.0),
             r"median_bandwidth: seed must be an int from 0 to 2\*\*64 - 1",
         ),
-        (lambda: kp.sample_gram(X, g, 0.5, 0), r"sample_gram: s must be from 1\.0 on"),
+        (lambda: kp.sample_gram(X, g, 0.5, 0), r"sample_gram: s must be at least 1\.0"),
         (lambda: kp.sample_gram(X, g, np.nan, 0), "sample_gram: s must be finite"),
         (
             lambda: kp.sample_quantize_gram(X, g, 0.5, 0),
-            r"sample_quantize_gram: s must be from 1\.0 on",
+            r"sample_quantize_gram: s must be at least 1\.0",
         ),
         (lambda: kp.round_expansion(X, 0.0, 0), "round_expansion: s must be at least 1e-300"),
         (
@@ -218,7 +218,7 @@ def test_kernel_parameters_are_refused_by_name(make, name, value):
         ),
         (
             lambda: kp.randomized_kernel_sample(X[0], X[1], g, 0.5, 0, 0),
-            "randomized_kernel_sample: s must be from 1",
+            "randomized_kernel_sample: s must be at least 1",
         ),
         (
             lambda: kp.randomized_kernel_sample(X, X, g, 2.0, 0, 0),
@@ -255,7 +255,7 @@ def test_kernel_parameters_are_refused_by_name(make, name, value):
         (lambda: kp.difference(K, K[:3, :3]), "difference: A and B must be of the same size"),
         (lambda: kp.block_lanczos(K, 0, 0), "block_lanczos: k must be an int from 1 to 9"),
         (lambda: kp.block_lanczos(K, 10, 0), "block_lanczos: k must be an int from 1 to 9"),
-        (lambda: kp.block_lanczos(K, 1, 0, -1.0), r"block_lanczos: tol must be from 0\.0 on"),
+        (lambda: kp.block_lanczos(K, 1, 0, -1.0), r"block_lanczos: tol must be at least 0\.0"),
         (lambda: kp.block_lanczos(np.triu(K), 1, 0, 1e-8), "block_lanczos: A must be symmetric"),
         (
             lambda: kp.block_lanczos(np.full((9, 9), np.nan), 1, 0, 1e-8),
@@ -446,7 +446,7 @@ def test_kernel_parameters_are_refused_by_name(make, name, value):
         (lambda: kp.nystrom(X, 3, g), "nystrom: landmarks must be Landmarks"),
         (
             lambda: kp.nystrom_features(X[:, :1].copy(), kp.nystrom_map(X, np.array([1]), g)),
-            "nystrom_features: X and map.points must have",
+            "nystrom_features: X and feature_map.points must have",
         ),
         (lambda: kp.nystrom_features(X, K), "nystrom_features: feature_map must be a NystromMap"),
         (
@@ -548,7 +548,7 @@ def test_numbers_of_columns_were_not_told():
     X = np.random.default_rng(0).standard_normal((30, 4))
     model = kp.skpca(X, kp.gaussian(1.0), 20, 5, 2)
     for call, sizes in (
-        (lambda: kp.skpca_transform(X[:3, :3], model), "X must have 4 columns, got 3"),
+        (lambda: kp.skpca_transform(X[:3, :3], model), "X must have 4 columns, got shape (3, 3)"),
         (lambda: kp.gram(X, X[:5, :2], kp.linear()), "(X: 30 x 4, Y: 5 x 2)"),
         (
             lambda: kp.nystrom(X, landmarks=X[:5, :2], kernel=kp.linear()),

@@ -565,7 +565,7 @@ def test_a_column_of_the_points_holds_their_labels(tmp_path, capsys):
         ("a.npy", X, ["--method", "magic"], "invalid choice"),
         ("a.npy", X, ["--unknown"], "unrecognized arguments"),
         # functions were named
-        ("a.npy", X, ["--method", "sample", "-s", "0.5"], "error: -s must be from 1"),
+        ("a.npy", X, ["--method", "sample", "-s", "0.5"], "error: -s must be at least 1"),
         ("a.npy", X, ["--method", "uniform", "-s", "20.5"], "error: -s must be an int"),
         (
             "a.npy",

@@ -602,7 +602,7 @@ def test_kernels_that_cannot_be_sent_are_refused_with_the_reason(name):
         ),
         (
             lambda D: kp.dask_landmarks(D, KERNEL, 0),
-            "^dask_landmarks: s must be an int from 1 to 2, got 0",
+            "^dask_landmarks: s must be an int from 1 to 2.*, got 0",
         ),
         (lambda D: kp.dask_landmarks(D, KERNEL, 2.5), "s must be an int"),
         (lambda D: kp.dask_landmarks(D, KERNEL, 5, -1), "seed"),
@@ -624,7 +624,7 @@ def test_kernels_that_cannot_be_sent_are_refused_with_the_reason(name):
             lambda D: kp.dask_nystrom_ridge(D, LABELS[1:], FOUND, KERNEL, 1.0),
             r"same number of rows, got .*\(1199, 1\)",
         ),
-        (lambda D: kp.dask_nystrom_ridge(D, LABELS, FOUND, KERNEL, 0.0), "lam must be from"),
+        (lambda D: kp.dask_nystrom_ridge(D, LABELS, FOUND, KERNEL, 0.0), "lam must be at least"),
         (
             lambda D: kp.dask_nystrom_ridge(D, LABELS.astype(str), FOUND, KERNEL, 1.0),
             "real numbers",

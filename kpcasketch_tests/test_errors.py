@@ -511,7 +511,7 @@ def test_sketch_error_in_another_order_of_points_is_the_same_on_all_rows(rng):
         ({"k": 0}, "k must be an int from 1"),
         ({"k": 700}, "k must be"),
         ({"rows": 20}, "rows must be more"),
-        ({"rows": 0.5}, "rows must be a whole"),
+        ({"rows": 0.5}, "rows must be an int"),
         ({"centered": 1}, "centered must be True"),
         ({"seed": -1}, "seed"),
         ({"kernel": None}, "kernel must be a Kernel"),

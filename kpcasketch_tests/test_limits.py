@@ -230,10 +230,14 @@ MANY = np.broadcast_to(np.ones((1, 1)), (400_000, 1))
         (
             kp.fourier_features,
             (np.ones((1000, 2)), kp.fourier_features_map(KERNEL, 2, 2**31 - 1, 0, False)),
-            "map.m",
+            "feature_map.m",
         ),
         (kp.skpca_start, (kp.fourier_features_map(KERNEL, 2, 2**31 - 1, 0, False), 2**20), "ell"),
-        (kp.rnca_start, (kp.fourier_features_map(KERNEL, 2, 2**31 - 1, 0, False),), "map.m"),
+        (
+            kp.rnca_start,
+            (kp.fourier_features_map(KERNEL, 2, 2**31 - 1, 0, False),),
+            "feature_map.m",
+        ),
         (kp.dense, (kp.Implicit(MANY, KERNEL),), "A"),
         (kp.block_lanczos, (kp.Implicit(MANY, KERNEL), 200_000), "k"),
         (kp.orthogonal_iteration, (kp.Implicit(MANY, KERNEL), 10_000), "k"),
