@@ -241,9 +241,9 @@ __version__ = "0.1.0"
 # --------------------------------------------------------------------------------------------------
 # 1. Compilation
 #
-# Python calls cores, which call helpers that are compiled into them. Both take numbers, arrays
-# in C order, and tuples of these. A core writes to its arguments, returns nothing or a number, and
-# never raises. Thus a signal such as Ctrl-C is handled between two cores, never inside one.
+# Python calls cores, and cores call helpers. Helpers are compiled into cores. Both take numbers,
+# arrays in C order, and tuples of these. A core writes to its arguments, returns nothing or a
+# number, and never raises. A signal such as Ctrl-C is thus handled between two cores, not in one.
 # --------------------------------------------------------------------------------------------------
 
 # 1.1 Cores and helpers
@@ -321,8 +321,8 @@ def _with_types(arguments):
 
 
 def _twin(function, key, parallel, cached):
-    """The function for numba, under a name of its own for this key and its files on disk.
-    With one name, processes that save at once give two signatures one number (numba issue 9348)."""
+    """The function for numba, under a name of its own for this key and its files on disk. Under one
+    name, processes that save at once give two signatures one number (numba issue 9348)."""
     name = f"{function.__name__}_{zlib.crc32(repr(key).encode()):08x}{'sp'[parallel]}"
     named = type(function)(function.__code__, function.__globals__, name)
     named.__qualname__ = name
@@ -355,9 +355,9 @@ def _run(function, twins, key, arguments, parallel):
 
 
 def _core(function):
-    """Declare a core: core(work, ...) runs the function on all threads. It is serial if work, in
-    nanoseconds, is small, in a forked child, and during another thread's parallel region. A loop
-    needs np.int64(index), as numba mixes int64 and the unsigned integers of `prange` to floats."""
+    """Declare a core: core(work, ...) runs the function on all threads, or serially if work (in
+    nanoseconds) is small, in a forked child, or during another thread's parallel region. Loops
+    need np.int64(index), as numba converts int64 with the unsigned index of `prange` to float."""
     # compiled functions by types of arguments, and the work of serial twins for parallel ones
     twins = {}
     stood_in = {}
@@ -942,7 +942,7 @@ _ROUND32 = np.float32(12582912.0)
 @_strict_helper
 def _exp64(x):
     """e^x in float64; the error is below 1.1 ulp."""
-    x = -746.0 if x < -746.0 else x  # here the result is 0, above 710 infinity; NaN passes
+    x = -746.0 if x < -746.0 else x  # 0 below -746, infinity above 710; NaN passes
     x = 710.0 if x > 710.0 else x
     rounded = x * 1.4426950408889634 + _ROUND64
     k = rounded - _ROUND64  # e^x = 2^k e^r
@@ -1209,7 +1209,7 @@ def _gaussian_matrix(n, p, key):
 
 # 5.1 One record a kind
 
-# The base of a kernel's values, and the mode of a tile (_EXPANDED: distances by inner products).
+# The base is the argument of a kernel's formula. _EXPANDED tiles get distances from inner products.
 _PRODUCTS, _DISTANCES, _L1, _EXPANDED, _EVERY_PAIR = range(5)
 
 
@@ -1221,7 +1221,7 @@ class _Kind(NamedTuple):
     # (_EVERY_PAIR); for _DISTANCES and _L1, k(x, x) = scale
     base: int
     sigma: object = lambda kernel: None  # the bandwidth that its maker received
-    # largest slope / largest value in |x - y|^2, a factor of rounding errors; infinity for a kink
+    # largest slope / largest value in |x - y|^2, a factor of rounding errors; infinite at a kink
     steepness: object = lambda kernel: math.inf
     # whether k depends only on x - y, so that it is the Fourier transform of a probability law
     # (Bochner), from which `_mixture_scale` draws; random features and shadows need it
@@ -1257,7 +1257,7 @@ def _power(name, alpha, sigma):
 
 
 def _matern(name, nu, slope):
-    """Matern kernel with nu = 1/2, 3/2 or 5/2; slope: its largest slope if gamma = 1."""
+    """Matern kernel with nu = 1/2, 3/2 or 5/2; slope is its largest slope for gamma = 1."""
 
     def drop(kernel, r):
         from scipy.special import gammainc  # exp(-a) sum_{n >= nu + 1/2} a^n / n!
@@ -1354,7 +1354,7 @@ class Kernel(NamedTuple):
             return custom, (function,)
         return scaled, (self._replace(scale=1.0), self.scale)
 
-    def __eq__(self, other):  # a tuple's own needs the truth value of an array
+    def __eq__(self, other):  # tuple.__eq__ needs the truth value of an array
         return (
             isinstance(other, Kernel)
             and self[:-1] == other[:-1]
@@ -1480,7 +1480,7 @@ def polynomial(degree, gamma, coef0):
 
 @_public
 def linear():
-    """Linear kernel k(x, y) = x.y, which makes `kpca` PCA without centering (textbook).
+    """Linear kernel k(x, y) = x.y, with which `kpca` is PCA without centering (textbook).
 
     Returns:
         Kernel: The linear kernel.
@@ -1528,7 +1528,7 @@ def custom(f):
     if numba.config.DISABLE_JIT:
         _custom_kernels[f] = SimpleNamespace(address=id(f))
     elif not hasattr(f, "py_func"):
-        raise ValueError("f must be a function compiled with numba.njit")
+        raise ValueError("f must be a function compiled with numba.njit: call numba.njit(f)")
     parallel = getattr(f, "targetoptions", {}).get("parallel")
     _require(not parallel, "f must be compiled without parallel=True: several threads call it")
     if f not in _custom_kernels:
@@ -1562,7 +1562,7 @@ def scaled(kernel, kappa):
 
 
 def _is_sound(kernel):
-    """Whether code can run with the kernel: an address from another process would end this one."""
+    """Whether code can run with the kernel: an address of another process would crash this one."""
     rows, columns = kernel.table.shape
     return (
         rows == columns
@@ -1912,7 +1912,7 @@ def _tile_places(P, Q, symmetric):
 
 @_helper
 def _tile_place(places, t, n, m):
-    """first, last, begin and end of tile t of an (n, m) matrix, by places or else row by row."""
+    """first, last, begin and end of tile t of an (n, m) matrix, from places or row by row."""
     columns = _blocks(m)
     first = t // columns * _BLOCK
     begin = t % columns * _BLOCK
@@ -2127,7 +2127,7 @@ def _add_block(product, rows, out, first):
 
 
 def _gram_product(kernel, pairs, V):
-    """Gram matrix times V (m, p), without the matrix; symmetry allows two uses of each tile."""
+    """Gram matrix times V (m, p), without forming it; if symmetric, each tile is used twice."""
     n = len(pairs.X)
     p = V.shape[1]
     wide = _padded_width(p, V)
