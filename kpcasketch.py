@@ -1792,8 +1792,8 @@ def _prepare(kernel, X, Y, symmetric):
 
 
 @_helper
-def _pair_base(kernel, x, y, zero):
-    """The base of k(x, y) in the precision of zero, or a custom or precomputed kernel's value."""
+def _pair_value(kernel, x, y):
+    """k(x, y) of a custom or precomputed kernel."""
     if kernel.kind == _CUSTOM:
         value = _call_kernel(kernel.address, x.astype(np.float64), y.astype(np.float64))
         return kernel.scale * value
@@ -1802,7 +1802,7 @@ def _pair_base(kernel, x, y, zero):
 
 @_helper
 def _pair_sum(base, x, y, zero):
-    """The inner product or the distance of two vectors, in the precision of zero."""
+    """The inner product or the distance of x and y, in the precision of zero."""
     total = zero
     for t in range(x.shape[0]):
         a = zero + x[t]
@@ -1911,8 +1911,10 @@ def _tile_places(P, Q, symmetric):
 
 
 @_helper
-def _tile_place(places, t, n, m):
-    """first, last, begin and end of tile t of an (n, m) matrix, from places or row by row."""
+def _tile_place(places, t, X, Y):
+    """first, last, begin and end of tile t of a (len(X), len(Y)) matrix, from places or row by row."""
+    n = X.shape[0]
+    m = Y.shape[0]
     columns = _blocks(m)
     first = t // columns * _BLOCK
     begin = t % columns * _BLOCK
