@@ -642,7 +642,7 @@ def _require(sound, message):
         raise ValueError(message)
 
 
-_USERS_LINE = 4  # stack level of warnings, as `_public` adds two frames
+_USERS_LINE = 3  # stack level of warnings, as `_public` adds a frame
 # Names of arguments in version 0.1 still work, with a DeprecationWarning.
 _OLD_NAMES = {
     "forget": "half_life",
@@ -652,22 +652,27 @@ _OLD_NAMES = {
 }
 
 
+def _rename(by_name, renamed, called):
+    """Arguments that were given by their old names get the new ones, with a warning."""
+    for name in renamed.keys() & by_name:
+        warning = f"{called}: {name} is deprecated: use {renamed[name]}"
+        warnings.warn(warning, DeprecationWarning, stacklevel=3)
+        by_name[renamed[name]] = by_name.pop(name)
+
+
 def _public(function):
     """Begin error messages with the function's name, or a method's class. If public functions call
     each other, the outermost one is named. Overflow does not warn: checks refuse its results."""
     called = function.__qualname__.split(".")[-2:][0]
-    quiet = np.errstate(all="ignore")(function)
     accepted = function.__code__.co_varnames[: function.__code__.co_argcount]
     renamed = {o: n for o, n in _OLD_NAMES.items() if n in accepted and o not in accepted}
 
     @functools.wraps(function)
     def entry(*arguments, **by_name):
-        for name in renamed.keys() & by_name:
-            warning = f"{called}: {name} is deprecated: use {renamed[name]}"
-            warnings.warn(warning, DeprecationWarning, stacklevel=2)
-            by_name[renamed[name]] = by_name.pop(name)
+        _rename(by_name, renamed, called)
         try:
-            return quiet(*arguments, **by_name)
+            with np.errstate(all="ignore"):
+                return function(*arguments, **by_name)  # editors find the arguments here
         except ValueError as error:
             if type(error) is ValueError:  # subclasses have other arguments
                 error.refused = getattr(error, "refused", str(error))
