@@ -2665,12 +2665,7 @@ _OPERATORS = {
         lambda A, first, last: A[first:last].astype(np.float64),
         lambda A: A.trace(dtype=np.float64),
     ),
-    CSR: _Form(
-        lambda A: A.indptr.size - 1,
-        _csr_product,
-        _csr_rows,
-        _csr_trace,
-    ),
+    CSR: _Form(lambda A: A.indptr.size - 1, _csr_product, _csr_rows, _csr_trace),
     Bits: _Form(
         lambda A: A.n,
         _bits_product,
@@ -10678,11 +10673,7 @@ _COMMANDS = {  # function, words for --help, options, and methods, of which the 
         "features of new points by a model that was written",
         "by points --header --columns --labels --residual -o --plot",
     ),
-    "advise": (
-        _advise,
-        "which sketch, and how large, for an error",
-        f"{_FIT} --error",
-    ),
+    "advise": (_advise, "which sketch, and how large, for an error", f"{_FIT} --error"),
 }
 
 
