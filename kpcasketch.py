@@ -2178,12 +2178,13 @@ def gram_matmat(X, Y, V, kernel):
     return product
 
 
-# ----------------------------------------------------------------------------------------------------------------------
+# --------------------------------------------------------------------------------------------------
 # 6. Operators
 #
-# Symmetric n x n matrices in whatever form is cheapest: a dense array, or one of the tuples below. `matmat` multiplies
-# any of them. The eigensolvers and error measures see nothing else. `_OPERATORS` holds the functions of each form.
-# ----------------------------------------------------------------------------------------------------------------------
+# An operator is a symmetric n x n matrix in its cheapest form: a dense array, or a tuple from
+# below. `_OPERATORS` has the functions of each form. Eigensolvers and error measures use only
+# these.
+# --------------------------------------------------------------------------------------------------
 
 # 6.1 Forms
 
@@ -2199,7 +2200,7 @@ _FORMS.update(entries=_entries, indices=_as_indices, finite=_checked_points)
 
 
 @_validated(
-    "a CSR whose indptr rises from 0 to the length of data and indices, in n + 1 steps",
+    "a CSR whose indptr rises from 0 to the length of data and indices, with n + 1 entries",
     lambda made: (
         made.indptr.ndim == made.indices.ndim == 1
         and made.indptr.size > 1
@@ -2212,7 +2213,8 @@ _FORMS.update(entries=_entries, indices=_as_indices, finite=_checked_points)
     indptr="whole",
 )
 class CSR(NamedTuple):
-    """Sparse matrix by rows: row i has entries data[p] in columns indices[p] for indptr[i] <= p < indptr[i + 1]."""
+    """Sparse matrix by rows: data (nnz,), indices (nnz,), indptr (n + 1,). Row i has the entries
+    data[p] in columns indices[p] for indptr[i] <= p < indptr[i + 1]."""
 
     data: np.ndarray
     indices: np.ndarray
@@ -2220,12 +2222,13 @@ class CSR(NamedTuple):
 
 
 @_validated(
-    "Bits with words of uint32, in ceil(n / 32) rows and n columns, n at least 1",
+    "Bits with n at least 1 and uint32 words of shape (ceil(n / 32), n)",
     lambda made: made.n > 0 and made.words.shape == (-(-made.n // 32), made.n),
     words="bits",
 )
 class Bits(NamedTuple):
-    """Matrix of entries +scale and -scale, a bit each: with bit r of words[c, j] set, entry (32 c + r, j) is +scale."""
+    """Matrix of entries +scale and -scale, one bit each: words (ceil(n / 32), n) of uint32. Entry
+    (32 c + r, j) is +scale if bit r of words[c, j] is set, else -scale."""
 
     words: np.ndarray
     scale: float
@@ -2234,7 +2237,7 @@ class Bits(NamedTuple):
 
 @_validated("an Implicit", X="finite")
 class Implicit(NamedTuple):
-    """The Gram matrix of X, evaluated anew in each product and never stored."""
+    """The Gram matrix of X (n, d), evaluated in each product and never stored."""
 
     X: np.ndarray
     kernel: Kernel
@@ -2247,9 +2250,9 @@ class LowRank(NamedTuple):
     F: np.ndarray
 
 
-@_validated("a Difference of two equal sizes", lambda made: _size(made.A) == _size(made.B))
+@_validated("a Difference of same-size operators", lambda made: _size(made.A) == _size(made.B))
 class Difference(NamedTuple):
-    """A - B of two operators; made by `difference`."""
+    """A - B for two operators, never formed. `difference` makes it."""
 
     A: tuple
     B: tuple
@@ -2257,7 +2260,7 @@ class Difference(NamedTuple):
 
 @_validated("a Centered", lambda made: made.means.size == _size(made.A), means=1)
 class Centered(NamedTuple):
-    """H A H with H = I - 1 1^T / n, and the row means of A; made by `center`."""
+    """H A H with H = I - 1 1^T / n, and the row means (n,) of A. `center` makes it."""
 
     A: tuple
     means: np.ndarray
@@ -2265,17 +2268,17 @@ class Centered(NamedTuple):
 
 # 6.2 Products with arrays
 #
-# By BLAS up to 2^18 multiply-adds, which one thread of it does. Beyond, its threads spin on for 25 ms after a product,
-# beside those of the core that comes next, and its bits depend on their number.
+# Products below 2^18 multiply-adds use BLAS, on one thread. In larger ones, its threads would spin
+# on for 25 ms and slow the next core, and their number would change the bits.
 
 _BLAS_BELOW = 2**18
-_DEPTH = 2 * _BLOCK  # depth of a product between two loads of its sums
-_PARTIAL_SUM_ROWS = 8 * _DEPTH  # rows whose products are added in the factors' precision
+_DEPTH = 2 * _BLOCK  # rows that a tile adds between two loads of its sums
+_PARTIAL_SUM_ROWS = 8 * _DEPTH  # rows added in the precision of the factors
 
 
 @_core
 def _add_rows(A, m, p, panels, tasks, slots):
-    """Add the product of each block of rows and each segment of columns to its slot."""
+    """Add the product of each block of rows and each segment of columns to the segment's slot."""
     for index in prange(tasks):
         _wide_vectors()
         task = np.int64(index)
@@ -2303,7 +2306,7 @@ def _dense_product(A, m, V):
     rows = -(-n // _BLOCK)
     wide = _padded_width(p, V)
     panels = _packed_vectors(V)
-    segments = max(1, min(-(-m // _WIDE_BLOCK), 64 // rows))  # few rows are cut into 64 tasks
+    segments = max(1, min(-(-m // _WIDE_BLOCK), 64 // rows))  # about 64 tasks for few rows
     slots = np.zeros((segments, _whole_blocks(n), wide))
     _add_rows(_MULTIPLY_ADD * n * m * max(wide, 6), A, m, p, panels, rows * segments, slots)
     return _sum_of_slots(slots, n, p, V.dtype)
@@ -2311,7 +2314,7 @@ def _dense_product(A, m, V):
 
 @_core
 def _add_columns(U, m, p, panels, slots):
-    """Add the inner products over each run of rows to its slot."""
+    """slots[part] += U[rows, :m]^T V[rows] for each run of rows."""
     for index in prange(slots.shape[0]):
         _wide_vectors()
         part = np.int64(index)
@@ -2324,7 +2327,7 @@ def _add_columns(U, m, p, panels, slots):
 
 
 def _transposed_product(U, m, V):
-    """U[:, :m]^T V: one partial sum for each of at most 64 runs of rows, added in order."""
+    """U[:, :m]^T V, a sum of the partial products of at most 64 runs of rows, added in order."""
     p = V.shape[1]
     if m * V.size < _BLAS_BELOW:
         return U[:, :m].T @ V
@@ -2338,8 +2341,8 @@ def _transposed_product(U, m, V):
 
 @_core
 def _pack_columns(F, start, panels):
-    """Panels (panels, rows, width) of the columns of F from row `start` on, and zeros at the end. Read from F itself,
-    rows of 2000 columns lie pages apart: tiles then came at half the speed."""
+    """Copy F[start:] to panels (panels, rows, width) of its columns, with zeros at the end.
+    Measured: tiles that read F itself, with rows of 2000 columns, ran at half the speed."""
     for index in prange(_blocks(panels.shape[1])):
         count, rows, width = panels.shape
         block = np.int64(index)
@@ -2356,7 +2359,7 @@ def _pack_columns(F, start, panels):
 
 @_core
 def _add_panel_products(left, right, places, out):
-    """out += the products of columns in panels, tile by tile (of the upper half, if both are the same)."""
+    """Add left^T right, both in panels of columns, to the tiles of `out` that `places` lists."""
     for index in prange(places.shape[0]):
         _wide_vectors()
         t = np.int64(index)
@@ -2381,14 +2384,14 @@ def _add_panel_products(left, right, places, out):
 
 
 def _column_products(F, G):
-    """F^T G in float64; beyond what BLAS does, sums of 2048 rows in the factors' precision."""
+    """F^T G in float64. A large product adds runs of 2048 rows in the precision of the factors."""
     if F.size * G.shape[1] < _BLAS_BELOW:
         return np.matmul(F.T, G, dtype=np.float64)
     out = np.zeros((F.shape[1], G.shape[1]))
     width = _WIDE_PANEL // F.itemsize
     symmetric = F is G
     places = _tile_places(out, out.T, symmetric)
-    padded = -(-out.shape[1] // width) * width  # whole panels are taken
+    padded = -(-out.shape[1] // width) * width  # columns in whole panels
     for start in range(0, len(F), _PARTIAL_SUM_ROWS):
         rows = min(_PARTIAL_SUM_ROWS, len(F) - start)
         panels = []
@@ -2404,12 +2407,12 @@ def _column_products(F, G):
 
 
 def _data(context, builder, signature, args, places):
-    """Pointers to the data of the arguments at these places."""
+    """Pointers to the data of the arguments with the numbers `places`."""
     return [context.make_array(signature.args[k])(context, builder, args[k]).data for k in places]
 
 
 def _row64(context, builder, dtype, data, row, store=None):
-    """Load (or store) row `row` of 64 bytes: loops over such short rows LLVM keeps scalar, 3 times slower."""
+    """Load or store a row of 64 bytes. A loop over such a row stays scalar, 3 times slower."""
     itemsize = dtype.bitwidth // 8
     lanes = 64 // itemsize
     vector = ir.VectorType(context.get_value_type(dtype), lanes)
@@ -2422,7 +2425,7 @@ def _row64(context, builder, dtype, data, row, store=None):
 
 @_intrinsic(lambda out, row, a, i, factor, b, j: operator.setitem(out, row, a[i] + factor * b[j]))
 def _combine_rows(typing, out, row, a, i, factor, b, j):
-    """out[row] = a[i] + factor b[j] on 64-byte rows."""
+    """out[row] = a[i] + factor b[j] for rows of 64 bytes."""
 
     def codegen(context, builder, signature, args):
         out, a, b = _data(context, builder, signature, args, (0, 2, 5))
@@ -2440,8 +2443,8 @@ def _combine_rows(typing, out, row, a, i, factor, b, j):
 
 @_core
 def _multiply_rows(data, indices, indptr, panels, out):
-    """A CSR times the columns in panels of 64 bytes, 128 rows a task; times one column, if there is only one. Four sums
-    in turn: an addition to the number that was just written waits for it, 3.5 ns."""
+    """Product of a CSR and panels with rows of 64 bytes, or one column; a task has 128 rows. Four
+    sums take turns, as an addition waits 3.5 ns for the previous one to the same number."""
     for index in prange(_blocks(out.shape[0])):
         _wide_vectors()
         block = np.int64(index)
@@ -2455,7 +2458,7 @@ def _multiply_rows(data, indices, indptr, panels, out):
                 values = data[begin:end]
                 columns = indices[begin:end]
                 sum_of_row = out.dtype.type(0)
-                # Unsigned, so that LLVM need not look for negative indices.
+                # Unsigned indices need no check for negative ones.
                 for q in range(values.shape[0]):
                     sum_of_row += values[q] * only[np.uint64(columns[q])]
                 out[i, 0] = sum_of_row
@@ -2474,7 +2477,7 @@ def _multiply_rows(data, indices, indptr, panels, out):
 
 
 def _row_panels(V):
-    """The columns of V in panels whose rows have 64 bytes, with zeros at the end."""
+    """The columns of V in panels with rows of 64 bytes, with zeros at the end."""
     lanes = 64 // V.itemsize
     panels = _new_array((-(-V.shape[1] // lanes), len(V), lanes), V.dtype)
     _pack_columns(0.7 * panels.size, V, 0, panels)
@@ -2496,7 +2499,7 @@ def _csr_product(A, V):
     )
 )
 def _add_table_rows(typing, total, row, table, a, b, c, d):
-    """total[row] += table[a] + table[b] + table[c] + table[d] on 64-byte rows."""
+    """total[row] += table[a] + table[b] + table[c] + table[d] for rows of 64 bytes."""
 
     def codegen(context, builder, signature, args):
         total, table = _data(context, builder, signature, args, (0, 2))
@@ -2512,7 +2515,7 @@ def _add_table_rows(typing, total, row, table, a, b, c, d):
 
 @_helper
 def _fill_tables(V, start, table):
-    """table[256 q + e] = sum over the 8 bits of e of +-V[start + 8 q + bit], q < 4; rows past the end count as 0."""
+    """table[256 q + e]: sum over bits of +-V[start + 8 q + bit], + if set in e, 0 past the end."""
     for q in range(4):
         base = 256 * q
         begin = start + 8 * q
@@ -2530,8 +2533,8 @@ def _fill_tables(V, start, table):
 
 @_core
 def _multiply_bits(words, scale, panels, tasks, out):
-    """The 1-bit matrix of AMS section 3 times V: four look-ups of 8 bits each replace 32 multiply-adds. A task is a
-    block of 4096 rows, which pays for its tables, and one group of columns."""
+    """Product of the 1-bit matrix of AMS section 3 and V: four table look-ups replace 32
+    multiply-adds. A task has one panel of V and 4096 rows, enough to pay for filling the tables."""
     for index in prange(tasks):
         _wide_vectors()
         rows = 4096
@@ -2546,7 +2549,7 @@ def _multiply_bits(words, scale, panels, tasks, out):
         byte = np.uint64(255)
         for chunk in range(words.shape[0]):
             _fill_tables(panels[group], 32 * chunk, table)
-            # Counted from 0, so that LLVM need not look for negative indices: 1.5 times as fast.
+            # Indices counted from 0 need no check for negative ones. Measured: 1.5 times as fast.
             row = words[chunk, first:last]
             for i in range(row.shape[0]):
                 w = np.uint64(row[i])
@@ -2572,19 +2575,19 @@ def _bits_product(A, V):
 
 
 def _unit_of(values, axis=None):
-    """The largest magnitude, along an axis if one is given, or 1 for zeros: divide by it before squaring."""
-    largest = np.abs(values).max(axis, initial=0.0)
+    """The largest magnitude (along an axis, if given), or 1 if all are 0: a safe divisor."""
+    largest = np.maximum(values.max(axis, initial=0.0), -values.min(axis, initial=0.0))
     return largest + (largest == 0.0)
 
 
 def _exact_unit_of(values):
-    """A power of two near the largest magnitude, or 1 where that needs no division: a quotient has the same bits."""
+    """A power of two near the largest magnitude, or 1 if that is moderate: an exact divisor."""
     largest = float(_unit_of(values))
     return 1.0 if 1e-9 < largest < 1e9 else 2.0 ** math.floor(math.log2(largest))
 
 
 def _largest_column(W):
-    """The norm of the longest column."""
+    """The largest norm of a column."""
     unit = _unit_of(W)
     V = W / unit
     # Measured: np.square(V).sum(0) takes six times as long.
@@ -2592,7 +2595,7 @@ def _largest_column(W):
 
 
 def _fix_signs(vectors, by=None):
-    """Columns with signs that make the entry of largest magnitude positive: their own, or that of `by`."""
+    """Columns, negated if the entry of largest magnitude in them (or in `by`) is negative."""
     by = vectors if by is None else by
     largest = by[np.abs(by).argmax(0), np.arange(by.shape[1])]
     return vectors * np.where(largest < 0.0, -1.0, 1.0)
@@ -2604,18 +2607,18 @@ def _over_roots(vectors, values, floor):
     return np.where(kept, vectors / np.sqrt(np.where(kept, values, 1.0)), 0.0)
 
 
-# 6.5 What everything else needs of a form
+# 6.5 Functions of each form
 
 
 def _bits_at(A, i, j):
-    """Entries of Bits, for arrays of row and column numbers."""
+    """Entries A[i, j] of Bits for integer arrays i and j."""
     return np.where(
         A.words[i // 32, j] >> (i % 32).astype(np.uint32) & np.uint32(1), A.scale, -A.scale
     )
 
 
 def _csr_rows(A, first, last):
-    """Rows first to last - 1; entries at one place add up."""
+    """Rows first to last - 1 as a dense array. Entries at the same place add up."""
     n = A.indptr.size - 1
     entries = slice(A.indptr[first], A.indptr[last])
     rows = np.repeat(np.arange(last - first), np.diff(A.indptr[first : last + 1]))
@@ -2630,7 +2633,7 @@ def _csr_trace(A):
 
 @dataclasses.dataclass
 class _ByProducts:
-    """A symmetric operator of n rows that is known by its products, of a function of the caller's."""
+    """A symmetric operator with n rows, given by the caller's function for V -> A V."""
 
     function: object
     n: int
@@ -2641,21 +2644,21 @@ class _ByProducts:
         _require(R.shape == V.shape, f"product(V) must have V's shape {V.shape}, got {R.shape}")
         _require(_all_below(R), "product(V) must be finite (no NaN or infinity)")
         W = np.array(R, np.float64)
-        if self.precision is None:  # products in half precision pass
+        if self.precision is None:  # first product; the test below admits half precision
             G = _transposed_product(V, V.shape[1], W)
             self.precision = np.finfo(R.dtype).eps.item()
             symmetric = np.abs(G - G.T).max() <= 1e-3 * _largest_column(W)
-            _require(symmetric, "product must be that of a symmetric matrix")
+            _require(symmetric, "product must multiply by a symmetric matrix")
         return W
 
 
 class _Form(NamedTuple):
-    """What everything else needs of one form of operator, as functions of it; `_OPERATORS` has an entry for each."""
+    """The functions of one form of operator."""
 
     size: object  # (A): number of rows
-    product: object  # (A, V): A V in the operator's precision (Bits: in that of V)
+    product: object  # (A, V): A V in the operator's precision (Bits: in V's)
     rows: object = None  # (A, first, last): rows first to last - 1, in float64
-    trace: object = None  # (A)
+    trace: object = None  # (A): sum of the diagonal
 
 
 _OPERATORS = {
@@ -2679,7 +2682,7 @@ _OPERATORS = {
             _prepare(A.kernel, A.X, A.X, _use_symmetry(len(A.X), V.shape[1], A.X)),
             V.astype(A.X.dtype, copy=False),
         ),
-        # All rows are evaluated as `gram` does it, with the same bits.
+        # All rows together are evaluated as in `gram`, with the same bits.
         lambda A, first, last: _gram(
             A.kernel, A.X[first:last], A.X, last - first == len(A.X)
         ).astype(np.float64),
@@ -2730,7 +2733,7 @@ def _trace(A):
 
 
 def _arrays(A):
-    """All arrays that an operator consists of."""
+    """All arrays of an operator."""
     if isinstance(A, np.ndarray):
         return [A]
     return [
@@ -2739,7 +2742,7 @@ def _arrays(A):
 
 
 def _precision(A):
-    """The relative rounding error of a product: that of the operator's least precise array."""
+    """The relative rounding error of a product: the epsilon of the least precise array."""
     if isinstance(A, _ByProducts):
         return A.precision
     floats = [array.dtype for array in _arrays(A) if array.dtype.kind == "f"]
@@ -2747,7 +2750,7 @@ def _precision(A):
 
 
 def _looks_symmetric(A):
-    """Whether 4096 entries are those of the transpose; of a CSR, whether x.Ay = y.Ax for two random vectors."""
+    """Whether 4096 random entries equal their mirror images; for a CSR, whether x.Ay = y.Ax."""
     if isinstance(A, Difference):
         return _looks_symmetric(A.A) and _looks_symmetric(A.B)
     if isinstance(A, Centered):
@@ -2768,13 +2771,13 @@ def _looks_symmetric(A):
 
 
 def _measured_product(A, V):
-    """A V in float64, and the largest column norm of its summands, by which its rounding errors go."""
+    """A V in float64, and the largest column norm of its summands, which bounds its rounding."""
     if isinstance(A, Difference):
         left, left_size = _measured_product(A.A, V)
         right, right_size = _measured_product(A.B, V)
         return left - right, max(left_size, right_size)
-    # Centering cancels the mean entry of A, whose n^2 roundings are nearly independent: as a matrix, their norm is
-    # about 2 n^(1/2) times one of them. Twice that is counted.
+    # Centering cancels the mean entry m of A. Its n^2 rounding errors are nearly independent: their
+    # matrix has about the norm of 2 sqrt(n) |m| roundings. Twice that is counted.
     if isinstance(A, Centered):
         W, size = _measured_product(A.A, _minus_row(V))
         return _minus_row(W), max(size, 4.0 * float(abs(A.means.mean())) * math.sqrt(len(W)))
@@ -2783,7 +2786,7 @@ def _measured_product(A, V):
 
 
 def _as_operator(name, value, symmetric=False):
-    """The operator `value` with arrays in C order, which no product can trip over; if asked, symmetric as it looks."""
+    """The operator `value`, checked (for symmetry, if asked), with arrays in C order."""
     if isinstance(value, (list, np.ndarray)) or hasattr(value, "to_numpy"):
         A = _as_array(name, value, 2)
         square = A.shape[0] == A.shape[1] > 0
@@ -2817,15 +2820,20 @@ def _checked_pair(A, B, symmetric=False):
 
 @_public
 def matmat(A, V):
-    """Product A V of an operator and a vector or a block of them (AMS section 2, step 2a of orthogonal iteration).
+    """Product A V of an operator and a vector or a block of vectors.
 
-    Parameters:
-        A : (n, n) symmetric array, or CSR, Bits, Implicit, LowRank, Difference, Centered
-        V : (n, p) or (n,) array
-    Returns: array of V's shape in the precision of A's data (Bits: of V). Time: dense O(n^2 p); CSR O(nnz p); Bits n^2
-        / 8 table look-ups for every 16 float32 or 8 float64 columns; Implicit O(n^2 (d + p)); LowRank O(n r p)
-    >>> matmat(LowRank(np.array([[1.0], [2.0]])), np.eye(2)).tolist()
-    [[1.0, 2.0], [2.0, 4.0]]
+    This is step 2a of orthogonal iteration (AMS section 2). It costs O(n^2 p) time for an array,
+    O(nnz p) for CSR, O(n^2 (d + p)) for Implicit, and O(n r p) for LowRank. Bits take n^2 / 8 table
+    look-ups for every 16 columns in float32 or 8 columns in float64.
+
+    Args:
+        A: (n, n) symmetric array, or CSR, Bits, Implicit, LowRank, Difference, Centered. Operator.
+        V: (n, p) or (n,) array. Vectors, one per column.
+    Returns:
+        array: A V in the shape of V, in the precision of A's data (Bits: of V).
+    Example:
+            >>> matmat(LowRank(np.array([[1.0], [2.0]])), np.eye(2)).tolist()
+            [[1.0, 2.0], [2.0, 4.0]]
     """
     A = _as_operator("A", A)
     columns = _as_columns("V", V, None)
@@ -2836,11 +2844,12 @@ def matmat(A, V):
 
 @_public
 def dense(A):
-    """Any operator as a dense array, for small n and for tests. Source: textbook.
+    """Any operator as a dense array, for small n and for tests (textbook).
 
-    Parameters:
-        A : (n, n) array or operator
-    Returns: (n, n) float64 array
+    Args:
+        A: (n, n) array or operator.
+    Returns:
+        array: (n, n) entries of A in float64.
     """
     A = _as_operator("A", A)
     _fits("A", 8.0 * _size(A) ** 2)
@@ -2851,35 +2860,40 @@ def dense(A):
 
 @_public
 def nbytes(A):
-    """Bytes that an operator's arrays hold (the space that AMS section 3 reduces).
+    """Bytes that an operator's arrays occupy, the space that AMS section 3 reduces.
 
-    Parameters:
-        A : (n, n) array or operator
-    Returns: int; arrays of other types count as what a product would convert them to
+    Args:
+        A: (n, n) array or operator.
+    Returns:
+        int: number of bytes. Arrays of other types count as converted for a product.
     """
     return sum(array.nbytes for array in _arrays(_as_operator("A", A)))
 
 
 @_public
 def difference(A, B):
-    """The operator A - B, never formed (the error matrix of AMS section 3 when A is a sketch of B).
+    """The operator A - B, never formed: the error matrix of AMS section 3 if A is a sketch of B.
 
-    Parameters:
-        A, B : (n, n) arrays or operators of the same size
-    Returns: Difference; a product costs one product of each
+    Args:
+        A: (n, n) array or operator.
+        B: (n, n) array or operator.
+    Returns:
+        Difference: operator whose product costs one product of A and one of B.
     """
     return Difference(*_checked_pair(A, B))
 
 
 @_public
 def center(A):
-    """The centered operator H A H with H = I - 1 1^T / n, never formed: kernel PCA about the mean. Source: textbook.
+    """Centered operator H A H, H = I - 1 1^T / n, never formed: for PCA about the mean (textbook).
 
-    Parameters:
-        A : (n, n) symmetric array or operator
-    Returns: Centered; its products cost O(n p) more than A's
-    >>> dense(center(np.array([[1.0, 0.0], [0.0, 1.0]]))).tolist()
-    [[0.5, -0.5], [-0.5, 0.5]]
+    Args:
+        A: (n, n) symmetric array or operator.
+    Returns:
+        Centered: operator whose product with p vectors costs O(n p) more than a product of A.
+    Example:
+            >>> dense(center(np.array([[1.0, 0.0], [0.0, 1.0]]))).tolist()
+            [[0.5, -0.5], [-0.5, 0.5]]
     """
     A = _as_operator("A", A)
     sums = _product(A, np.ones((_size(A), 1)))
@@ -2887,14 +2901,15 @@ def center(A):
     return Centered(A, sums[:, 0].astype(np.float64) / len(sums))
 
 
-# ----------------------------------------------------------------------------------------------------------------------
+# --------------------------------------------------------------------------------------------------
 # 7. Eigenpairs
-# ----------------------------------------------------------------------------------------------------------------------
+# --------------------------------------------------------------------------------------------------
 
 # 7.1 Small matrices
 #
-# Up to 256 rows without LAPACK: OpenBLAS's threads spin on after a call, and the cores that follow wait for them (ten
-# eigenvalues of 8000 points: 0.60 s with LAPACK, 0.34 s without); scipy's eigh_tridiagonal takes 1.5 times as long.
+# Matrices of up to 256 rows are solved without LAPACK: the threads of its BLAS keep spinning after
+# a call and slow the next core. Measured: ten eigenvalues of 8000 points took 0.34 s without LAPACK
+# and 0.60 s with it. SciPy's eigh_tridiagonal takes 1.5 times as long as the code below.
 
 
 @_validated(
@@ -2905,10 +2920,11 @@ def center(A):
     residual=1,
 )
 class Eigen(NamedTuple):
-    """Largest eigenvalues: values (k,) descending; vectors (n, k) orthonormal, the largest entry of each positive;
-    iterations: products with A; residual (k,): |A v_i - values_i v_i| over the largest abs(Ritz value), never given
-    below one rounding of the largest summand of A v (of float32 products, the true one may be three times that). A pair
-    has converged where residual <= tol."""
+    """The k largest eigenvalues of a symmetric A: values (k,), descending, and orthonormal vectors
+    (n, k), with the entry of largest magnitude in each positive. iterations is the number of
+    products with A. residual (k,) is |A v_i - values_i v_i| / max |values|, and at least the
+    rounding error of a product (for products in float32, the true one may be three times as large).
+    A pair with residual <= tol has converged."""
 
     values: np.ndarray
     vectors: np.ndarray
@@ -2925,9 +2941,10 @@ def _dot(u, v):
 
 
 def _orthonormalize(W, key):
-    """Orthonormal columns spanning those of W, and whether all of them did span; others are replaced by random ones. By
-    eigenvectors of W^T W, again until that is the unit matrix to rounding (Stathopoulos, Wu 2002), mostly twice; ten
-    times at most, after which a departure from it is the rounding of sums over very many rows."""
+    """Orthonormal columns that span those of W, with random ones for dependent ones, and whether
+    all were independent. W is multiplied by scaled eigenvectors of W^T W until W^T W = I up to
+    rounding (Stathopoulos, Wu 2002). This takes two rounds mostly, and ten at most, as sums over
+    many rows round."""
     n, p = W.shape
     independent = True
     rng = np.random.default_rng(int(key))
@@ -2947,18 +2964,18 @@ def _orthonormalize(W, key):
 
 @_helper
 def _tridiagonalize(A, d, e):
-    """Householder reflections of a symmetric A, whose largest entry is 1: diagonals d, e of H A H^T. Of each reflection
-    I - beta v v^T, row j of A keeps beta on the diagonal, and v behind it."""
+    """Householder's tridiagonal form of a symmetric A with largest magnitude 1: diagonals d and e.
+    Row j of A then stores the reflection I - beta v v^T: beta on the diagonal, v to its right."""
     w = np.empty(A.shape[0])
     for j in range(A.shape[0]):
         v = A[j, j + 1 :]
         m = v.shape[0]
         square = _dot(v, v)
         d[j], A[j, j] = A[j, j], 0.0
-        if square < 1e-280:  # far below the rounding of A
+        if square < 1e-280:  # far below the rounding error of A
             continue
         e[j] = -math.sqrt(square) if v[0] > 0.0 else math.sqrt(square)
-        v[0] -= e[j]  # the reflection takes the row to (e_j, 0, ..., 0)
+        v[0] -= e[j]  # the reflection maps the row to (e_j, 0, ..., 0)
         beta = -1.0 / (e[j] * v[0])
         for i in range(m):
             w[i] = beta * _dot(A[j + 1 + i, j + 1 :], v)
@@ -2974,7 +2991,8 @@ def _tridiagonalize(A, d, e):
 
 @_helper
 def _diagonalize(d, e, Z):
-    """Implicit QR steps with Wilkinson's shift (Golub, Van Loan, algorithm 8.3.3): d becomes eigenvalues, Z turns."""
+    """Implicit QR steps with Wilkinson's shift (Golub, Van Loan, algorithm 8.3.3). They turn d into
+    the eigenvalues, and rotate the rows of Z."""
     n = d.shape[0]
     high = n - 1
     while high > 0:
@@ -2994,7 +3012,7 @@ def _diagonalize(d, e, Z):
         z = e[low]
         for i in range(low, high):
             r = math.sqrt(x * x + z * z)
-            # Squares of smaller numbers are rounded: hence 1e-120 above.
+            # Squares of smaller numbers may underflow, so 1e-120 is added above.
             c, s = (x / r, z / r) if r > 1e-125 else (1.0, 0.0)
             if i > low:
                 e[i - 1] = r
@@ -3018,7 +3036,7 @@ def _diagonalize(d, e, Z):
 
 @_core_alone
 def _solve_small(A, values, beside, rows):
-    """Eigenvalues and, as rows, eigenvectors of a symmetric A, which is lost; rows: the unit matrix before."""
+    """Eigenvalues and eigenvectors (as rows; first the identity) of a symmetric A, overwritten."""
     _tridiagonalize(A, values, beside)
     _diagonalize(values, beside, rows)
     for j in range(A.shape[0] - 2, -1, -1):  # each row z becomes H^T z
@@ -3031,10 +3049,10 @@ def _solve_small(A, values, beside, rows):
 
 
 def _small_eigen(H, size, by_size):
-    """Eigenpairs of a symmetric matrix, the leading part of H, descending (by absolute value if by_size)."""
+    """Eigenpairs of the symmetric H[:size, :size], by descending value (magnitude if by_size)."""
     A = H[:size, :size]
     scale = _unit_of(A)
-    A = 0.5 * (A / scale + A.T / scale)  # squares of tiny entries would underflow
+    A = 0.5 * (A / scale + A.T / scale)  # avoids underflow of squares
     if size > 256:
         found, columns = np.linalg.eigh(A)
         rows = columns.T
@@ -3047,13 +3065,13 @@ def _small_eigen(H, size, by_size):
 
 
 def _solve_ridge(squares, products, lam):
-    """(F^T F + lam I)^-1 F^T Y, lam at least 100 (or r) roundings of tr F^T F, or Cholesky's method may fail."""
+    """(F^T F + lam I)^-1 F^T Y. A tiny lam is raised, as Cholesky's method would fail."""
     r = len(squares)
     A = squares.copy()
     W = np.array(products, order="C")
     A[range(r), range(r)] += max(lam, max(100.0, r) * 2.2e-16 * squares.trace())
     if r > 256:
-        from scipy.linalg import cho_factor, cho_solve  # .1 s to import
+        from scipy.linalg import cho_factor, cho_solve  # 0.1 s to import
 
         return cho_solve(cho_factor(A, True, True, False), W, True, False)
     values, vectors = _small_eigen(A, r, False)
@@ -3064,7 +3082,7 @@ def _solve_ridge(squares, products, lam):
 
 
 def _finite_product(A, V):
-    """A V in float64, and the largest column norm of its summands."""
+    """`_measured_product`, required to be finite."""
     W, summands = _measured_product(A, V)
     _require(_all_below(W), "the (Gram) matrix must be finite (no NaN or infinity)")
     return W, summands
@@ -3076,13 +3094,13 @@ def _start_block(n, block, key):
 
 
 def _combined(Q, Y, count):
-    """The first `count` columns of Q Y, Y of as many rows as the basis has columns in use."""
+    """The first `count` columns of Q[:, :len(Y)] Y."""
     return _dense_product(Q, len(Y), np.ascontiguousarray(Y[:, :count]))
 
 
 @dataclasses.dataclass
 class _Basis:
-    """Orthonormal columns Q[:, :size] that span a Krylov space of A, block by block, and H = Q^T A Q."""
+    """Orthonormal basis Q[:, :size] of a block Krylov space of A, and H = Q^T A Q."""
 
     Q: np.ndarray
     H: np.ndarray
@@ -3091,12 +3109,12 @@ class _Basis:
     iterations: int = 0
 
     def add(self, W, R):
-        """The block W joins; R = A W keeps what lies off the basis."""
+        """Append the block W. Of R = A W, the part orthogonal to the basis remains."""
         size = self.size
         new = size + W.shape[1]
         self.Q[:, size:new] = W
         self.H[:new, size:new] = 0.0
-        for _ in range(2):  # twice is enough: R leaves the basis to rounding
+        for _ in range(2):  # the second pass removes what rounding left in the first
             C = _transposed_product(self.Q, new, R)
             R -= _dense_product(self.Q, new, C)
             self.H[:new, size:new] += C
@@ -3105,10 +3123,11 @@ class _Basis:
         self.iterations += 1
 
     def next_block(self, R):
-        """Orthonormal columns that span R, off the basis; Q must have that many rows more than columns in use."""
+        """Orthonormal columns that span R, orthogonal to the basis, which must have room for
+        them."""
         key = _python_subkey(self.key, self.iterations)
         W, _ = _orthonormalize(R, _python_subkey(key, 0))
-        for _ in range(5):  # a tiny R, or a random column in it, is not yet off the basis
+        for _ in range(5):  # a tiny R, or a random column, is not orthogonal yet
             C = _transposed_product(self.Q, self.size, W)
             if np.abs(C).max() <= 1e-14:
                 break
@@ -3117,7 +3136,7 @@ class _Basis:
         return W
 
     def keep(self, values, Y, kept):
-        """The basis becomes the first `kept` Ritz vectors."""
+        """Replace the basis by the first `kept` Ritz vectors."""
         self.Q[:, :kept] = _combined(self.Q, Y, kept)
         self.H[:] = 0.0
         self.H[range(kept), range(kept)] = values[:kept]
@@ -3126,14 +3145,14 @@ class _Basis:
 
 @dataclasses.dataclass
 class _Stall:
-    """How many iterations ago a residual was last seen to fall."""
+    """Counts the iterations since the residual last fell."""
 
     best: float = math.inf
     idle: int = 0
 
     def after(self, residual):
         self.idle += 1
-        # It rises again where a copy of a repeated eigenvalue enters that was missed.
+        # It rises again when the basis finds a missed copy of a repeated eigenvalue.
         if residual < 0.9 * self.best or residual > max(1e-9, 100.0 * self.best):
             self.best = residual
             self.idle = 0
@@ -3154,27 +3173,30 @@ def _residual_norms(R, Y, k, scale):
 
 
 def _relative_margin(A, tol, summands, scale):
-    """The residual, over the largest Ritz value, that is small enough: tol, or 16 roundings of a product."""
+    """The residual, relative to `scale`, of a converged pair: tol, or 16 roundings of a product."""
     return max(tol, 16.0 * _precision(A) * max(1.0, summands / scale))
 
 
-# What a Krylov space may have missed. For an eigenvector v of A, A v = lambda v, and the basis Q of blocks W_1 ... W_j
-# with A Q = Q H + R E_j^T, y = Q^T v solves (lambda - H) y = E_j R^T v, so that W_1^T v = M(lambda) v with M(lambda) =
-# E_1^T (lambda - H)^-1 E_j R^T. If the norm of that matrix is below the cosine |W_1^T v| that a random start block has
-# with any given v, there is no such v (the a posteriori form of Kuczynski, Wozniakowski 1992, which needs no gap). The
-# norm is followed from the least lambda that matters on: as |E_1^T (lambda - H)^-1| and |(lambda - H)^-1 E_j R^T| fall,
-# it moves by less than h times their product from lambda to lambda + h; and it is below |R| / (lambda - largest value).
+# A Krylov space can miss an eigenvector v, A v = lambda v, that is orthogonal to its start block. A
+# proof excludes this a posteriori, without a spectral gap (Kuczynski, Wozniakowski 1992). The basis
+# Q has blocks W_1, ..., W_j, and A Q = Q H + R E_j^T. So y = Q^T v solves (lambda - H) y = E_j R^T
+# v, and W_1^T v = M v with M(lambda) = E_1^T (lambda - H)^-1 E_j R^T. With high probability, the
+# cosine |W_1^T v| of a random block W_1 exceeds a bound. If |M| is below this bound, v does not
+# exist. The proof follows |M| upward from the smallest lambda that matters. From lambda to lambda +
+# h, |M| changes by less than h |E_1^T (lambda - H)^-1| |(lambda - H)^-1 E_j R^T|, as both factors
+# decrease. Far away, |M| is below |R| / (lambda - largest Ritz value).
 
-_MISSED = 1e-6  # chance that a start block is nearer to orthogonal to v than assumed
-_STEPS_BEYOND = 200  # of a proof; then the search goes on, with a larger basis
-# 768: what 1 % takes without any gap for n up to 87,000, where they fill 512 MB
+_MISSED = 1e-6  # probability that the cosine is below its bound
+_STEPS_BEYOND = 200  # in lambda; a longer proof is given up, and the search continues
+# 768 columns give an error of 1 % without any gap up to n = 87,000, where they fill 512 MB.
 _NORM_BLOCK = 16
 _NORM_COLUMNS = 768
 
 
 def _start_cosine(n, block, chance):
-    """What the cosine between a vector and the span of `block` random ones in n dimensions exceeds but for a chance.
-    Its square has the law Beta(a, b), a = block / 2, b = (n - block) / 2: P(square <= x) <= x^a / (a B(a, b))."""
+    """Lower bound, with probability 1 - chance, of the cosine between a vector and the span of
+    `block` random ones. Its square has the law Beta(a, b), so P(square <= x) <= x^a / (a B(a,
+    b))."""
     a = 0.5 * block
     b = 0.5 * (n - block)
     log_beta = math.lgamma(a) + math.lgamma(b) - math.lgamma(a + b)
@@ -3182,13 +3204,14 @@ def _start_cosine(n, block, chance):
 
 
 def _root_norm(G):
-    """|B| for G = B B^T, a small matrix."""
+    """|B|_2 for a small matrix G = B B^T."""
     return math.sqrt(max(float(_small_eigen(G, len(G), False)[0][0]), 0.0))
 
 
 def _nothing_missed(values, Y, skipped, start_at, block, R, level):
-    """Whether no eigenvector with a value beyond `level` has hidden from the start block, columns `start_at` on.
-    values, Y: all Ritz pairs, of which the first `skipped` do not count; level above all others, or below them."""
+    """Whether the proof above succeeds: A has no eigenvalue beyond `level` that is not in `values`.
+    values, Y: all Ritz pairs, of which the first `skipped` do not count. level: above all others,
+    or below all of them. start_at: first column of the random start block."""
     scale = _unit_of(values)
     at = level / scale
     others = values[skipped:] / scale
@@ -3213,7 +3236,7 @@ def _nothing_missed(values, Y, skipped, start_at, block, R, level):
         norm = _root_norm(_dense_product(_dense_product(reach, block, S), block, reach.T.copy()))
         if not norm < cosine:
             return False
-        moves = _root_norm(left) * _root_norm(right) * _root_norm(S)  # norm moves by moves * h
+        moves = _root_norm(left) * _root_norm(right) * _root_norm(S)  # |M| changes by < moves * h
         at = at + (cosine - norm) / moves if moves > 0.0 else math.inf
         if at >= far:
             return True
@@ -3224,7 +3247,7 @@ def _nothing_missed(values, Y, skipped, start_at, block, R, level):
 
 
 def _eigen_of(A, values, vectors, products, iterations, summands):
-    """The first pairs, with signs as `Eigen` has them, and their residuals, which come from products = A vectors."""
+    """Eigen of the first pairs, from products = A vectors."""
     values = values[: vectors.shape[1]].copy()
     scale = _unit_of(values)
     residual = np.sqrt(np.square((products - values * vectors) / scale).sum(0))
@@ -3233,11 +3256,12 @@ def _eigen_of(A, values, vectors, products, iterations, summands):
 
 
 def _converge(A, basis, AQ, W, k, tol, max_iterations, settled):
-    """Let blocks join the basis, from W on, until the first k Ritz pairs have converged: all pairs, and the largest
-    column norm of the last product's summands. `settled` pairs had converged before W was drawn at random."""
+    """Append blocks, W first, until the first k Ritz pairs converge. Returns all pairs, and the
+    largest column norm of the last product's summands. `settled` pairs converged before a random
+    W."""
     block = W.shape[1]
     n, limit = AQ.shape
-    start = basis.size  # where W stands in the basis, -1 after a restart
+    start = basis.size  # first column of the random block W in the basis; -1 after a restart
     stall = _Stall()
     while True:
         R, summands = _finite_product(A, W)
@@ -3249,13 +3273,15 @@ def _converge(A, basis, AQ, W, k, tol, max_iterations, settled):
             scale = _unit_of(values)
             residual = _residual_norms(R, Y[-block:], k, scale).max()
             margin = _relative_margin(A, tol, summands, scale) * scale
-            # What is left is the rounding of A's products. 20: a restart takes 8 or 9 iterations, in which residuals
-            # swing.
+            # A stalled residual is rounding of A's products. A restart takes 8 or 9 iterations, in
+            # which residuals fluctuate; hence 20.
             stalled = stall.after(residual) >= 20 and residual < 1e-9
-            # Where all is rounding, the third product tells: the first ones may have little of the largest eigenvalues.
+            # If rounding exceeds the Ritz values, the third product decides: the first ones may
+            # contain little of the largest eigenvalues.
             converged = residual * scale <= margin and (margin < scale or basis.iterations > 2)
-            # Whether an eigenvector may be missing because the start block was nearly orthogonal to it; as long as the
-            # basis has room. Not for a small tol: what such a vector hides is then below tol sqrt(n / block).
+            # An eigenvector nearly orthogonal to the random block may be missing. This is checked
+            # until the basis is full, but not for a small tol, which limits the error to tol sqrt(n
+            # / block).
             doubtful = start >= 0 and not full and (settled or tol * math.sqrt(n / block) > 1e-4)
             if converged and doubtful and not stalled:
                 reach = margin if settled else max(margin, 1e-4 * scale)
@@ -3272,8 +3298,9 @@ def _converge(A, basis, AQ, W, k, tol, max_iterations, settled):
 
 
 def _lanczos(A, k, key, tol, max_iterations):
-    """Block Lanczos with full orthogonalisation and thick restarts: Eigen of the k largest. Blocks have k vectors,
-    rounded up to a multiple of 16 but at most 64: 16 cost one pass over A, as one would. For few rows A is formed."""
+    """Eigen of the k largest, by block Lanczos with full orthogonalization and thick restarts. A
+    block has k vectors, rounded up to a multiple of 16, and at most 64: 16 cost one pass over A, as
+    one does."""
     n = _size(A)
     block = min(-(-k // 16), 4) * 16
     limit = 2 * k + 8 * block
@@ -3289,8 +3316,8 @@ def _lanczos(A, k, key, tol, max_iterations):
     while True:
         values, Y, summands = _converge(A, basis, AQ, W, k, tol, max_iterations, settled)
         found = values[:k].sum()
-        # Where `block` values are equal to 1 %, more copies of them may exist than a start block has vectors: another
-        # one shows them.
+        # If `block` values agree to 1 %, an eigenvalue may have more copies than a block has
+        # vectors. Another random block finds them.
         first = values[: max(k - block, 0)]
         alike = first - values[block - 1 : block - 1 + first.size] <= 0.01 * np.abs(first)
         grown = found > before + max(tol, 16.0 * _precision(A)) * _unit_of(values)
@@ -3306,10 +3333,11 @@ def _lanczos(A, k, key, tol, max_iterations):
 
 
 def _norm(A, key, tol, max_iterations):
-    """A lower bound of |A|, and an upper bound that fails with chance _MISSED: (1 + tol) norm, when no eigenvalue above
-    can have been missed. Where the basis was full before, or all is rounding, it is a much larger one, from the first
-    product. A full basis (512 MB, or 160 columns) is started anew from the largest Ritz vectors; then the residual of
-    the first must fall below tol."""
+    """A lower bound of |A|_2, and an upper bound that fails with probability `_MISSED`. This is (1
+    + tol) norm if a proof shows that no larger eigenvalue was missed. If the basis (512 MB, or 160
+    columns) is full before, or rounding dominates, it is a larger bound from the first product. A
+    full basis restarts from the largest Ritz vectors, until the residual of the first is below
+    tol."""
     n = _size(A)
     if n <= 256:
         R, summands = _finite_product(A, np.eye(n))
@@ -3357,7 +3385,7 @@ def _norm(A, key, tol, max_iterations):
 def _checked_search(A, k, seed, tol, max_iterations):
     A = A if isinstance(A, _ByProducts) else _as_operator("A", A, True)
     k = _checked_whole("k", k, 1, _size(A))
-    _fits("k", 8.0 * _size(A) * min(2 * k, _size(A)))  # a search holds twice as many vectors
+    _fits("k", 8.0 * _size(A) * min(2 * k, _size(A)))  # a search stores at least 2 k vectors
     key = _checked_key(seed, _START)
     tol = _checked_real("tol", tol, 0.0)
     return A, k, key, tol, _checked_whole("max_iterations", max_iterations, 1)
@@ -3365,43 +3393,53 @@ def _checked_search(A, k, seed, tol, max_iterations):
 
 @_public
 def block_lanczos(A, k, seed=0, tol=1e-8, max_iterations=1000):
-    """The k largest eigenvalues of a symmetric operator and their vectors, by block Lanczos iteration.
+    """Eigenpairs of the k largest eigenvalues of a symmetric operator, by block Lanczos iteration.
 
-    Source: AMS section 2, footnote 1. Algebraically largest: the sketched matrices of AMS section 3 are indefinite.
-    Parameters:
-        A : (n, n) symmetric array or operator
-        k : int from 1 to n
-        seed : int from 0 to 2**64 - 1
-        tol : float, not negative; stop when every |A v - value v| <= tol max abs(value), or 16 roundings of A's type,
-            or when all are below 1e-9 max abs(value) and have not fallen for 20 iterations. Each value is then as near
-            to an eigenvalue of A, and much nearer where the spectrum has gaps. One may be missed that is larger by a
-            few tol max abs(value), or, for tol < 1e-4, by a few times the smaller of 1e-4 and tol sqrt(n / b). Once the
-            basis has been full, nothing looks for more
-        max_iterations : int, at least 1; products with a block of vectors (more if finding k of them takes more)
-    Returns: Eigen; it does not raise when it stops early: see `residual`
-    Cost: An iteration is one product of A with b vectors and O(n (k + b) b) beside it, b = k rounded up to a multiple
-        of 16 but at most 64; memory 2 n (2 k + 8 b) numbers. For n <= 2 k + 9 b the matrix is formed. Where b values
-        are equal to 1 %, the search goes on with a new random block, until that finds no more.
-    >>> block_lanczos(np.diag(np.array([3.0, 1.0, 2.0])), 2, 0).values.round(12).tolist()
-    [3.0, 2.0]
+    They are algebraically largest, as sketched matrices are indefinite (AMS section 2, footnote 1).
+    The search stops when each |A v - value v| is at most tol times S, the largest magnitude of a
+    Ritz value, or at most 16 rounding errors of a product. It also stops when residuals below 1e-9
+    S have not fallen for 20 iterations. An eigenvalue of A lies within the residual of each value,
+    and much closer if the spectrum has gaps.
+    An eigenvalue may be missed if it exceeds value k by at most a few times S max(tol, min(1e-4,
+    tol sqrt(n / b))), where b is k rounded up to a multiple of 16, at most 64. The search stops
+    looking for missed eigenvalues once its basis is full. If b values agree to 1 %, it continues
+    with new random blocks until these give no larger values.
+    An iteration costs one product with b vectors and O(n (k + b) b) time. Memory is 2 n (2 k + 8 b)
+    floats. For n <= 2 k + 9 b, the matrix is formed.
+
+    Args:
+        A: (n, n) symmetric array or operator.
+        k: int from 1 to n. Number of eigenpairs.
+        seed: int from 0 to 2**64 - 1. Seed of the random blocks.
+        tol: float, at least 0. Relative residual at which the search stops.
+        max_iterations: int, at least 1. Largest number of products with a block, or k / b if
+            larger.
+    Returns:
+        Eigen: k pairs. An early stop raises no error, so check `residual`.
+    Example:
+            >>> block_lanczos(np.diag(np.array([3.0, 1.0, 2.0])), 2, 0).values.round(12).tolist()
+            [3.0, 2.0]
     """
     return _lanczos(*_checked_search(A, k, seed, tol, max_iterations))
 
 
 @_public
 def block_lanczos_of(product, n, k, seed=0, tol=1e-8, max_iterations=1000):
-    """The k largest eigenvalues of a symmetric matrix that is only known by its products, and their vectors.
+    """Eigenpairs of the k largest eigenvalues of a symmetric matrix A, given a function V -> A V.
 
-    `block_lanczos` for whatever can multiply: a cluster, a GPU, a scipy LinearOperator (AMS section 2, footnote 1).
-    Parameters:
-        product : function of an (n, b) float64 array that returns A times it; A is symmetric. Products in float32 are
-            taken to be rounded so
-        n : int, at least 1; rows of A
-        k : int from 1 to n
-        seed, tol, max_iterations : as of `block_lanczos`
-    Returns: Eigen, with the bits of `block_lanczos` where the products have those of `matmat`
-    >>> block_lanczos_of(lambda V: np.diag([3.0, 1.0, 2.0]) @ V, 3, 2).values.round(12).tolist()
-    [3.0, 2.0]
+    `block_lanczos` for a matrix on a cluster, on a GPU or in scipy (AMS section 2, footnote 1).
+
+    Args:
+        product: function of an (n, b) float64 array V that returns A V, or its float32 rounding.
+        n: int, at least 1. Number of rows of A.
+        k: int from 1 to n. Number of eigenpairs.
+        seed: int from 0 to 2**64 - 1. Seed of the random blocks.
+        tol, max_iterations: See `block_lanczos`.
+    Returns:
+        Eigen: k pairs, with the bits of `block_lanczos` if `product` has the bits of `matmat`.
+    Example:
+            >>> block_lanczos_of(lambda V: np.diag([3.0, 1.0, 2.0]) @ V, 3, 2).values.round(12).tolist()
+            [3.0, 2.0]
     """
     n = _checked_whole("n", n, 1, _MOST)
     _require(callable(product), "product must be a function of an (n, b) array")
@@ -3410,16 +3448,22 @@ def block_lanczos_of(product, n, k, seed=0, tol=1e-8, max_iterations=1000):
 
 @_public
 def orthogonal_iteration(A, k, seed=0, tol=1e-8, max_iterations=10000):
-    """The k largest eigenvalues of a symmetric operator and their vectors, by orthogonal iteration (AMS section 2).
+    """Eigenpairs of the k largest eigenvalues of a symmetric operator, by orthogonal iteration.
 
-    1. Q: random orthonormal (n, k).  2. Until converged: (a) Q <- A Q, (b) Q <- orthonormalize(Q). That finds the
-    eigenvalues largest in size: where a Ritz value is negative, A is shifted by its size from then on.
-    Parameters:
-        A, k, seed, tol : as of `block_lanczos`; the subspace is invariant to tol
-        max_iterations : int, at least 1; products with k vectors
-    Returns: Eigen; it does not raise when it stops early: see `residual`
-    Cost: One product of A with k vectors and O(n k^2) an iteration; the error falls by (lambda_{k+1} + shift) /
-        (lambda_k + shift) each time (AMS-C). Memory O(n k).
+    Starts with a random orthonormal Q (n, k) and repeats Q <- orthonormalize(A Q) (AMS section 2).
+    This finds the eigenvalues of largest magnitude. To find the algebraically largest ones, A is
+    shifted by the magnitude of the most negative Ritz value. Each iteration costs a product with k
+    vectors and O(n k^2) time, and reduces the error by the factor (lambda_{k+1} + shift) /
+    (lambda_k + shift) (claim AMS-C). Memory is O(n k).
+
+    Args:
+        A: (n, n) symmetric array or operator.
+        k: int from 1 to n. Number of eigenpairs.
+        seed: int from 0 to 2**64 - 1. Seed of the first Q.
+        tol: float, at least 0. Residual of the subspace, relative to the largest Ritz value.
+        max_iterations: int, at least 1. Largest number of products with k vectors.
+    Returns:
+        Eigen: k pairs. An early stop raises no error, so check `residual`.
     """
     A, k, key, tol, max_iterations = _checked_search(A, k, seed, tol, max_iterations)
     Q = _start_block(_size(A), k, key)
@@ -3446,19 +3490,26 @@ def orthogonal_iteration(A, k, seed=0, tol=1e-8, max_iterations=10000):
 
 @_public
 def spectral_norm(A, seed=0, tol=1e-2, max_iterations=1000):
-    """Spectral norm |A|_2 of a symmetric operator: its eigenvalue largest in size (textbook: Lanczos at both ends).
+    """Spectral norm |A|_2 of a symmetric operator, the largest magnitude of an eigenvalue.
 
-    The stopping rule is a posteriori and needs no gap (Kuczynski, Wozniakowski 1992). Never above but for rounding.
-    Parameters:
-        A, seed : as of `block_lanczos`
-        tol : float, not negative; relative error. With probability 1 - 1e-6 over seeds the norm is at most (1 + tol)
-            times the result (or above it by 16 roundings of a product), unless the basis was full before (then there
-            is an eigenvalue as near to the result as |A v - value v| <= tol |value| says) or max_iterations were over
-        max_iterations : int, at least 1; products with 16 vectors
-    Returns: float. 3 to 8 products with 16 vectors where the spectrum falls, 20 to 40 at 1 % where it has no gap; at
-        most 768 n numbers of memory. For n <= 256 the matrix is formed
-    >>> round(spectral_norm(np.diag(np.array([3.0, 1.0, -5.0])), 0), 9)
-    5.0
+    Lanczos iteration (textbook) with an a posteriori stopping rule that needs no spectral gap
+    (Kuczynski, Wozniakowski 1992). The result does not exceed |A|_2, up to rounding. With
+    probability 1 - 1e-6 over seeds, |A|_2 is at most (1 + tol) times the result, or exceeds it by
+    16 rounding errors of a product. A search that reaches max_iterations or fills its basis
+    guarantees less: after a full basis, some eigenvalue is within tol times the result. At tol = 1
+    %, a decaying spectrum takes 3 to 8 products with 16 vectors, and one without a gap 20 to 40.
+    Memory is at most 768 n floats. For n <= 256, the matrix is formed.
+
+    Args:
+        A: (n, n) symmetric array or operator.
+        seed: int from 0 to 2**64 - 1. Seed of the random block.
+        tol: float, at least 0. Relative error.
+        max_iterations: int, at least 1. Largest number of products with 16 vectors.
+    Returns:
+        float: |A|_2, or slightly less.
+    Example:
+            >>> round(spectral_norm(np.diag(np.array([3.0, 1.0, -5.0])), 0), 9)
+            5.0
     """
     A, _, _, tol, max_iterations = _checked_search(A, 1, seed, tol, max_iterations)
     return _norm(A, _checked_key(seed, _NORMS), tol, max_iterations)[0]
