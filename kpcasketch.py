@@ -2181,9 +2181,8 @@ def gram_matmat(X, Y, V, kernel):
 # --------------------------------------------------------------------------------------------------
 # 6. Operators
 #
-# An operator is a symmetric n x n matrix in its cheapest form: a dense array, or a tuple from
-# below. `_OPERATORS` has the functions of each form. Eigensolvers and error measures use only
-# these.
+# An operator is a symmetric n x n matrix in its cheapest form: a dense array, or a tuple of 6.1.
+# `_OPERATORS` has the functions of each form, which is all that eigensolvers and errors use.
 # --------------------------------------------------------------------------------------------------
 
 # 6.1 Forms
@@ -2213,8 +2212,7 @@ _FORMS.update(entries=_entries, indices=_as_indices, finite=_checked_points)
     indptr="whole",
 )
 class CSR(NamedTuple):
-    """Sparse matrix by rows: data (nnz,), indices (nnz,), indptr (n + 1,). Row i has the entries
-    data[p] in columns indices[p] for indptr[i] <= p < indptr[i + 1]."""
+    """Sparse matrix: row i has data[p] in columns indices[p] for indptr[i] <= p < indptr[i + 1]."""
 
     data: np.ndarray
     indices: np.ndarray
@@ -2227,8 +2225,8 @@ class CSR(NamedTuple):
     words="bits",
 )
 class Bits(NamedTuple):
-    """Matrix of entries +scale and -scale, one bit each: words (ceil(n / 32), n) of uint32. Entry
-    (32 c + r, j) is +scale if bit r of words[c, j] is set, else -scale."""
+    """n x n entries +-scale: (32 c + r, j) is +scale if bit r of words[c, j] is set, else
+    -scale."""
 
     words: np.ndarray
     scale: float
@@ -2267,7 +2265,6 @@ class Centered(NamedTuple):
 
 
 # 6.2 Products with arrays
-#
 # Products below 2^18 multiply-adds use BLAS, on one thread. In larger ones, its threads would spin
 # on for 25 ms and slow the next core, and their number would change the bits.
 
@@ -2278,7 +2275,8 @@ _PARTIAL_SUM_ROWS = 8 * _DEPTH  # rows added in the precision of the factors
 
 @_core
 def _add_rows(A, m, p, panels, tasks, slots):
-    """Add the product of each block of rows and each segment of columns to the segment's slot."""
+    """slots[s] += A[rows, columns s] V[columns s] for each block of rows and segment s of
+    columns."""
     for index in prange(tasks):
         _wide_vectors()
         task = np.int64(index)
@@ -2407,7 +2405,6 @@ def _column_products(F, G):
 
 
 def _data(context, builder, signature, args, places):
-    """Pointers to the data of the arguments with the numbers `places`."""
     return [context.make_array(signature.args[k])(context, builder, args[k]).data for k in places]
 
 
@@ -2425,7 +2422,6 @@ def _row64(context, builder, dtype, data, row, store=None):
 
 @_intrinsic(lambda out, row, a, i, factor, b, j: operator.setitem(out, row, a[i] + factor * b[j]))
 def _combine_rows(typing, out, row, a, i, factor, b, j):
-    """out[row] = a[i] + factor b[j] for rows of 64 bytes."""
 
     def codegen(context, builder, signature, args):
         out, a, b = _data(context, builder, signature, args, (0, 2, 5))
@@ -2443,8 +2439,8 @@ def _combine_rows(typing, out, row, a, i, factor, b, j):
 
 @_core
 def _multiply_rows(data, indices, indptr, panels, out):
-    """Product of a CSR and panels with rows of 64 bytes, or one column; a task has 128 rows. Four
-    sums take turns, as an addition waits 3.5 ns for the previous one to the same number."""
+    """A CSR times panels with rows of 64 bytes, or times one column, for 128 rows a task. Four sums
+    take turns, as an addition would wait 3.5 ns for the previous one to the same number."""
     for index in prange(_blocks(out.shape[0])):
         _wide_vectors()
         block = np.int64(index)
@@ -2458,8 +2454,7 @@ def _multiply_rows(data, indices, indptr, panels, out):
                 values = data[begin:end]
                 columns = indices[begin:end]
                 sum_of_row = out.dtype.type(0)
-                # Unsigned indices need no check for negative ones.
-                for q in range(values.shape[0]):
+                for q in range(values.shape[0]):  # unsigned: no checks for negative indices
                     sum_of_row += values[q] * only[np.uint64(columns[q])]
                 out[i, 0] = sum_of_row
             for group in range(panels.shape[0] if lanes > 1 else 0):
@@ -2477,7 +2472,6 @@ def _multiply_rows(data, indices, indptr, panels, out):
 
 
 def _row_panels(V):
-    """The columns of V in panels with rows of 64 bytes, with zeros at the end."""
     lanes = 64 // V.itemsize
     panels = _new_array((-(-V.shape[1] // lanes), len(V), lanes), V.dtype)
     _pack_columns(0.7 * panels.size, V, 0, panels)
@@ -2499,7 +2493,6 @@ def _csr_product(A, V):
     )
 )
 def _add_table_rows(typing, total, row, table, a, b, c, d):
-    """total[row] += table[a] + table[b] + table[c] + table[d] for rows of 64 bytes."""
 
     def codegen(context, builder, signature, args):
         total, table = _data(context, builder, signature, args, (0, 2))
@@ -2533,8 +2526,8 @@ def _fill_tables(V, start, table):
 
 @_core
 def _multiply_bits(words, scale, panels, tasks, out):
-    """Product of the 1-bit matrix of AMS section 3 and V: four table look-ups replace 32
-    multiply-adds. A task has one panel of V and 4096 rows, enough to pay for filling the tables."""
+    """Bits times V (AMS section 3): four table look-ups replace 32 multiply-adds. A task has one
+    panel of V, and 4096 rows to pay for filling the tables."""
     for index in prange(tasks):
         _wide_vectors()
         rows = 4096
@@ -2549,8 +2542,7 @@ def _multiply_bits(words, scale, panels, tasks, out):
         byte = np.uint64(255)
         for chunk in range(words.shape[0]):
             _fill_tables(panels[group], 32 * chunk, table)
-            # Indices counted from 0 need no check for negative ones. Measured: 1.5 times as fast.
-            row = words[chunk, first:last]
+            row = words[chunk, first:last]  # indices from 0 are 1.5 times as fast: no sign checks
             for i in range(row.shape[0]):
                 w = np.uint64(row[i])
                 a = w & byte
@@ -2587,7 +2579,6 @@ def _exact_unit_of(values):
 
 
 def _largest_column(W):
-    """The largest norm of a column."""
     unit = _unit_of(W)
     V = W / unit
     # Measured: np.square(V).sum(0) takes six times as long.
@@ -2602,7 +2593,6 @@ def _fix_signs(vectors, by=None):
 
 
 def _over_roots(vectors, values, floor):
-    """Columns v_i / sqrt(values_i), or 0 where values_i <= floor."""
     kept = values > floor
     return np.where(kept, vectors / np.sqrt(np.where(kept, values, 1.0)), 0.0)
 
@@ -2611,14 +2601,13 @@ def _over_roots(vectors, values, floor):
 
 
 def _bits_at(A, i, j):
-    """Entries A[i, j] of Bits for integer arrays i and j."""
     return np.where(
         A.words[i // 32, j] >> (i % 32).astype(np.uint32) & np.uint32(1), A.scale, -A.scale
     )
 
 
 def _csr_rows(A, first, last):
-    """Rows first to last - 1 as a dense array. Entries at the same place add up."""
+    """A dense array. Entries at the same place add up."""
     n = A.indptr.size - 1
     entries = slice(A.indptr[first], A.indptr[last])
     rows = np.repeat(np.arange(last - first), np.diff(A.indptr[first : last + 1]))
@@ -2653,8 +2642,6 @@ class _ByProducts:
 
 
 class _Form(NamedTuple):
-    """The functions of one form of operator."""
-
     size: object  # (A): number of rows
     product: object  # (A, V): A V in the operator's precision (Bits: in V's)
     rows: object = None  # (A, first, last): rows first to last - 1, in float64
@@ -2733,7 +2720,6 @@ def _trace(A):
 
 
 def _arrays(A):
-    """All arrays of an operator."""
     if isinstance(A, np.ndarray):
         return [A]
     return [
@@ -2776,8 +2762,8 @@ def _measured_product(A, V):
         left, left_size = _measured_product(A.A, V)
         right, right_size = _measured_product(A.B, V)
         return left - right, max(left_size, right_size)
-    # Centering cancels the mean entry m of A. Its n^2 rounding errors are nearly independent: their
-    # matrix has about the norm of 2 sqrt(n) |m| roundings. Twice that is counted.
+    # Centering cancels A's mean m. Its n^2 roundings form a matrix of norm 2 sqrt(n) |m| eps;
+    # doubled:
     if isinstance(A, Centered):
         W, size = _measured_product(A.A, _minus_row(V))
         return _minus_row(W), max(size, 4.0 * float(abs(A.means.mean())) * math.sqrt(len(W)))
@@ -2815,25 +2801,21 @@ def _checked_pair(A, B, symmetric=False):
     return A, B
 
 
-# 6.6 Functions of operators
-
-
 @_public
 def matmat(A, V):
-    """Product A V of an operator and a vector or a block of vectors.
+    """Product A V of an operator and one or more vectors (AMS section 2, step 2a).
 
-    This is step 2a of orthogonal iteration (AMS section 2). It costs O(n^2 p) time for an array,
-    O(nnz p) for CSR, O(n^2 (d + p)) for Implicit, and O(n r p) for LowRank. Bits take n^2 / 8 table
-    look-ups for every 16 columns in float32 or 8 columns in float64.
+    Costs O(n^2 p) time for an array, O(nnz p) for CSR, O(n^2 (d + p)) for Implicit and O(n r p) for
+    LowRank. Bits take n^2 p / 64 table look-ups, or half as many for V in float32.
 
     Args:
-        A: (n, n) symmetric array, or CSR, Bits, Implicit, LowRank, Difference, Centered. Operator.
+        A: (n, n) symmetric array, or CSR, Bits, Implicit, LowRank, Difference, Centered.
         V: (n, p) or (n,) array. Vectors, one per column.
     Returns:
         array: A V in the shape of V, in the precision of A's data (Bits: of V).
     Example:
-            >>> matmat(LowRank(np.array([[1.0], [2.0]])), np.eye(2)).tolist()
-            [[1.0, 2.0], [2.0, 4.0]]
+                >>> matmat(LowRank(np.array([[1.0], [2.0]])), np.eye(2)).tolist()
+                [[1.0, 2.0], [2.0, 4.0]]
     """
     A = _as_operator("A", A)
     columns = _as_columns("V", V, None)
@@ -2906,10 +2888,9 @@ def center(A):
 # --------------------------------------------------------------------------------------------------
 
 # 7.1 Small matrices
-#
-# Matrices of up to 256 rows are solved without LAPACK: the threads of its BLAS keep spinning after
-# a call and slow the next core. Measured: ten eigenvalues of 8000 points took 0.34 s without LAPACK
-# and 0.60 s with it. SciPy's eigh_tridiagonal takes 1.5 times as long as the code below.
+# Up to 256 rows, LAPACK is not used: the threads of its BLAS keep spinning and slow the next core.
+# Measured: ten eigenvalues of 8000 points took 0.34 s without and 0.60 s with LAPACK. SciPy's
+# eigh_tridiagonal took 1.5 times as long.
 
 
 @_validated(
@@ -2921,10 +2902,9 @@ def center(A):
 )
 class Eigen(NamedTuple):
     """The k largest eigenvalues of a symmetric A: values (k,), descending, and orthonormal vectors
-    (n, k), with the entry of largest magnitude in each positive. iterations is the number of
-    products with A. residual (k,) is |A v_i - values_i v_i| / max |values|, and at least the
-    rounding error of a product (for products in float32, the true one may be three times as large).
-    A pair with residual <= tol has converged."""
+    (n, k), with the entry of largest magnitude in each positive. iterations counts products with A.
+    residual (k,) is |A v_i - values_i v_i| / max |values|, and at least the rounding error of a
+    product (a third of it in float32). A pair with residual <= tol has converged."""
 
     values: np.ndarray
     vectors: np.ndarray
@@ -2941,10 +2921,9 @@ def _dot(u, v):
 
 
 def _orthonormalize(W, key):
-    """Orthonormal columns that span those of W, with random ones for dependent ones, and whether
-    all were independent. W is multiplied by scaled eigenvectors of W^T W until W^T W = I up to
-    rounding (Stathopoulos, Wu 2002). This takes two rounds mostly, and ten at most, as sums over
-    many rows round."""
+    """Orthonormal columns that span those of W, and whether these were independent (if not, random
+    ones fill up). W is multiplied by scaled eigenvectors of W^T W until W^T W = I up to rounding
+    (Stathopoulos, Wu 2002): mostly twice, at most ten times, as sums over many rows round."""
     n, p = W.shape
     independent = True
     rng = np.random.default_rng(int(key))
@@ -2991,8 +2970,7 @@ def _tridiagonalize(A, d, e):
 
 @_helper
 def _diagonalize(d, e, Z):
-    """Implicit QR steps with Wilkinson's shift (Golub, Van Loan, algorithm 8.3.3). They turn d into
-    the eigenvalues, and rotate the rows of Z."""
+    """Implicit QR steps (Golub, Van Loan, algorithm 8.3.3) take d to eigenvalues, and rotate Z."""
     n = d.shape[0]
     high = n - 1
     while high > 0:
@@ -3012,8 +2990,7 @@ def _diagonalize(d, e, Z):
         z = e[low]
         for i in range(low, high):
             r = math.sqrt(x * x + z * z)
-            # Squares of smaller numbers may underflow, so 1e-120 is added above.
-            c, s = (x / r, z / r) if r > 1e-125 else (1.0, 0.0)
+            c, s = (x / r, z / r) if r > 1e-125 else (1.0, 0.0)  # smaller squares may underflow
             if i > low:
                 e[i - 1] = r
             first = d[i]
@@ -3082,14 +3059,12 @@ def _solve_ridge(squares, products, lam):
 
 
 def _finite_product(A, V):
-    """`_measured_product`, required to be finite."""
     W, summands = _measured_product(A, V)
     _require(_all_below(W), "the (Gram) matrix must be finite (no NaN or infinity)")
     return W, summands
 
 
 def _start_block(n, block, key):
-    """Random orthonormal columns."""
     return _orthonormalize(_gaussian_matrix(n, block, _python_subkey(key, 0)), key)[0]
 
 
@@ -3123,8 +3098,7 @@ class _Basis:
         self.iterations += 1
 
     def next_block(self, R):
-        """Orthonormal columns that span R, orthogonal to the basis, which must have room for
-        them."""
+        """Orthonormal columns that span R, orthogonal to the basis, which must have room."""
         key = _python_subkey(self.key, self.iterations)
         W, _ = _orthonormalize(R, _python_subkey(key, 0))
         for _ in range(5):  # a tiny R, or a random column, is not orthogonal yet
@@ -3136,7 +3110,6 @@ class _Basis:
         return W
 
     def keep(self, values, Y, kept):
-        """Replace the basis by the first `kept` Ritz vectors."""
         self.Q[:, :kept] = _combined(self.Q, Y, kept)
         self.H[:] = 0.0
         self.H[range(kept), range(kept)] = values[:kept]
@@ -3160,7 +3133,6 @@ class _Stall:
 
 
 def _squares_of(R, scale):
-    """Inner products of the columns of R / scale."""
     S = R / scale
     return _transposed_product(S, S.shape[1], S)
 
@@ -3178,25 +3150,22 @@ def _relative_margin(A, tol, summands, scale):
 
 
 # A Krylov space can miss an eigenvector v, A v = lambda v, that is orthogonal to its start block. A
-# proof excludes this a posteriori, without a spectral gap (Kuczynski, Wozniakowski 1992). The basis
-# Q has blocks W_1, ..., W_j, and A Q = Q H + R E_j^T. So y = Q^T v solves (lambda - H) y = E_j R^T
-# v, and W_1^T v = M v with M(lambda) = E_1^T (lambda - H)^-1 E_j R^T. With high probability, the
-# cosine |W_1^T v| of a random block W_1 exceeds a bound. If |M| is below this bound, v does not
-# exist. The proof follows |M| upward from the smallest lambda that matters. From lambda to lambda +
-# h, |M| changes by less than h |E_1^T (lambda - H)^-1| |(lambda - H)^-1 E_j R^T|, as both factors
-# decrease. Far away, |M| is below |R| / (lambda - largest Ritz value).
+# proof excludes this without a spectral gap (Kuczynski, Wozniakowski 1992). The basis Q has blocks
+# W_1, ..., W_j, and A Q = Q H + R E_j^T. So y = Q^T v solves (lambda - H) y = E_j R^T v, and W_1^T
+# v = M v with M(lambda) = E_1^T (lambda - H)^-1 E_j R^T. With high probability, |W_1^T v| for a
+# random W_1 exceeds a bound. If |M| is below it, v does not exist. The proof follows |M| upward
+# from the smallest lambda that matters: |M| changes by less than h |E_1^T (lambda - H)^-1| |(lambda
+# - H)^-1 E_j R^T| from lambda to lambda + h, and is below |R| / (lambda - largest Ritz value).
 
 _MISSED = 1e-6  # probability that the cosine is below its bound
 _STEPS_BEYOND = 200  # in lambda; a longer proof is given up, and the search continues
-# 768 columns give an error of 1 % without any gap up to n = 87,000, where they fill 512 MB.
 _NORM_BLOCK = 16
-_NORM_COLUMNS = 768
+_NORM_COLUMNS = 768  # give 1 % without any gap up to n = 87,000, where they fill 512 MB
 
 
 def _start_cosine(n, block, chance):
-    """Lower bound, with probability 1 - chance, of the cosine between a vector and the span of
-    `block` random ones. Its square has the law Beta(a, b), so P(square <= x) <= x^a / (a B(a,
-    b))."""
+    """Bound, with probability 1 - chance, below the cosine between a vector and the span of `block`
+    random ones. Its square has the law Beta(a, b): P(square <= x) <= x^a / (a B(a, b))."""
     a = 0.5 * block
     b = 0.5 * (n - block)
     log_beta = math.lgamma(a) + math.lgamma(b) - math.lgamma(a + b)
@@ -3209,9 +3178,8 @@ def _root_norm(G):
 
 
 def _nothing_missed(values, Y, skipped, start_at, block, R, level):
-    """Whether the proof above succeeds: A has no eigenvalue beyond `level` that is not in `values`.
-    values, Y: all Ritz pairs, of which the first `skipped` do not count. level: above all others,
-    or below all of them. start_at: first column of the random start block."""
+    """Whether the proof succeeds: A has no eigenvalue beyond `level` except for `values`. All Ritz
+    values but the first `skipped` are below `level`, or all above. start_at: the random block."""
     scale = _unit_of(values)
     at = level / scale
     others = values[skipped:] / scale
@@ -3243,11 +3211,10 @@ def _nothing_missed(values, Y, skipped, start_at, block, R, level):
     return False
 
 
-# 7.3 Searches
+# 7.3 Searches and solvers
 
 
 def _eigen_of(A, values, vectors, products, iterations, summands):
-    """Eigen of the first pairs, from products = A vectors."""
     values = values[: vectors.shape[1]].copy()
     scale = _unit_of(values)
     residual = np.sqrt(np.square((products - values * vectors) / scale).sum(0))
@@ -3256,9 +3223,8 @@ def _eigen_of(A, values, vectors, products, iterations, summands):
 
 
 def _converge(A, basis, AQ, W, k, tol, max_iterations, settled):
-    """Append blocks, W first, until the first k Ritz pairs converge. Returns all pairs, and the
-    largest column norm of the last product's summands. `settled` pairs converged before a random
-    W."""
+    """Append blocks, W first, until k Ritz pairs converge: all pairs, and `summands` of the last
+    product. `settled` pairs had converged before a random W."""
     block = W.shape[1]
     n, limit = AQ.shape
     start = basis.size  # first column of the random block W in the basis; -1 after a restart
@@ -3273,15 +3239,13 @@ def _converge(A, basis, AQ, W, k, tol, max_iterations, settled):
             scale = _unit_of(values)
             residual = _residual_norms(R, Y[-block:], k, scale).max()
             margin = _relative_margin(A, tol, summands, scale) * scale
-            # A stalled residual is rounding of A's products. A restart takes 8 or 9 iterations, in
-            # which residuals fluctuate; hence 20.
+            # A stalled residual is rounding. 20: a restart takes 8 or 9 iterations, in which it
+            # varies.
             stalled = stall.after(residual) >= 20 and residual < 1e-9
-            # If rounding exceeds the Ritz values, the third product decides: the first ones may
-            # contain little of the largest eigenvalues.
+            # If all is rounding, the third product decides: two may miss the largest eigenvalues.
             converged = residual * scale <= margin and (margin < scale or basis.iterations > 2)
             # An eigenvector nearly orthogonal to the random block may be missing. This is checked
-            # until the basis is full, but not for a small tol, which limits the error to tol sqrt(n
-            # / block).
+            # until the basis is full, unless tol limits the error to tol sqrt(n / block).
             doubtful = start >= 0 and not full and (settled or tol * math.sqrt(n / block) > 1e-4)
             if converged and doubtful and not stalled:
                 reach = margin if settled else max(margin, 1e-4 * scale)
@@ -3298,9 +3262,8 @@ def _converge(A, basis, AQ, W, k, tol, max_iterations, settled):
 
 
 def _lanczos(A, k, key, tol, max_iterations):
-    """Eigen of the k largest, by block Lanczos with full orthogonalization and thick restarts. A
-    block has k vectors, rounded up to a multiple of 16, and at most 64: 16 cost one pass over A, as
-    one does."""
+    """Eigen by block Lanczos with full orthogonalization and thick restarts. A block has up to 64
+    vectors, in multiples of 16: a product with 16 is one pass over A, as with one."""
     n = _size(A)
     block = min(-(-k // 16), 4) * 16
     limit = 2 * k + 8 * block
@@ -3316,8 +3279,7 @@ def _lanczos(A, k, key, tol, max_iterations):
     while True:
         values, Y, summands = _converge(A, basis, AQ, W, k, tol, max_iterations, settled)
         found = values[:k].sum()
-        # If `block` values agree to 1 %, an eigenvalue may have more copies than a block has
-        # vectors. Another random block finds them.
+        # `block` equal values (to 1 %) may have more copies, which another random block finds.
         first = values[: max(k - block, 0)]
         alike = first - values[block - 1 : block - 1 + first.size] <= 0.01 * np.abs(first)
         grown = found > before + max(tol, 16.0 * _precision(A)) * _unit_of(values)
@@ -3334,10 +3296,8 @@ def _lanczos(A, k, key, tol, max_iterations):
 
 def _norm(A, key, tol, max_iterations):
     """A lower bound of |A|_2, and an upper bound that fails with probability `_MISSED`. This is (1
-    + tol) norm if a proof shows that no larger eigenvalue was missed. If the basis (512 MB, or 160
-    columns) is full before, or rounding dominates, it is a larger bound from the first product. A
-    full basis restarts from the largest Ritz vectors, until the residual of the first is below
-    tol."""
+    + tol) norm if it is proven in time, else a larger bound from the first product. A full basis
+    (512 MB, or 160 columns) restarts from Ritz vectors, until the first residual is below tol."""
     n = _size(A)
     if n <= 256:
         R, summands = _finite_product(A, np.eye(n))
@@ -3379,9 +3339,6 @@ def _norm(A, key, tol, max_iterations):
         W = basis.next_block(R)
 
 
-# 7.4 Solvers
-
-
 def _checked_search(A, k, seed, tol, max_iterations):
     A = A if isinstance(A, _ByProducts) else _as_operator("A", A, True)
     k = _checked_whole("k", k, 1, _size(A))
@@ -3395,17 +3352,15 @@ def _checked_search(A, k, seed, tol, max_iterations):
 def block_lanczos(A, k, seed=0, tol=1e-8, max_iterations=1000):
     """Eigenpairs of the k largest eigenvalues of a symmetric operator, by block Lanczos iteration.
 
-    They are algebraically largest, as sketched matrices are indefinite (AMS section 2, footnote 1).
-    The search stops when each |A v - value v| is at most tol times S, the largest magnitude of a
-    Ritz value, or at most 16 rounding errors of a product. It also stops when residuals below 1e-9
-    S have not fallen for 20 iterations. An eigenvalue of A lies within the residual of each value,
-    and much closer if the spectrum has gaps.
+    Largest is algebraic, as sketches are indefinite (AMS section 2, footnote 1). The search stops
+    when each |A v - value v| is at most tol S, where S is the largest magnitude of a Ritz value, or
+    at most 16 rounding errors of a product. It also stops when residuals below 1e-9 S have not
+    fallen for 20 iterations. Each value is within its residual of an eigenvalue of A.
     An eigenvalue may be missed if it exceeds value k by at most a few times S max(tol, min(1e-4,
-    tol sqrt(n / b))), where b is k rounded up to a multiple of 16, at most 64. The search stops
-    looking for missed eigenvalues once its basis is full. If b values agree to 1 %, it continues
-    with new random blocks until these give no larger values.
-    An iteration costs one product with b vectors and O(n (k + b) b) time. Memory is 2 n (2 k + 8 b)
-    floats. For n <= 2 k + 9 b, the matrix is formed.
+    tol sqrt(n / b))), where b is k rounded up to a multiple of 16, at most 64. A full basis ends
+    this check. If b values agree to 1 %, new random blocks are added until they give no larger
+    values. An iteration costs a product with b vectors and O(n (k + b) b) time. Memory is 2 n (2 k
+    + 8 b) floats. For n <= 2 k + 9 b, the matrix is formed.
 
     Args:
         A: (n, n) symmetric array or operator.
@@ -3417,8 +3372,8 @@ def block_lanczos(A, k, seed=0, tol=1e-8, max_iterations=1000):
     Returns:
         Eigen: k pairs. An early stop raises no error, so check `residual`.
     Example:
-            >>> block_lanczos(np.diag(np.array([3.0, 1.0, 2.0])), 2, 0).values.round(12).tolist()
-            [3.0, 2.0]
+                >>> block_lanczos(np.diag(np.array([3.0, 1.0, 2.0])), 2, 0).values.round(12).tolist()
+                [3.0, 2.0]
     """
     return _lanczos(*_checked_search(A, k, seed, tol, max_iterations))
 
@@ -3438,7 +3393,7 @@ def block_lanczos_of(product, n, k, seed=0, tol=1e-8, max_iterations=1000):
     Returns:
         Eigen: k pairs, with the bits of `block_lanczos` if `product` has the bits of `matmat`.
     Example:
-            >>> block_lanczos_of(lambda V: np.diag([3.0, 1.0, 2.0]) @ V, 3, 2).values.round(12).tolist()
+            >>> block_lanczos_of(lambda V: np.diag([3.0, 1, 2]) @ V, 3, 2).values.round(12).tolist()
             [3.0, 2.0]
     """
     n = _checked_whole("n", n, 1, _MOST)
@@ -3450,11 +3405,10 @@ def block_lanczos_of(product, n, k, seed=0, tol=1e-8, max_iterations=1000):
 def orthogonal_iteration(A, k, seed=0, tol=1e-8, max_iterations=10000):
     """Eigenpairs of the k largest eigenvalues of a symmetric operator, by orthogonal iteration.
 
-    Starts with a random orthonormal Q (n, k) and repeats Q <- orthonormalize(A Q) (AMS section 2).
-    This finds the eigenvalues of largest magnitude. To find the algebraically largest ones, A is
-    shifted by the magnitude of the most negative Ritz value. Each iteration costs a product with k
-    vectors and O(n k^2) time, and reduces the error by the factor (lambda_{k+1} + shift) /
-    (lambda_k + shift) (claim AMS-C). Memory is O(n k).
+    Repeats Q <- orthonormalize(A Q), from a random orthonormal Q (n, k) (AMS section 2). This finds
+    eigenvalues of largest magnitude, so A is shifted by the magnitude of a negative Ritz value. An
+    iteration costs a product with k vectors and O(n k^2) time, and multiplies the error by
+    (lambda_{k+1} + shift) / (lambda_k + shift) (claim AMS-C). Memory is O(n k).
 
     Args:
         A: (n, n) symmetric array or operator.
@@ -3492,36 +3446,36 @@ def orthogonal_iteration(A, k, seed=0, tol=1e-8, max_iterations=10000):
 def spectral_norm(A, seed=0, tol=1e-2, max_iterations=1000):
     """Spectral norm |A|_2 of a symmetric operator, the largest magnitude of an eigenvalue.
 
-    Lanczos iteration (textbook) with an a posteriori stopping rule that needs no spectral gap
-    (Kuczynski, Wozniakowski 1992). The result does not exceed |A|_2, up to rounding. With
-    probability 1 - 1e-6 over seeds, |A|_2 is at most (1 + tol) times the result, or exceeds it by
-    16 rounding errors of a product. A search that reaches max_iterations or fills its basis
-    guarantees less: after a full basis, some eigenvalue is within tol times the result. At tol = 1
-    %, a decaying spectrum takes 3 to 8 products with 16 vectors, and one without a gap 20 to 40.
-    Memory is at most 768 n floats. For n <= 256, the matrix is formed.
+    Lanczos iteration (textbook) with a stopping rule that needs no gap (Kuczynski, Wozniakowski
+    1992). |A|_2 is at least the result, and with probability 1 - 1e-6 over seeds at most (1 + tol)
+    times the result, both up to rounding. After a full basis, it is only known that some eigenvalue
+    is within tol times the result. At tol = 1 %, a decaying spectrum takes 3 to 8 products with 16
+    vectors, and one without a gap 20 to 40. Memory is at most 768 n floats. For n <= 256, A is
+    formed.
 
     Args:
         A: (n, n) symmetric array or operator.
         seed: int from 0 to 2**64 - 1. Seed of the random block.
         tol: float, at least 0. Relative error.
-        max_iterations: int, at least 1. Largest number of products with 16 vectors.
+        max_iterations: int, at least 1. Products with 16 vectors, after which the error may exceed
+            tol.
     Returns:
         float: |A|_2, or slightly less.
     Example:
-            >>> round(spectral_norm(np.diag(np.array([3.0, 1.0, -5.0])), 0), 9)
-            5.0
+                >>> round(spectral_norm(np.diag(np.array([3.0, 1.0, -5.0])), 0), 9)
+                5.0
     """
     A, _, _, tol, max_iterations = _checked_search(A, 1, seed, tol, max_iterations)
     return _norm(A, _checked_key(seed, _NORMS), tol, max_iterations)[0]
 
 
-# ----------------------------------------------------------------------------------------------------------------------
+# --------------------------------------------------------------------------------------------------
 # 8. Kernel PCA
-# ----------------------------------------------------------------------------------------------------------------------
+# --------------------------------------------------------------------------------------------------
 
 
 @_validated(
-    "an Expansion whose coef must have one row for each point, and offset and mean fit it or be empty",
+    "an Expansion whose coef has a row for each point, and whose offset and mean fit or are empty",
     lambda made: (
         len(made.coef) == len(made.points)
         and made.coef.size > 0
@@ -3535,12 +3489,10 @@ def spectral_norm(A, seed=0, tol=1e-2, max_iterations=1000):
     mean=1,
 )
 class Expansion(NamedTuple):
-    """Features as kernel expansions, f(x) = sum_i coef[i] k(points[i], x) + offset, k of them.
-
-    points (c, d), copied; coef (c, k); values (k,) eigenvalues; offset (k,), which centering adds, or empty; kernel;
-    mean (c,): features are about sum_i mean[i] phi(points[i]); empty for 0; one NaN for unknown; targets: 0 for
-    components, else dimensions of a regression's targets: of 1, `expand` returns a vector.
-    """
+    """Features f_j(x) = sum_i coef_ij k(points_i, x) + offset_j of one kernel, j <= k: points (c,
+    d), coef (c, k), eigenvalues values (k,). Centering adds offset (k,), empty for 0. Features are
+    about sum_i mean_i phi(points_i), mean (c,): empty for 0, one NaN if unknown. targets: 0, or the
+    dimension (1 or 2) of the targets of a regression; for 1, `expand` returns a vector."""
 
     points: np.ndarray
     coef: np.ndarray
@@ -3551,16 +3503,16 @@ class Expansion(NamedTuple):
     targets: int = 0
 
 
-_DENSE_POINTS = 8192  # up to here `kpca` stores the Gram matrix: 512 MB of float64
+_DENSE_POINTS = 8192  # up to here `kpca` stores the Gram matrix: 512 MB in float64
 
 
 def _checked_model(X, argument, model):
-    """The points of a model that carries its kernel, as those of X (if that is not None) go with them."""
+    """The points of a model that has a kernel, checked with the kernel and with X (unless None)."""
     points = model.points
     given = {}
     if X is not None:
         given["X"] = X
-        hint = ": with a precomputed kernel, points are row numbers; features are K @ coef + offset"
+        hint = ": with a precomputed kernel, pass row numbers, or compute K @ coef + offset"
         _require(
             X.shape[1] == points.shape[1],
             f"X and {argument}.points must have the same number of columns (X: {len(X)} x "
@@ -3573,7 +3525,6 @@ def _checked_model(X, argument, model):
 
 
 def _checked_expansion(name, expansion, X=None):
-    """An Expansion with an offset, which goes with these points."""
     E = _checked_as(Expansion, name, expansion)
     _checked_model(X, name, E)
     return E if E.offset.size else E._replace(offset=np.zeros(E.coef.shape[1]))
@@ -3584,9 +3535,9 @@ def _mean_is_unknown(E):
 
 
 def _expansion_of(X, kernel, eigen, taken):
-    """AMS section 2: coef_n = lambda_n^-1/2 a^n; eigenvalues below n eps of the largest are rounding, and cut to 0.
-    taken: the eigenvalue that centering took off, whose rounding stays. Coefficients in float32 give features with an
-    error of about 1e-7 of the largest eigenvalue over lambda^1/2."""
+    """coef_j = lambda_j^-1/2 a^j (AMS section 2), or 0 if lambda_j is rounding of the largest or of
+    `taken`, which centering removed. In float32, features are off by 1e-7 lambda_1 /
+    lambda_j^1/2."""
     share = max(len(X) * 2.220446049250313e-16, 1.1920928955078125e-7 if X.itemsize == 4 else 0.0)
     floor = share * (max(eigen.values[0], 0.0) + abs(taken))
     values = eigen.values
@@ -3598,19 +3549,24 @@ def _expansion_of(X, kernel, eigen, taken):
 
 @_public
 def kpca_from_eigen(X, kernel, eigen):
-    """Kernel PCA features from eigenpairs of a Gram matrix, exact or sketched (AMS section 2).
+    """Kernel PCA features from eigenpairs of a Gram matrix, exact or sketched, as an Expansion.
 
-    f_n(x) = lambda_n^-1/2 sum_i a_i^n k(x_i, x). On the training points, f_n(x_i) = lambda_n^1/2 a_i^n for eigenpairs
-    of the Gram matrix itself; for those of a sketch A it differs by lambda_n^-1/2 ((K - A) a^n)_i (AMS theorem 4).
-    Parameters:
-        X : (n, d) array, the training points
-        kernel : Kernel, of the Gram matrix
-        eigen : Eigen of their Gram matrix
-    Returns: Expansion over all of X. Components whose eigenvalue is not above n 2^-52 of the largest (2^-23 for X in
-        float32), or not above its residual, are set to 0
-    >>> X = np.array([[1.0], [2.0]])
-    >>> kpca_from_eigen(X, linear(), block_lanczos(gram(X, X, linear()), 1, 0)).values.round(12).tolist()
-    [5.0]
+    f_j(x) = lambda_j^-1/2 sum_i a_i^j k(x_i, x) for the eigenpair (lambda_j, a^j) (AMS section 2).
+    For the exact Gram matrix K, f_j(x_i) = lambda_j^1/2 a_i^j. For a sketch A, f_j(x_i) differs
+    from this by lambda_j^-1/2 ((K - A) a^j)_i (AMS theorem 4). A component is 0 if its eigenvalue,
+    relative to the largest, is at most its residual or n 2^-52 (float32: also 2^-23).
+
+    Args:
+        X: (n, d) array. Points of the Gram matrix.
+        kernel: Kernel of the Gram matrix.
+        eigen: Eigen of the Gram matrix, or of a sketch of it.
+    Returns:
+        Expansion: k components over the n points.
+    Example:
+            >>> X = np.array([[1.0], [2.0]])
+            >>> eigen = block_lanczos(gram(X, X, linear()), 1, 0)
+    >>> kpca_from_eigen(X, linear(), eigen).values.round(12).tolist()
+            [5.0]
     """
     X, kernel = _points_and_kernel(X, kernel)
     eigen = _checked_as(Eigen, "eigen", eigen)
@@ -3622,20 +3578,20 @@ def kpca_from_eigen(X, kernel, eigen):
 
 
 def _about_mean(kernel, X):
-    """Points whose centered Gram matrix is that of X: less their mean for a linear kernel, as products of points far
-    from 0 lose digits; less one of them first, so that copies become 0."""
+    """Points with X's centered Gram matrix. Products of points far from 0 lose digits. A linear
+    kernel's points lose one point first, so that copies become 0, and then their mean."""
     linear = kernel.kind == _POLYNOMIAL and kernel.shape == 1.0
     return _minus_row(_minus_row(X, X[0])) if linear else X
 
 
-# The eigenvalue that centering takes off, over the sum of the others. Where it is 100 times that, two digits are lost;
-# below, a second Gram matrix in float64 would cost more than they are worth.
+# Ratio of the eigenvalue that centering removes to the sum of the rest. Below 100, fewer than two
+# digits are lost, which a second Gram matrix in float64 would not justify.
 _CANCELS_FROM = 100.0
 
 
 def _kpca(X, kernel, k, seed, centered, tol=1e-13, A=None):
-    """Kernel PCA by the Gram matrix, or by A in its place; the matrix, and its eigenpairs. Where centering cancels
-    nearly all of a stored matrix, it is evaluated and centered in float64; what cancels then bounds the tolerance."""
+    """Kernel PCA of the Gram matrix (or of A), the matrix, and its eigenpairs. If centering cancels
+    nearly all of a stored matrix, it is redone in float64, and the cancellation limits tol."""
     X, kernel = _points_and_kernel(X, kernel)
     n = len(X)
     k = _checked_whole("k", k, 1, n)
@@ -3667,57 +3623,73 @@ def _kpca(X, kernel, k, seed, centered, tol=1e-13, A=None):
 
 @_public
 def kpca(X, kernel, k, seed=0):
-    """Exact kernel PCA without centering (AMS section 2): the k leading features as expansions.
+    """Exact kernel PCA without centering: the k leading components as an Expansion.
 
-    Those of `kpca_from_eigen`, scaled as scikit-learn's `KernelPCA`, which centers, as `centered_kpca` does. The entry
-    of a^n of largest size is positive; a component that is rounding is 0, where scikit-learn keeps it.
-    Parameters:
-        X : (n, d) array
-        kernel : Kernel
-        k : int from 1 to n
-        seed : int from 0 to 2**64 - 1
-    Returns: Expansion
-    Cost: That of `block_lanczos` to 1e-13, on the stored Gram matrix up to n = 8192, beyond on `Implicit` in O(n (d + 4
-        k + 256)) memory (k up to 16). For another tolerance call it and `kpca_from_eigen`.
-    >>> X = np.array([[1.0], [2.0]])
-    >>> expand(X, kpca(X, linear(), 1, 0)).round(12).tolist()
-    [[1.0], [2.0]]
+    Feature j of x is sum_i coef_ij k(x_i, x), where coef_j is eigenvector j of the Gram matrix K
+    divided by the square root of its eigenvalue (AMS section 2). The entry of largest magnitude in
+    each eigenvector is positive. A component whose eigenvalue is a rounding error is 0. Features
+    have the scale of scikit-learn's `KernelPCA`, which centers them, as `centered_kpca` does.
+    Eigenpairs are exact to 1e-13. For another tolerance, call `block_lanczos` and
+    `kpca_from_eigen`. A product of K with b vectors costs O(n^2 (d + b)) time, where b is k rounded
+    up to a multiple of 16, at most 64. Up to n = 8192, K is stored. Beyond, memory is O(n (d + 4 k
+    + 16 b)).
+
+    Args:
+        X: (n, d) array. Points, one per row.
+        kernel: Kernel, for example `gaussian(sigma)`.
+        k: int from 1 to n. Number of components.
+        seed: int from 0 to 2**64 - 1. Seed of the first block of vectors.
+    Returns:
+        Expansion: k components over the n points, for `expand`.
+    Raises:
+        ValueError: If the kernel overflows on X.
+    Example:
+            >>> X = np.array([[1.0], [2.0]])
+            >>> expand(X, kpca(X, linear(), 1, 0)).round(12).tolist()
+            [[1.0], [2.0]]
     """
     return _kpca(X, kernel, k, seed, False)[0]
 
 
 @_public
 def centered_kpca(X, kernel, k, seed=0):
-    """Exact kernel PCA about the mean of the points in feature space (textbook; Schoelkopf, Smola, Mueller 1998).
+    """Exact kernel PCA about the mean of the points in feature space, as an Expansion.
 
-    The features of `kpca` for H K H, H = I - 1 1^T / n: scikit-learn's `KernelPCA`, but for signs and rounding.
-    Parameters:
-        X, kernel, k, seed : as of `kpca`
-    Returns: Expansion whose offset centers new points by the means of the training points
-    >>> X = np.array([[1.0], [2.0], [6.0]])
-    >>> expand(X, centered_kpca(X, linear(), 1, 0)).round(12).tolist()
-    [[-2.0], [-1.0], [3.0]]
+    This is `kpca` of the matrix H K H, H = I - 1 1^T / n (Schoelkopf, Smola, Mueller 1998;
+    textbook). The features equal scikit-learn's `KernelPCA` up to signs and rounding.
+
+    Args:
+        X: (n, d) array. Points, one per row.
+        kernel: Kernel, for example `gaussian(sigma)`.
+        k: int from 1 to n. Number of components.
+        seed: int from 0 to 2**64 - 1. Seed of the first block of vectors.
+    Returns:
+        Expansion: k components, with an offset that centers new points by the mean of X.
+    Example:
+            >>> X = np.array([[1.0], [2.0], [6.0]])
+            >>> expand(X, centered_kpca(X, linear(), 1, 0)).round(12).tolist()
+            [[-2.0], [-1.0], [3.0]]
     """
     return _kpca(X, kernel, k, seed, True)[0]
 
 
 @_public
 def center_expansion(expansion):
-    """The expansion with an offset that gives its features mean 0 over its own points. Source: textbook.
+    """The expansion with an offset that gives its features mean 0 over its own points (textbook).
 
-    Eigenvectors of H K H sum to 0: the mean of each column of coef goes first, as kernel values multiply its rounding.
-    Parameters:
-        expansion : Expansion, of `kpca_from_eigen` with eigenpairs of `center(K)`
-    Returns: Expansion
+    Args:
+        expansion: Expansion from `kpca_from_eigen` with eigenpairs of `center(K)`.
+    Returns:
+        Expansion: the centered one.
     """
     E = _checked_expansion("expansion", expansion)
-    coef = (E.coef - E.coef.mean(0, np.float64)).astype(E.coef.dtype)
+    coef = (E.coef - E.coef.mean(0, np.float64)).astype(E.coef.dtype)  # the mean is rounding
     means = _features(E.points, E._replace(coef=coef, offset=np.zeros(1)), np.float64).mean(0)
     return E._replace(coef=coef, offset=-means, mean=np.full(len(E.points), 1.0 / len(E.points)))
 
 
 def _features(X, E, dtype=None):
-    """Features of points by an expansion; inner products in float64, as float32 loses what centering is about."""
+    """Features of points. Inner products are in float64, as centering cancels digits of float32."""
     P, Q = _in_common_precision(X, E.points)
     dtype = dtype or P.dtype
     if E.kernel.kind == _POLYNOMIAL:
@@ -3725,8 +3697,7 @@ def _features(X, E, dtype=None):
         Q = Q.astype(np.float64, copy=False)
     coef = E.coef.astype(P.dtype, copy=False)
     added = E.offset
-    # About a point, where the kernel is linear: products of points far from 0 lose digits.
-    if E.kernel.kind == _POLYNOMIAL and E.kernel.shape == 1.0:
+    if E.kernel.kind == _POLYNOMIAL and E.kernel.shape == 1.0:  # loses digits far from 0
         sums = E.kernel.scale * E.kernel.gamma * coef.sum(0)
         added = added + np.outer((P * Q[0]).sum(1), sums)
         Q = _minus_row(Q, Q[0])
@@ -3737,16 +3708,21 @@ def _features(X, E, dtype=None):
 
 @_public
 def expand(X, expansion):
-    """Features of points by a kernel expansion, F_qn = sum_i coef_in k(x_i, y_q) + offset_n (AMS sections 2 and 4).
+    """Features of points by an expansion, f_j(x) = sum_i coef_ij k(points_i, x) + offset_j.
 
-    Parameters:
-        X : (q, d) array of new points
-        expansion : Expansion over c points, of k components; it carries its kernel
-    Returns: (q, k) array, float32 if both X and the expansion's points are float32, else float64; (q,) for predictions
-        of a vector of targets. O(q c (d + k)) time, O((q + c) (d + k)) memory: the q x c Gram matrix is never formed
-    >>> X = np.array([[0.0], [2.0]])
-    >>> expand(X, Expansion(X, np.ones((2, 1)), np.ones(1), np.empty(0), gaussian(1.0))).round(4).tolist()
-    [[1.1353], [1.1353]]
+    AMS sections 2 and 4. Costs O(q c (d + k)) time and O((q + c) (d + k)) memory.
+
+    Args:
+        X: (q, d) array. New points.
+        expansion: Expansion over c points, of k components. It carries its kernel.
+    Returns:
+        array: (q, k) features; (q,) for a regression on a vector of targets. The precision is
+            float32 if X and the expansion's points have it, else float64.
+    Example:
+            >>> X = np.array([[0.0], [2.0]])
+            >>> E = Expansion(X, np.ones((2, 1)), np.ones(1), np.empty(0), gaussian(1.0))
+    >>> expand(X, E).round(4).tolist()
+            [[1.1353], [1.1353]]
     """
     X = _checked_points("X", X)
     expansion = _checked_expansion("expansion", expansion, X)
@@ -3756,12 +3732,9 @@ def expand(X, expansion):
     return features.squeeze(1) if expansion.targets == 1 else features
 
 
-# 8.1 Pre-images
-
-
 def _climb(gammas, Q, squares, gamma, z, iterations):
-    """z <- sum_i w_i q_i / sum_i w_i, w_i = gammas_i k(z, q_i) (Mika et al. 1999, (10)), until it stays; sum_i w_i.
-    Where weights are negative the printed step may go down or divide by 0: it is halved until sum_i w_i grows."""
+    """Iterate z <- sum_i w_i q_i / sum_i w_i, w_i = gammas_i k(z, q_i) (Mika et al. 1999, (10)): z
+    and sum_i w_i. With negative weights, steps are halved until the sum grows."""
 
     def weights(z):
         return gammas * np.exp(-gamma * np.maximum(squares - 2.0 * (Q @ z) + z @ z, 0.0))
@@ -3771,7 +3744,7 @@ def _climb(gammas, Q, squares, gamma, z, iterations):
         total = w.sum()
         size = np.abs(w).sum()
         share = 1.0
-        if size == 0.0:  # so far from all points that every kernel value is 0
+        if size == 0.0:  # far from all points, every kernel value is 0
             break
         step = (w @ Q - total * z) / (total if total > 0.1 * size else size)
         if gamma * (step @ step) < 1e-20:
@@ -3789,23 +3762,27 @@ def _climb(gammas, Q, squares, gamma, z, iterations):
 
 @_public
 def kernel_pca_preimage(features, expansion, ridge=0.0, max_iterations=1000):
-    """Points whose features come near to the given ones: for denoising, and as an inverse transform (textbook).
+    """Points whose features are close to given ones, to denoise or to invert `expand` (textbook).
 
-    ridge = 0: the fixed point of Mika et al. (1999) for the Gaussian kernel, z = sum_i w_i x_i / sum_i w_i with w_i =
-    gamma_i k(z, x_i), where sum_i gamma_i phi(x_i) has these features; or the point of the nearest features, where no
-    image is nearer to that than 0. ridge > 0: the learned map of scikit-learn's inverse_transform, for any kernel:
-    kernel ridge regression from the features of the expansion's points to the points (Bakir, Weston, Schoelkopf 2004).
-    If the expansion is centered, features and points lose their means first, as scikit-learn's do not.
-    Parameters:
-        features : (m, k) array, as `expand` gives them
-        expansion : Expansion over c points; with ridge = 0, it knows its mean, as thinned ones do not
-        ridge : float, not negative; scikit-learn's alpha, in the units of the eigenvalues of the features' Gram matrix
-        max_iterations : int, at least 1; steps of a fixed point at most
-    Returns: (m, d) float64 array. ridge = 0: O(c d) time for each step of a point; ridge > 0: O(c^3 + c^2 d)
-    >>> X = np.linspace(0.0, 6.0, 20).reshape(-1, 1)
-    >>> expansion = kpca(X, gaussian(1.0), 8)
-    >>> bool(np.abs(kernel_pca_preimage(expand(X[3:5], expansion), expansion) - X[3:5]).max() < 0.01)
-    True
+    With ridge = 0, z is a fixed point of z = sum_i w_i x_i / sum_i w_i, w_i = gamma_i k(z, x_i),
+    where sum_i gamma_i phi(x_i) has the given features and the kernel is Gaussian (Mika et al.
+    1999). If phi(z) is not closer to this sum than 0 is, z is the x_i with the closest features.
+    With ridge > 0, kernel ridge regression maps features to points (Bakir, Weston, Schoelkopf
+    2004). Unlike scikit-learn's inverse_transform, it centers both if the expansion is centered.
+    Costs O(c d) time for each step of a point, or O(c^3 + c^2 d) with ridge > 0.
+
+    Args:
+        features: (m, k) array. Features as `expand` gives them.
+        expansion: Expansion over c points. Thinned ones have no mean, which ridge = 0 requires.
+        ridge: float, at least 0. scikit-learn's alpha, in units of the features' Gram matrix.
+        max_iterations: int, at least 1. Largest number of steps for a point, with ridge = 0.
+    Returns:
+        array: (m, d) points in float64.
+    Example:
+            >>> X = np.linspace(0.0, 6.0, 20).reshape(-1, 1)
+            >>> E = kpca(X, gaussian(1.0), 8)
+            >>> bool(np.abs(kernel_pca_preimage(expand(X[3:5], E), E) - X[3:5]).max() < 0.01)
+            True
     """
     features = _checked_points("features", features)
     E = _checked_expansion("expansion", expansion)
@@ -3828,20 +3805,19 @@ def kernel_pca_preimage(features, expansion, ridge=0.0, max_iterations=1000):
     if ridge == 0.0:
         _require(
             not _mean_is_unknown(E),
-            "ridge must be positive where expansion has an offset and its mean is not known",
+            "ridge must be positive if expansion has an offset but no known mean",
         )
         out = np.empty((len(Y), E.points.shape[1]))
         Q = E.points - center
         C = E.coef.astype(np.float64)
         mean = E.mean if E.mean.size else 0.0
         squares = np.square(Q).sum(1)
-        for row, y in zip(out, Y):  # from the point whose features are the nearest
+        for row, y in zip(out, Y):  # starts at the point with the closest features
             start = Q[np.square(F - y).sum(1).argmin()]
             found, total = _climb(C @ y + mean, Q, squares, kernel.gamma, start, max_iterations)
-            # A sum that is not positive at the end: every point is farther than one infinitely far.
-            row[:] = center + (found if total > 0.0 else start)
+            row[:] = center + (found if total > 0.0 else start)  # else phi(z) is not closer than 0
         return out
-    if E.mean.size or E.offset.any():  # features about a mean are mapped to points about their mean
+    if E.mean.size or E.offset.any():  # centered features give centered points
         Y = Y - F.mean(0)
         F = F - F.mean(0)
     else:
@@ -3854,34 +3830,34 @@ def kernel_pca_preimage(features, expansion, ridge=0.0, max_iterations=1000):
     return out
 
 
-# ----------------------------------------------------------------------------------------------------------------------
+# --------------------------------------------------------------------------------------------------
 # 9. Sampling techniques (AMS)
 #
-# Numbered as the paper's sections are. Entry (i, j), i <= j, of a sketched matrix is drawn from the sequence of row i:
-# so it is symmetric, and the same in whatever order it is drawn.
-# ----------------------------------------------------------------------------------------------------------------------
+# Parts 9.3 to 9.6 follow the paper's sections 3 to 6. Entry (i, j), i <= j, of a sketch uses random
+# numbers of row i. So the matrix is symmetric, and the order of drawing does not matter.
+# --------------------------------------------------------------------------------------------------
 
 # 9.3 Sampled and quantized Gram matrices (AMS section 3)
 
-_BANDS = 64  # runs of rows with equal numbers of pairs, one task each
-_GAPS = 16  # at a time: in a loop of their own they vectorise
+_BANDS = 64  # runs of rows with equal numbers of pairs, one for each task
+_GAPS = 16  # gaps drawn at a time: their own loop vectorizes
 
 
 @_helper
 def _band_start(band, n):
-    """First row of a band, so that the triangle above the diagonal is cut into equal areas."""
+    """The first row of a band. Bands cut the triangle above the diagonal into equal areas."""
     return np.int64(n * (1.0 - math.sqrt(1.0 - band / _BANDS)))
 
 
 @_strict_helper
 def _kept(key, i, log_miss, n, columns):
-    """Fill `columns` with the kept j >= i of row i, and count them. log_miss: log(1 - 1 / s)."""
+    """Write the kept columns j >= i of row i, and count them. log_miss is log(1 - 1 / s)."""
     row = _subkey(key, i)
     j = i
     count = 0
     while j < n:
         end = min(n, count + _GAPS)
-        for c in range(count, end):  # a gap is cut before it overflows
+        for c in range(count, end):  # the limit avoids overflow of a gap
             columns[c] = np.int64(min(_log64(_uniform(row, c)) / log_miss, 4.0e18))
         for c in range(count, end):
             j += columns[c]
@@ -3895,7 +3871,7 @@ def _kept(key, i, log_miss, n, columns):
 
 @_core
 def _count_kept(keep, log_miss, n, upper, lower):
-    """Entries that each band of rows keeps: from the diagonal on by row, left of it by row and by band of columns."""
+    """Count kept entries: right of the diagonal by row, their mirror images by row and by band."""
     for index in prange(_BANDS):
         band = np.int64(index)
         columns = np.empty(n, np.int64)
@@ -3908,7 +3884,6 @@ def _count_kept(keep, log_miss, n, upper, lower):
 
 @_core
 def _write_kept(kernel, X, s, keep, coin, bound, log_miss, upper, lower, data, indices, indptr):
-    """Evaluate what each band of rows keeps, and write each entry and its mirror image."""
     for index in prange(_BANDS):
         _wide_vectors()
         band = np.int64(index)
@@ -3933,7 +3908,7 @@ def _write_kept(kernel, X, s, keep, coin, bound, log_miss, upper, lower, data, i
             for c in range(count):
                 j = columns[c]
                 value = s * values[c]
-                if bound >= 0.0:  # a coin of that mean
+                if bound >= 0.0:  # a random sign with the mean of the value
                     heads = _uniform(row, j) * 2.0 * bound < bound + values[c]
                     value = s * bound if heads else -s * bound
                 data[at + c] = value
@@ -3946,7 +3921,7 @@ def _write_kept(kernel, X, s, keep, coin, bound, log_miss, upper, lower, data, i
 
 
 def _entry_bound(kernel, X):
-    """b = max abs(K_ij): on the diagonal of a definite kernel; custom and precomputed ones are searched."""
+    """b = max |K_ij|. It is on the diagonal unless the kernel is custom or precomputed."""
     bound = _value_limit(kernel, X)
     if kernel.kind in (_CUSTOM, _PRECOMPUTED):
         slabs = (X[begin : begin + _BLOCK] for begin in range(0, len(X), _BLOCK))
@@ -3984,41 +3959,51 @@ def _sampled_gram(X, kernel, s, seed, quantized):
 
 @_public
 def sample_gram(X, kernel, s, seed=0):
-    """Entry-sampled Gram matrix: each pair is kept with probability 1 / s, multiplied by s (AMS section 3).
+    """Entry-sampled Gram matrix: s K_ij with probability 1 / s, else 0, as a CSR (AMS section 3).
 
-    E K^ = K, Var K^_ij = (s - 1) K_ij^2, independent for i <= j. The spectral norm of the error is near
-    2 sqrt((s - 1) n) max abs(K_ij), and at most twice that by AMS theorem 1.
-    Parameters:
-        X : (n, d) array; with `precomputed(K)`, the (n, 1) row numbers
-        kernel : Kernel
-        s : float, at least 1
-        seed : int from 0 to 2**64 - 1
-    Returns: CSR, symmetric, columns rising in each row, indices int32; data in X's precision
-    Cost: Only kept pairs are evaluated, n (n + 1) / (2 s) expected: O(n d + n^2 d / s) time; 12 bytes an entry.
-    >>> X = np.array([[0.0], [1.0]])
-    >>> dense(sample_gram(X, gaussian(1.0), 1, 0)).round(4).tolist()
-    [[1.0, 0.6065], [0.6065, 1.0]]
+    E K^ = K and Var K^_ij = (s - 1) K_ij^2, independently for i <= j. The spectral norm of the
+    error is about 2 sqrt((s - 1) n) max |K_ij|, and with high probability at most twice that (AMS
+    theorem 1). Costs O(n d + n^2 d / s) time, as only kept pairs are evaluated, and 12 bytes an
+    entry.
+
+    Args:
+        X: (n, d) array. Points; for `precomputed(K)`, the (n, 1) row numbers.
+        kernel: Kernel.
+        s: float, at least 1. The inverse of the probability.
+        seed: int from 0 to 2**64 - 1.
+    Returns:
+        CSR: symmetric, with data in X's precision and int32 indices that rise in each row.
+    Example:
+            >>> X = np.array([[0.0], [1.0]])
+            >>> dense(sample_gram(X, gaussian(1.0), 1, 0)).round(4).tolist()
+            [[1.0, 0.6065], [0.6065, 1.0]]
     """
     return _sampled_gram(X, kernel, s, seed, False)
 
 
 @_public
 def sample_quantize_gram(X, kernel, s, seed=0):
-    """Sampled and quantized Gram matrix: 0 with probability 1 - 1 / s, else +s b or -s b (AMS section 3).
+    """Sampled and quantized Gram matrix: 0, +s b or -s b, as a CSR (AMS section 3).
 
-    It is +s b with probability 1/2 + K_ij / (2 b), b = max abs(K_ij). E K^ = K, Var K^_ij = s b^2 - K_ij^2. The error
-    of `sample_gram` is smaller; `quantize_gram` takes one bit an entry.
-    Parameters:
-        X, kernel, s : as of `sample_gram`
-        seed : int from 0 to 2**64 - 1; keeps the same pairs as `sample_gram` of the same seed
-    Returns: CSR, as of `sample_gram`; the sign is the bit. Custom and precomputed kernels are searched for b
+    An entry is kept with probability 1 / s. It is then +s b with probability 1/2 + K_ij / (2 b),
+    where b = max |K_ij|. E K^ = K and Var K^_ij = s b^2 - K_ij^2. `sample_gram` has a smaller
+    error, and `quantize_gram` takes one bit an entry. Custom and precomputed kernels are searched
+    for b.
+
+    Args:
+        X: (n, d) array. Points; for `precomputed(K)`, the (n, 1) row numbers.
+        kernel: Kernel.
+        s: float, at least 1. The inverse of the probability.
+        seed: int from 0 to 2**64 - 1. It keeps the same pairs in `sample_gram`.
+    Returns:
+        CSR: symmetric, with data in X's precision and int32 indices that rise in each row.
     """
     return _sampled_gram(X, kernel, s, seed, True)
 
 
 @_helper
 def _write_words(bits, first, last, begin, end, words):
-    """words[c, j] |= bits[i - first, j - begin] << (i mod 32) for the rows 32 c <= i < 32 c + 32."""
+    """words[c, j] |= bits[i - first, j - begin] << (i mod 32) for rows 32 c <= i < 32 c + 32."""
     for i in range(first, last):
         word = words[i // 32]
         up = bits[i - first]
@@ -4029,7 +4014,6 @@ def _write_words(bits, first, last, begin, end, words):
 
 @_core
 def _round_words(kernel, pairs, slope, coin, places, words):
-    """Draw each tile on and above the diagonal, and write it and its mirror image."""
     for index in prange(places.shape[0]):
         _wide_vectors()
         tile = _new_tile(pairs.X)
@@ -4042,7 +4026,7 @@ def _round_words(kernel, pairs, slope, coin, places, words):
             up = bits[i - first]
             for c in range(end - begin):
                 up[c] = _uniform(key, begin + c) < 0.5 + slope * tile[i - first, c]
-            if begin == first:  # left of the diagonal the mirror image of the rows above
+            if begin == first:  # the transpose fills the lower half
                 up[: i - first] = 0
         _write_words(bits, first, last, begin, end, words)
         _write_words(np.ascontiguousarray(bits.T), begin, end, first, last, words)
@@ -4050,16 +4034,23 @@ def _round_words(kernel, pairs, slope, coin, places, words):
 
 @_public
 def quantize_gram(X, kernel, seed=0):
-    """Gram matrix rounded to one bit an entry (AMS section 3).
+    """Gram matrix rounded to one bit an entry, as Bits of n^2 / 8 bytes (AMS section 3).
 
-    K^_ij = +b with probability 1/2 + K_ij / (2 b), else -b, b = max abs(K_ij), independently for i <= j. E K^ = K,
-    Var K^_ij = b^2 - K_ij^2; the error has spectral norm near 2 b sqrt(n) or less (AMS theorem 1: 4 b sqrt(n)).
-    Parameters:
-        X, kernel, seed : as of `sample_gram`
-    Returns: Bits of n^2 / 8 bytes, symmetric. n (n + 1) / 2 kernel values; custom and precomputed ones searched for b
-    >>> X = np.array([[0.0], [0.0]])
-    >>> dense(quantize_gram(X, gaussian(1.0), 0)).tolist()
-    [[1.0, 1.0], [1.0, 1.0]]
+    K^_ij = +b with probability 1/2 + K_ij / (2 b), else -b, b = max |K_ij|, independently for i <=
+    j. E K^ = K and Var K^_ij = b^2 - K_ij^2. The spectral norm of the error is about 2 b sqrt(n) or
+    less, and with high probability at most 4 b sqrt(n) (AMS theorem 1). Costs n (n + 1) / 2 kernel
+    values, and n^2 more to find b if the kernel is custom or precomputed.
+
+    Args:
+        X: (n, d) array. Points; for `precomputed(K)`, the (n, 1) row numbers.
+        kernel: Kernel.
+        seed: int from 0 to 2**64 - 1.
+    Returns:
+        Bits: symmetric.
+    Example:
+            >>> X = np.array([[0.0], [0.0]])
+            >>> dense(quantize_gram(X, gaussian(1.0), 0)).tolist()
+            [[1.0, 1.0], [1.0, 1.0]]
     """
     X, kernel = _points_and_kernel(X, kernel)
     key = _checked_key(seed, _ROUND_UP)
@@ -4078,16 +4069,19 @@ def quantize_gram(X, kernel, seed=0):
 
 @_public
 def round_expansion(coef, s, seed=0):
-    """Randomized rounding of expansion coefficients, most of them to 0 (AMS section 4).
+    """Randomized rounding of expansion coefficients, most of them to 0, as a CSR (AMS section 4).
 
-    For a unit vector a: a_i stays if abs(a_i) >= 1 / s, else it becomes sign(a_i) / s with probability s abs(a_i), or
-    0. f^(x) = sum_i a^_i k(x_i, x) deviates by t with probability at most 2 exp(-2 s^2 t^2 / (m c^2)), c >= abs(k).
-    Others are |a| times a unit vector. Columns share one uniform number for each i, so that their supports overlap.
-    Parameters:
-        coef : (m,) or (m, k) array
-        s : float, positive; at most s |a|_1 / |a|_2 <= s sqrt(m) terms survive on average
-        seed : int from 0 to 2**64 - 1
-    Returns: CSR of k rows, one for each column of coef; indices int64, rising; data float64
+    For a unit vector a, a_i stays if |a_i| >= 1 / s. Otherwise it becomes sign(a_i) / s with
+    probability s |a_i|, else 0. The feature sum_i a^_i k(x_i, x) is off by t with probability at
+    most 2 exp(-2 s^2 t^2 / (m c^2)), c >= |k|. Other vectors are rounded as |a| times a unit
+    vector. Columns share one uniform number for each i, so that their supports overlap.
+
+    Args:
+        coef: (m,) or (m, k) array. Coefficients.
+        s: float, positive. On average at most s |a|_1 / |a|_2 <= s sqrt(m) terms survive.
+        seed: int from 0 to 2**64 - 1.
+    Returns:
+        CSR: one row for each column of coef, with float64 data and rising int64 indices.
     """
     A = _checked_points("coef", _as_columns("coef", coef))
     s = _checked_real("s", s, 1e-300)
@@ -4104,12 +4098,14 @@ def round_expansion(coef, s, seed=0):
 
 @_public
 def thin_expansion(expansion, rounded):
-    """The expansion with rounded coefficients, over the points that survive in any of its features (AMS section 4).
+    """The expansion with rounded coefficients, over the points with a nonzero one (AMS section 4).
 
-    Parameters:
-        expansion : Expansion
-        rounded : CSR of `round_expansion(expansion.coef, s, seed)`
-    Returns: Expansion over the surviving points (at least one is kept), for `expand`
+    Args:
+        expansion: Expansion.
+        rounded: CSR from `round_expansion(expansion.coef, s, seed)`.
+    Returns:
+        Expansion: features over at least one point, for `expand`. The mean of a centered one is
+            unknown.
     """
     E = _checked_expansion("expansion", expansion)
     rounded = _checked_as(CSR, "rounded", rounded)
@@ -4121,21 +4117,25 @@ def thin_expansion(expansion, rounded):
     columns = np.repeat(np.arange(k), np.diff(rounded.indptr))
     np.add.at(coef, (rounded.indices, columns), rounded.data.astype(coef.dtype))
     survives = coef.any(1)
-    survives[0] |= not survives.any()  # with no point f^ is the offset
-    mean = np.array([np.nan]) if E.mean.size else E.mean  # its points are gone
+    survives[0] |= not survives.any()  # without a point, f^ is the offset
+    mean = np.array([np.nan]) if E.mean.size else E.mean  # some of its points are missing
     return E._replace(points=E.points[survives], coef=coef[survives], mean=mean)
 
 
 @_public
 def expand_rounded(X, expansion, s, seed=0):
-    """Features by a rounded expansion: kernels are evaluated on the surviving points only (AMS theorem 5).
+    """Features by a rounded expansion, with kernels evaluated only on the surviving points.
 
-    Features share the kernel values. Of ten normal vectors, 1000 points and s = 3, 172 survive, 70 in one vector.
-    Parameters:
-        X, expansion : as of `expand`
-        s : float, positive; `rounding_scale` for the s of AMS theorem 5
-        seed : int from 0 to 2**64 - 1
-    Returns: (q, k) array, as of `expand`; for many batches of points, `thin_expansion` once and `expand` for each
+    AMS theorem 5. Measured: of 1000 points, about 180 survive for ten normal vectors and s = 3, and
+    76 for each vector. For many batches, call `thin_expansion` once, and `expand` for each.
+
+    Args:
+        X: (q, d) array. New points.
+        expansion: Expansion over m points, of k components.
+        s: float, positive. `rounding_scale` gives the s of AMS theorem 5.
+        seed: int from 0 to 2**64 - 1.
+    Returns:
+        array: (q, k) features, with the shape and precision of `expand`.
     """
     X = _checked_points("X", X)
     E = _checked_expansion("expansion", expansion, X)
@@ -4144,16 +4144,18 @@ def expand_rounded(X, expansion, s, seed=0):
 
 @_public
 def rounding_scale(m, c, eps, T):
-    """The s of AMS theorem 5, s = 2 c sqrt(m) / (eps T).
+    """The scale s = 2 c sqrt(m) / (eps T) of AMS theorem 5, for `round_expansion`.
 
-    For each x, with probability 1 - 1 / m^2, fewer than 4 c m / (eps T) terms survive, and f(x) and f^(x) are both
-    trivial (see `is_trivial`) or within eps f(x). It bounds the terms below m if T > 4 c / eps.
-    Parameters:
-        m : int, at least 2, points of the expansion
-        c : float, positive, bound of abs(k)
-        eps : float, above 0 and below 2 / 3, relative error
-        T : float, positive and below (c / eps) sqrt(m / ln m)
-    Returns: float
+    For each x, with probability 1 - 1 / m^2, fewer than 4 c m / (eps T) terms survive (below m if T
+    > 4 c / eps), and f(x) and f^(x) differ by at most eps f(x) or are trivial (see `is_trivial`).
+
+    Args:
+        m: int, at least 2. Number of points of the expansion.
+        c: float, positive. Bound of |k|.
+        eps: float, above 0 and below 2 / 3. Relative error.
+        T: float, positive and below (c / eps) sqrt(m / ln m). Scale of trivial features.
+    Returns:
+        float: s.
     """
     m = _checked_whole("m", m, 2)
     eps = _checked_between("eps", eps, 2, 3)
@@ -4168,13 +4170,15 @@ def rounding_scale(m, c, eps, T):
 
 @_public
 def is_trivial(features, m, T):
-    """Which features are trivial in the sense of AMS theorem 5: f(x) <= T sqrt(ln m), for unit coefficient vectors.
+    """Which features are trivial in AMS theorem 5, f(x) <= T sqrt(ln m) for unit coefficients.
 
-    Parameters:
-        features : (q, k) array of f or f^, without offsets; for other coefficient vectors, f / |a|
-        m : int, at least 2, points of the expansion
-        T : float, positive
-    Returns: (q, k) array of bool
+    Args:
+        features: (q, k) array. f or f^, without offsets. For coefficients a that are not unit
+            vectors, f / |a|.
+        m: int, at least 2. Number of points of the expansion.
+        T: float, positive. Scale of trivial features.
+    Returns:
+        array: (q, k) booleans.
     """
     features = _checked_points("features", features)
     m = _checked_whole("m", m, 2)
@@ -4193,18 +4197,22 @@ def _projection_signs(key, first, last, s, dtype):
 
 @_public
 def rademacher_projection(X, s, seed=0):
-    """Random projection by signs, X P / sqrt(s) with P (d, s) of independent +1 and -1 (AMS theorem 6).
+    """Random projection X P / sqrt(s) by a matrix P (d, s) of independent signs +1 and -1.
 
-    For s >= (4 + 2 beta) ln n / (eps^2 / 2 - eps^3 / 3), with probability 1 - n^-beta, squared distances of n points
-    are kept to 1 +- eps and inner products to eps (|x|^2 + |y|^2) / 2. (Printed there is the scale 1 / sqrt(d).) Signs
-    depend on the seed, t and j alone: all points are projected alike. P is made in parts of 8 MB.
-    Parameters:
-        X : (n, d) array
-        s : int, at least 1
-        seed : int from 0 to 2**64 - 1
-    Returns: (n, s) array of X's precision; O(n d s) multiply-adds
-    >>> np.abs(rademacher_projection(np.array([[3.0, 0.0]]), 4, 0)).tolist()
-    [[1.5, 1.5, 1.5, 1.5]]
+    For s >= (4 + 2 beta) ln n / (eps^2 / 2 - eps^3 / 3), with probability 1 - n^-beta, squared
+    distances of n points change by at most a fraction eps, and inner products by eps (|x|^2 +
+    |y|^2) / 2 (AMS theorem 6, which misprints the scale as 1 / sqrt(d)). P depends only on the
+    seed, so new points can be projected later. Costs O(n d s) time. P is made in parts of 8 MB.
+
+    Args:
+        X: (n, d) array. Points.
+        s: int, at least 1. Number of dimensions after projection.
+        seed: int from 0 to 2**64 - 1.
+    Returns:
+        array: (n, s) projected points in X's precision.
+    Example:
+            >>> np.abs(rademacher_projection(np.array([[3.0, 0.0]]), 4, 0)).tolist()
+            [[1.5, 1.5, 1.5, 1.5]]
     """
     X = _checked_points("X", X)
     n, d = X.shape
@@ -4226,11 +4234,10 @@ def rademacher_projection(X, s, seed=0):
 
 
 def _drawn_pair(x, y, kernel, seed, draw):
-    """The value of the kernel and the uniform number of a draw."""
     x = _checked_vector("x", x)
     y = _checked_vector("y", y)
-    _require(x.size == y.size, f"x and y must be of the same length, got {x.size} and {y.size}")
-    _require(_all_below(np.stack([x, y]), 1e150), "x and y must be below 1e150 in size")
+    _require(x.size == y.size, f"x and y must have the same length, got {x.size} and {y.size}")
+    _require(_all_below(np.stack([x, y]), 1e150), "x and y must be below 1e150 in magnitude")
     kernel = _checked_kernel("kernel", kernel, x=x[None], y=y[None])
     uniforms = _uniforms(_checked_key(seed, _DRAWS), _as_seed("draw", draw))
     return _kernel_value(kernel, x, y), float(uniforms[0])
@@ -4238,15 +4245,17 @@ def _drawn_pair(x, y, kernel, seed, draw):
 
 @_public
 def randomized_kernel_sample(x, y, kernel, s, seed=0, draw=0):
-    """Sampled kernel: s k(x, y) with probability 1 / s, else 0, as in `sample_gram` (AMS section 6).
+    """Sampled kernel: s k(x, y) with probability 1 / s, else 0 (AMS section 6).
 
-    Parameters:
-        x, y : (d,) arrays
-        kernel : Kernel
-        s : float, at least 1
-        seed : int from 0 to 2**64 - 1
-        draw : int from 0 to 2**64 - 1, number of the call: draws of other numbers are independent
-    Returns: float, whose mean is k(x, y)
+    Args:
+        x: (d,) array. A point.
+        y: (d,) array. A point.
+        kernel: Kernel.
+        s: float, at least 1. The inverse of the probability.
+        seed: int from 0 to 2**64 - 1.
+        draw: int from 0 to 2**64 - 1. Number of the call. Different numbers give independent draws.
+    Returns:
+        float: a random number with mean k(x, y).
     """
     value, u = _drawn_pair(x, y, kernel, seed, draw)
     s = _checked_real("s", s, 1.0)
@@ -4255,13 +4264,17 @@ def randomized_kernel_sample(x, y, kernel, s, seed=0, draw=0):
 
 @_public
 def randomized_kernel_quantize(x, y, kernel, bound, seed=0, draw=0):
-    """Quantized kernel: +b with probability 1/2 + k(x, y) / (2 b), else -b, as in `quantize_gram` (AMS section 6).
+    """Quantized kernel: +b with probability 1/2 + k(x, y) / (2 b), else -b (AMS section 6).
 
-    Parameters:
-        x, y, kernel : as of `randomized_kernel_sample`
-        bound : float, positive: b, at least abs(k(x, y))
-        seed, draw : as of `randomized_kernel_sample`
-    Returns: float
+    Args:
+        x: (d,) array. A point.
+        y: (d,) array. A point.
+        kernel: Kernel.
+        bound: float, positive. The bound b, at least |k(x, y)|.
+        seed: int from 0 to 2**64 - 1.
+        draw: int from 0 to 2**64 - 1. Number of the call. Different numbers give independent draws.
+    Returns:
+        float: +b or -b, with mean k(x, y).
     """
     value, u = _drawn_pair(x, y, kernel, seed, draw)
     bound = _checked_real("bound", bound, 1e-300)
@@ -4271,16 +4284,21 @@ def randomized_kernel_quantize(x, y, kernel, bound, seed=0, draw=0):
 
 @_public
 def randomized_kernel_round(x, y, kernel, weight, s, seed=0, draw=0):
-    """Rounded kernel for a term a k(x, y): k / (s abs(a)) with probability s abs(a), else 0 (AMS section 6).
+    """Rounded kernel: k(x, y) / (s |a|) with probability s |a|, else 0 (AMS section 6).
 
-    Where s abs(a) >= 1 it is k. A sum of a_i times such kernels has the law of a rounded expansion: see
-    `round_expansion`. (The paper prints k / abs(a), without 1 / s.)
-    Parameters:
-        x, y, kernel : as of `randomized_kernel_sample`
-        weight : float, a: the coefficient of the term in a unit vector; not 0
-        s : float, positive
-        seed, draw : as of `randomized_kernel_sample`
-    Returns: float
+    It is k(x, y) if s |a| >= 1. The sum of a_i times rounded kernels has the law of a rounded
+    expansion (see `round_expansion`). The paper prints k / |a|, without 1 / s.
+
+    Args:
+        x: (d,) array. A point.
+        y: (d,) array. A point.
+        kernel: Kernel.
+        weight: float, not 0. The term's coefficient a in a unit vector.
+        s: float, positive. Scale of the rounding.
+        seed: int from 0 to 2**64 - 1.
+        draw: int from 0 to 2**64 - 1. Number of the call. Different numbers give independent draws.
+    Returns:
+        float: a random number with mean k(x, y).
     """
     value, u = _drawn_pair(x, y, kernel, seed, draw)
     weight = _checked_real("weight", weight)
