@@ -2225,8 +2225,7 @@ class CSR(NamedTuple):
     words="bits",
 )
 class Bits(NamedTuple):
-    """n x n entries +-scale: (32 c + r, j) is +scale if bit r of words[c, j] is set, else
-    -scale."""
+    """Entry (32 c + r, j) of n x n is +scale if bit r of words[c, j] is set, else -scale."""
 
     words: np.ndarray
     scale: float
@@ -2267,7 +2266,6 @@ class Centered(NamedTuple):
 # 6.2 Products with arrays
 # Products below 2^18 multiply-adds use BLAS, on one thread. In larger ones, its threads would spin
 # on for 25 ms and slow the next core, and their number would change the bits.
-
 _BLAS_BELOW = 2**18
 _DEPTH = 2 * _BLOCK  # rows that a tile adds between two loads of its sums
 _PARTIAL_SUM_ROWS = 8 * _DEPTH  # rows added in the precision of the factors
@@ -2275,8 +2273,7 @@ _PARTIAL_SUM_ROWS = 8 * _DEPTH  # rows added in the precision of the factors
 
 @_core
 def _add_rows(A, m, p, panels, tasks, slots):
-    """slots[s] += A[rows, columns s] V[columns s] for each block of rows and segment s of
-    columns."""
+    """slots[s] += A[rows, columns] V[columns] for each block of rows and segment s of columns."""
     for index in prange(tasks):
         _wide_vectors()
         task = np.int64(index)
@@ -2296,7 +2293,6 @@ def _add_rows(A, m, p, panels, tasks, slots):
 
 
 def _dense_product(A, m, V):
-    """A[:, :m] V for a C-ordered array."""
     n = len(A)
     p = V.shape[1]
     if n * V.size < _BLAS_BELOW:
@@ -2339,8 +2335,8 @@ def _transposed_product(U, m, V):
 
 @_core
 def _pack_columns(F, start, panels):
-    """Copy F[start:] to panels (panels, rows, width) of its columns, with zeros at the end.
-    Measured: tiles that read F itself, with rows of 2000 columns, ran at half the speed."""
+    """Copy F[start:] to panels of its columns and zeros. Tiles on F itself run at half the
+    speed."""
     for index in prange(_blocks(panels.shape[1])):
         count, rows, width = panels.shape
         block = np.int64(index)
@@ -2454,8 +2450,8 @@ def _multiply_rows(data, indices, indptr, panels, out):
                 values = data[begin:end]
                 columns = indices[begin:end]
                 sum_of_row = out.dtype.type(0)
-                for q in range(values.shape[0]):  # unsigned: no checks for negative indices
-                    sum_of_row += values[q] * only[np.uint64(columns[q])]
+                for q in range(values.shape[0]):
+                    sum_of_row += values[q] * only[np.uint64(columns[q])]  # unsigned: no sign check
                 out[i, 0] = sum_of_row
             for group in range(panels.shape[0] if lanes > 1 else 0):
                 V = panels[group]
@@ -2669,9 +2665,8 @@ _OPERATORS = {
             _prepare(A.kernel, A.X, A.X, _use_symmetry(len(A.X), V.shape[1], A.X)),
             V.astype(A.X.dtype, copy=False),
         ),
-        # All rows together are evaluated as in `gram`, with the same bits.
-        lambda A, first, last: _gram(
-            A.kernel, A.X[first:last], A.X, last - first == len(A.X)
+        lambda A, first, last: _gram(  # all rows together have the bits of `gram`
+            A.kernel, _prepare(A.kernel, A.X[first:last], A.X, last - first == len(A.X))
         ).astype(np.float64),
         lambda A: _diagonal(A.X, A.kernel).sum(dtype=np.float64),
     ),
@@ -2814,8 +2809,8 @@ def matmat(A, V):
     Returns:
         array: A V in the shape of V, in the precision of A's data (Bits: of V).
     Example:
-                >>> matmat(LowRank(np.array([[1.0], [2.0]])), np.eye(2)).tolist()
-                [[1.0, 2.0], [2.0, 4.0]]
+        >>> matmat(LowRank(np.array([[1.0], [2.0]])), np.eye(2)).tolist()
+        [[1.0, 2.0], [2.0, 4.0]]
     """
     A = _as_operator("A", A)
     columns = _as_columns("V", V, None)
@@ -2874,8 +2869,8 @@ def center(A):
     Returns:
         Centered: operator whose product with p vectors costs O(n p) more than a product of A.
     Example:
-            >>> dense(center(np.array([[1.0, 0.0], [0.0, 1.0]]))).tolist()
-            [[0.5, -0.5], [-0.5, 0.5]]
+        >>> dense(center(np.array([[1.0, 0.0], [0.0, 1.0]]))).tolist()
+        [[0.5, -0.5], [-0.5, 0.5]]
     """
     A = _as_operator("A", A)
     sums = _product(A, np.ones((_size(A), 1)))
@@ -2889,8 +2884,7 @@ def center(A):
 
 # 7.1 Small matrices
 # Up to 256 rows, LAPACK is not used: the threads of its BLAS keep spinning and slow the next core.
-# Measured: ten eigenvalues of 8000 points took 0.34 s without and 0.60 s with LAPACK. SciPy's
-# eigh_tridiagonal took 1.5 times as long.
+# Measured: ten eigenvalues of 8000 points took 0.60 s with LAPACK, and 0.34 s without it.
 
 
 @_validated(
@@ -2903,8 +2897,8 @@ def center(A):
 class Eigen(NamedTuple):
     """The k largest eigenvalues of a symmetric A: values (k,), descending, and orthonormal vectors
     (n, k), with the entry of largest magnitude in each positive. iterations counts products with A.
-    residual (k,) is |A v_i - values_i v_i| / max |values|, and at least the rounding error of a
-    product (a third of it in float32). A pair with residual <= tol has converged."""
+    residual (k,) is |A v_i - values_i v_i| / max |values|, but at least the rounding of a product
+    (the true one may be three times that in float32). A pair with residual <= tol has converged."""
 
     values: np.ndarray
     vectors: np.ndarray
@@ -2921,9 +2915,9 @@ def _dot(u, v):
 
 
 def _orthonormalize(W, key):
-    """Orthonormal columns that span those of W, and whether these were independent (if not, random
-    ones fill up). W is multiplied by scaled eigenvectors of W^T W until W^T W = I up to rounding
-    (Stathopoulos, Wu 2002): mostly twice, at most ten times, as sums over many rows round."""
+    """Orthonormal columns that span W, and whether W has full rank; if not, random ones fill up.
+    Scaled eigenvectors of W^T W are applied until W^T W = I up to rounding (Stathopoulos, Wu 2002).
+    This takes two rounds, or up to ten for sums over many rows."""
     n, p = W.shape
     independent = True
     rng = np.random.default_rng(int(key))
@@ -3055,7 +3049,7 @@ def _solve_ridge(squares, products, lam):
     return _dense_product(vectors, r, _transposed_product(vectors, r, W) / values[:, None])
 
 
-# 7.2 Krylov spaces
+# 7.2 Searches in Krylov spaces
 
 
 def _finite_product(A, V):
@@ -3069,7 +3063,6 @@ def _start_block(n, block, key):
 
 
 def _combined(Q, Y, count):
-    """The first `count` columns of Q[:, :len(Y)] Y."""
     return _dense_product(Q, len(Y), np.ascontiguousarray(Y[:, :count]))
 
 
@@ -3138,7 +3131,6 @@ def _squares_of(R, scale):
 
 
 def _residual_norms(R, Y, k, scale):
-    """Norms of the first k columns of R Y / scale."""
     Y = np.ascontiguousarray(Y[:, :k])
     squares = (Y * _dense_product(_squares_of(R, scale), len(Y), Y)).sum(0)
     return np.sqrt(np.maximum(squares, 0.0))
@@ -3156,7 +3148,6 @@ def _relative_margin(A, tol, summands, scale):
 # random W_1 exceeds a bound. If |M| is below it, v does not exist. The proof follows |M| upward
 # from the smallest lambda that matters: |M| changes by less than h |E_1^T (lambda - H)^-1| |(lambda
 # - H)^-1 E_j R^T| from lambda to lambda + h, and is below |R| / (lambda - largest Ritz value).
-
 _MISSED = 1e-6  # probability that the cosine is below its bound
 _STEPS_BEYOND = 200  # in lambda; a longer proof is given up, and the search continues
 _NORM_BLOCK = 16
@@ -3209,9 +3200,6 @@ def _nothing_missed(values, Y, skipped, start_at, block, R, level):
         if at >= far:
             return True
     return False
-
-
-# 7.3 Searches and solvers
 
 
 def _eigen_of(A, values, vectors, products, iterations, summands):
@@ -3352,40 +3340,39 @@ def _checked_search(A, k, seed, tol, max_iterations):
 def block_lanczos(A, k, seed=0, tol=1e-8, max_iterations=1000):
     """Eigenpairs of the k largest eigenvalues of a symmetric operator, by block Lanczos iteration.
 
-    Largest is algebraic, as sketches are indefinite (AMS section 2, footnote 1). The search stops
-    when each |A v - value v| is at most tol S, where S is the largest magnitude of a Ritz value, or
-    at most 16 rounding errors of a product. It also stops when residuals below 1e-9 S have not
-    fallen for 20 iterations. Each value is within its residual of an eigenvalue of A.
+    "Largest" is algebraic, as sketched matrices are indefinite (AMS section 2, footnote 1). The
+    search stops when every |A v - value v| is at most tol S, where S is the largest magnitude of a
+    Ritz value, or at most 16 rounding errors of a product. It also stops when residuals below 1e-9
+    S have not fallen for 20 iterations. An eigenvalue of A is within |A v - value v| of each value.
     An eigenvalue may be missed if it exceeds value k by at most a few times S max(tol, min(1e-4,
-    tol sqrt(n / b))), where b is k rounded up to a multiple of 16, at most 64. A full basis ends
-    this check. If b values agree to 1 %, new random blocks are added until they give no larger
-    values. An iteration costs a product with b vectors and O(n (k + b) b) time. Memory is 2 n (2 k
-    + 8 b) floats. For n <= 2 k + 9 b, the matrix is formed.
+    tol sqrt(n / b))), where b is k rounded up to a multiple of 16, at most 64, or if the basis is
+    full. If b values agree to 1 %, the search continues with a new random block until it finds no
+    larger values. An iteration costs a product with b vectors and O(n (k + b) b) time. Memory is 2
+    n (2 k + 8 b) floats. For n <= 2 k + 9 b, A is formed.
 
     Args:
         A: (n, n) symmetric array or operator.
         k: int from 1 to n. Number of eigenpairs.
         seed: int from 0 to 2**64 - 1. Seed of the random blocks.
         tol: float, at least 0. Relative residual at which the search stops.
-        max_iterations: int, at least 1. Largest number of products with a block, or k / b if
-            larger.
+        max_iterations: int, at least 1. Largest number of products with a block (but at least k /
+            b).
     Returns:
         Eigen: k pairs. An early stop raises no error, so check `residual`.
     Example:
-                >>> block_lanczos(np.diag(np.array([3.0, 1.0, 2.0])), 2, 0).values.round(12).tolist()
-                [3.0, 2.0]
+        >>> block_lanczos(np.diag(np.array([3.0, 1.0, 2.0])), 2, 0).values.round(12).tolist()
+        [3.0, 2.0]
     """
     return _lanczos(*_checked_search(A, k, seed, tol, max_iterations))
 
 
 @_public
 def block_lanczos_of(product, n, k, seed=0, tol=1e-8, max_iterations=1000):
-    """Eigenpairs of the k largest eigenvalues of a symmetric matrix A, given a function V -> A V.
-
-    `block_lanczos` for a matrix on a cluster, on a GPU or in scipy (AMS section 2, footnote 1).
+    """`block_lanczos` of a symmetric matrix A with a given function V -> A V (AMS section 2).
 
     Args:
-        product: function of an (n, b) float64 array V that returns A V, or its float32 rounding.
+        product: function of an (n, b) float64 array V that returns A V, in float64 or float32. It
+            may call a cluster, a GPU or a scipy LinearOperator.
         n: int, at least 1. Number of rows of A.
         k: int from 1 to n. Number of eigenpairs.
         seed: int from 0 to 2**64 - 1. Seed of the random blocks.
@@ -3393,8 +3380,8 @@ def block_lanczos_of(product, n, k, seed=0, tol=1e-8, max_iterations=1000):
     Returns:
         Eigen: k pairs, with the bits of `block_lanczos` if `product` has the bits of `matmat`.
     Example:
-            >>> block_lanczos_of(lambda V: np.diag([3.0, 1, 2]) @ V, 3, 2).values.round(12).tolist()
-            [3.0, 2.0]
+        >>> block_lanczos_of(lambda V: np.diag([3.0, 1, 2]) @ V, 3, 2).values.round(12).tolist()
+        [3.0, 2.0]
     """
     n = _checked_whole("n", n, 1, _MOST)
     _require(callable(product), "product must be a function of an (n, b) array")
@@ -3405,9 +3392,9 @@ def block_lanczos_of(product, n, k, seed=0, tol=1e-8, max_iterations=1000):
 def orthogonal_iteration(A, k, seed=0, tol=1e-8, max_iterations=10000):
     """Eigenpairs of the k largest eigenvalues of a symmetric operator, by orthogonal iteration.
 
-    Repeats Q <- orthonormalize(A Q), from a random orthonormal Q (n, k) (AMS section 2). This finds
-    eigenvalues of largest magnitude, so A is shifted by the magnitude of a negative Ritz value. An
-    iteration costs a product with k vectors and O(n k^2) time, and multiplies the error by
+    Repeats Q <- orthonormalize(A Q), from a random (n, k) matrix Q (AMS section 2). To find largest
+    eigenvalues, not magnitudes, A is shifted by the magnitude of a negative Ritz value. An
+    iteration costs a product with k vectors and O(n k^2) time. It multiplies the error by
     (lambda_{k+1} + shift) / (lambda_k + shift) (claim AMS-C). Memory is O(n k).
 
     Args:
@@ -3447,23 +3434,22 @@ def spectral_norm(A, seed=0, tol=1e-2, max_iterations=1000):
     """Spectral norm |A|_2 of a symmetric operator, the largest magnitude of an eigenvalue.
 
     Lanczos iteration (textbook) with a stopping rule that needs no gap (Kuczynski, Wozniakowski
-    1992). |A|_2 is at least the result, and with probability 1 - 1e-6 over seeds at most (1 + tol)
-    times the result, both up to rounding. After a full basis, it is only known that some eigenvalue
-    is within tol times the result. At tol = 1 %, a decaying spectrum takes 3 to 8 products with 16
-    vectors, and one without a gap 20 to 40. Memory is at most 768 n floats. For n <= 256, A is
-    formed.
+    1992). Up to rounding, |A|_2 is at least the result and, with probability 1 - 1e-6 over seeds,
+    at most (1 + tol) times it. A full basis (at most 768 n floats) only ensures an eigenvalue
+    within tol times the result. At tol = 1 %, a decaying spectrum takes 3 to 8 products with 16
+    vectors, and one without gaps 20 to 40. For n <= 256, A is formed.
 
     Args:
         A: (n, n) symmetric array or operator.
         seed: int from 0 to 2**64 - 1. Seed of the random block.
         tol: float, at least 0. Relative error.
-        max_iterations: int, at least 1. Products with 16 vectors, after which the error may exceed
-            tol.
+        max_iterations: int, at least 1. Most products with 16 vectors; if reached, tol may be
+            missed.
     Returns:
         float: |A|_2, or slightly less.
     Example:
-                >>> round(spectral_norm(np.diag(np.array([3.0, 1.0, -5.0])), 0), 9)
-                5.0
+        >>> round(spectral_norm(np.diag(np.array([3.0, 1.0, -5.0])), 0), 9)
+        5.0
     """
     A, _, _, tol, max_iterations = _checked_search(A, 1, seed, tol, max_iterations)
     return _norm(A, _checked_key(seed, _NORMS), tol, max_iterations)[0]
@@ -3563,10 +3549,10 @@ def kpca_from_eigen(X, kernel, eigen):
     Returns:
         Expansion: k components over the n points.
     Example:
-            >>> X = np.array([[1.0], [2.0]])
-            >>> eigen = block_lanczos(gram(X, X, linear()), 1, 0)
-    >>> kpca_from_eigen(X, linear(), eigen).values.round(12).tolist()
-            [5.0]
+        >>> X = np.array([[1.0], [2.0]])
+        >>> eigen = block_lanczos(gram(X, X, linear()), 1, 0)
+        >>> kpca_from_eigen(X, linear(), eigen).values.round(12).tolist()
+        [5.0]
     """
     X, kernel = _points_and_kernel(X, kernel)
     eigen = _checked_as(Eigen, "eigen", eigen)
@@ -3584,9 +3570,7 @@ def _about_mean(kernel, X):
     return _minus_row(_minus_row(X, X[0])) if linear else X
 
 
-# Ratio of the eigenvalue that centering removes to the sum of the rest. Below 100, fewer than two
-# digits are lost, which a second Gram matrix in float64 would not justify.
-_CANCELS_FROM = 100.0
+_CANCELS_FROM = 100.0  # removed eigenvalue / sum of the rest: two digits are lost, at most, below
 
 
 def _kpca(X, kernel, k, seed, centered, tol=1e-13, A=None):
@@ -3629,10 +3613,9 @@ def kpca(X, kernel, k, seed=0):
     divided by the square root of its eigenvalue (AMS section 2). The entry of largest magnitude in
     each eigenvector is positive. A component whose eigenvalue is a rounding error is 0. Features
     have the scale of scikit-learn's `KernelPCA`, which centers them, as `centered_kpca` does.
-    Eigenpairs are exact to 1e-13. For another tolerance, call `block_lanczos` and
-    `kpca_from_eigen`. A product of K with b vectors costs O(n^2 (d + b)) time, where b is k rounded
-    up to a multiple of 16, at most 64. Up to n = 8192, K is stored. Beyond, memory is O(n (d + 4 k
-    + 16 b)).
+    To set a tolerance other than 1e-13, call `block_lanczos` and `kpca_from_eigen`. A product of K
+    with b vectors costs O(n^2 (d + b)) time, where b is k rounded up to a multiple of 16, at most
+    64. K is stored up to n = 8192, beyond which memory is O(n (d + 4 k + 16 b)).
 
     Args:
         X: (n, d) array. Points, one per row.
@@ -3644,19 +3627,19 @@ def kpca(X, kernel, k, seed=0):
     Raises:
         ValueError: If the kernel overflows on X.
     Example:
-            >>> X = np.array([[1.0], [2.0]])
-            >>> expand(X, kpca(X, linear(), 1, 0)).round(12).tolist()
-            [[1.0], [2.0]]
+        >>> X = np.array([[1.0], [2.0]])
+        >>> expand(X, kpca(X, linear(), 1, 0)).round(12).tolist()
+        [[1.0], [2.0]]
     """
     return _kpca(X, kernel, k, seed, False)[0]
 
 
 @_public
 def centered_kpca(X, kernel, k, seed=0):
-    """Exact kernel PCA about the mean of the points in feature space, as an Expansion.
+    """Exact kernel PCA about the mean of the points in feature space, as an Expansion (textbook).
 
-    This is `kpca` of the matrix H K H, H = I - 1 1^T / n (Schoelkopf, Smola, Mueller 1998;
-    textbook). The features equal scikit-learn's `KernelPCA` up to signs and rounding.
+    This is `kpca` of H K H, H = I - 1 1^T / n (Schoelkopf, Smola, Mueller 1998). The features equal
+    scikit-learn's `KernelPCA` up to signs and rounding.
 
     Args:
         X: (n, d) array. Points, one per row.
@@ -3666,9 +3649,9 @@ def centered_kpca(X, kernel, k, seed=0):
     Returns:
         Expansion: k components, with an offset that centers new points by the mean of X.
     Example:
-            >>> X = np.array([[1.0], [2.0], [6.0]])
-            >>> expand(X, centered_kpca(X, linear(), 1, 0)).round(12).tolist()
-            [[-2.0], [-1.0], [3.0]]
+        >>> X = np.array([[1.0], [2.0], [6.0]])
+        >>> expand(X, centered_kpca(X, linear(), 1, 0)).round(12).tolist()
+        [[-2.0], [-1.0], [3.0]]
     """
     return _kpca(X, kernel, k, seed, True)[0]
 
@@ -3710,19 +3693,19 @@ def _features(X, E, dtype=None):
 def expand(X, expansion):
     """Features of points by an expansion, f_j(x) = sum_i coef_ij k(points_i, x) + offset_j.
 
-    AMS sections 2 and 4. Costs O(q c (d + k)) time and O((q + c) (d + k)) memory.
+    AMS sections 2 and 4. Costs O(q c (d + k)) time and O((q + c) (d + k)) memory. The result is in
+    float32 if X and the points of the expansion are, else in float64.
 
     Args:
         X: (q, d) array. New points.
         expansion: Expansion over c points, of k components. It carries its kernel.
     Returns:
-        array: (q, k) features; (q,) for a regression on a vector of targets. The precision is
-            float32 if X and the expansion's points have it, else float64.
+        array: (q, k) features, or (q,) predictions of a regression on a vector of targets.
     Example:
-            >>> X = np.array([[0.0], [2.0]])
-            >>> E = Expansion(X, np.ones((2, 1)), np.ones(1), np.empty(0), gaussian(1.0))
-    >>> expand(X, E).round(4).tolist()
-            [[1.1353], [1.1353]]
+        >>> X = np.array([[0.0], [2.0]])
+        >>> E = Expansion(X, np.ones((2, 1)), np.ones(1), np.empty(0), gaussian(1.0))
+        >>> expand(X, E).round(4).tolist()
+        [[1.1353], [1.1353]]
     """
     X = _checked_points("X", X)
     expansion = _checked_expansion("expansion", expansion, X)
@@ -3764,12 +3747,12 @@ def _climb(gammas, Q, squares, gamma, z, iterations):
 def kernel_pca_preimage(features, expansion, ridge=0.0, max_iterations=1000):
     """Points whose features are close to given ones, to denoise or to invert `expand` (textbook).
 
-    With ridge = 0, z is a fixed point of z = sum_i w_i x_i / sum_i w_i, w_i = gamma_i k(z, x_i),
-    where sum_i gamma_i phi(x_i) has the given features and the kernel is Gaussian (Mika et al.
-    1999). If phi(z) is not closer to this sum than 0 is, z is the x_i with the closest features.
-    With ridge > 0, kernel ridge regression maps features to points (Bakir, Weston, Schoelkopf
-    2004). Unlike scikit-learn's inverse_transform, it centers both if the expansion is centered.
-    Costs O(c d) time for each step of a point, or O(c^3 + c^2 d) with ridge > 0.
+    With ridge = 0 and a Gaussian kernel, z is a fixed point of z = sum_i w_i x_i / sum_i w_i, w_i =
+    gamma_i k(z, x_i), where sum_i gamma_i phi(x_i) has the given features (Mika et al. 1999). If
+    phi(z) is not closer to this sum than 0 is, z is the x_i with the closest features. With ridge >
+    0, kernel ridge regression maps features to points (Bakir, Weston, Schoelkopf 2004). Unlike
+    scikit-learn's inverse_transform, it centers both if the expansion is centered. Costs O(c d)
+    time for each step of a point, or O(c^3 + c^2 d) with ridge > 0.
 
     Args:
         features: (m, k) array. Features as `expand` gives them.
@@ -3779,10 +3762,10 @@ def kernel_pca_preimage(features, expansion, ridge=0.0, max_iterations=1000):
     Returns:
         array: (m, d) points in float64.
     Example:
-            >>> X = np.linspace(0.0, 6.0, 20).reshape(-1, 1)
-            >>> E = kpca(X, gaussian(1.0), 8)
-            >>> bool(np.abs(kernel_pca_preimage(expand(X[3:5], E), E) - X[3:5]).max() < 0.01)
-            True
+        >>> X = np.linspace(0.0, 6.0, 20).reshape(-1, 1)
+        >>> E = kpca(X, gaussian(1.0), 8)
+        >>> bool(np.abs(kernel_pca_preimage(expand(X[3:5], E), E) - X[3:5]).max() < 0.01)
+        True
     """
     features = _checked_points("features", features)
     E = _checked_expansion("expansion", expansion)
@@ -3838,7 +3821,6 @@ def kernel_pca_preimage(features, expansion, ridge=0.0, max_iterations=1000):
 # --------------------------------------------------------------------------------------------------
 
 # 9.3 Sampled and quantized Gram matrices (AMS section 3)
-
 _BANDS = 64  # runs of rows with equal numbers of pairs, one for each task
 _GAPS = 16  # gaps drawn at a time: their own loop vectorizes
 
@@ -3962,9 +3944,8 @@ def sample_gram(X, kernel, s, seed=0):
     """Entry-sampled Gram matrix: s K_ij with probability 1 / s, else 0, as a CSR (AMS section 3).
 
     E K^ = K and Var K^_ij = (s - 1) K_ij^2, independently for i <= j. The spectral norm of the
-    error is about 2 sqrt((s - 1) n) max |K_ij|, and with high probability at most twice that (AMS
-    theorem 1). Costs O(n d + n^2 d / s) time, as only kept pairs are evaluated, and 12 bytes an
-    entry.
+    error is near 2 sqrt((s - 1) n) max |K_ij|, and at most twice that with high probability (AMS
+    theorem 1). Only kept pairs are evaluated, in O(n d + n^2 d / s) time. An entry takes 12 bytes.
 
     Args:
         X: (n, d) array. Points; for `precomputed(K)`, the (n, 1) row numbers.
@@ -3974,9 +3955,9 @@ def sample_gram(X, kernel, s, seed=0):
     Returns:
         CSR: symmetric, with data in X's precision and int32 indices that rise in each row.
     Example:
-            >>> X = np.array([[0.0], [1.0]])
-            >>> dense(sample_gram(X, gaussian(1.0), 1, 0)).round(4).tolist()
-            [[1.0, 0.6065], [0.6065, 1.0]]
+        >>> X = np.array([[0.0], [1.0]])
+        >>> dense(sample_gram(X, gaussian(1.0), 1, 0)).round(4).tolist()
+        [[1.0, 0.6065], [0.6065, 1.0]]
     """
     return _sampled_gram(X, kernel, s, seed, False)
 
@@ -3986,9 +3967,8 @@ def sample_quantize_gram(X, kernel, s, seed=0):
     """Sampled and quantized Gram matrix: 0, +s b or -s b, as a CSR (AMS section 3).
 
     An entry is kept with probability 1 / s. It is then +s b with probability 1/2 + K_ij / (2 b),
-    where b = max |K_ij|. E K^ = K and Var K^_ij = s b^2 - K_ij^2. `sample_gram` has a smaller
-    error, and `quantize_gram` takes one bit an entry. Custom and precomputed kernels are searched
-    for b.
+    where b = max |K_ij|, searched for custom and precomputed kernels. E K^ = K, Var K^_ij = s b^2 -
+    K_ij^2. `sample_gram` has a smaller error, and `quantize_gram` one bit an entry.
 
     Args:
         X: (n, d) array. Points; for `precomputed(K)`, the (n, 1) row numbers.
@@ -4034,23 +4014,23 @@ def _round_words(kernel, pairs, slope, coin, places, words):
 
 @_public
 def quantize_gram(X, kernel, seed=0):
-    """Gram matrix rounded to one bit an entry, as Bits of n^2 / 8 bytes (AMS section 3).
+    """Gram matrix rounded to one bit an entry, as symmetric Bits of n^2 / 8 bytes (AMS section 3).
 
-    K^_ij = +b with probability 1/2 + K_ij / (2 b), else -b, b = max |K_ij|, independently for i <=
-    j. E K^ = K and Var K^_ij = b^2 - K_ij^2. The spectral norm of the error is about 2 b sqrt(n) or
-    less, and with high probability at most 4 b sqrt(n) (AMS theorem 1). Costs n (n + 1) / 2 kernel
-    values, and n^2 more to find b if the kernel is custom or precomputed.
+    K^_ij is +b with probability 1/2 + K_ij / (2 b), else -b, where b = max |K_ij|, independently
+    for i <= j. E K^ = K and Var K^_ij = b^2 - K_ij^2. The spectral norm of the error is about 2 b
+    sqrt(n), and with high probability at most 4 b sqrt(n) (AMS theorem 1). Costs n (n + 1) / 2
+    kernel values, plus n^2 to find b for a custom or precomputed kernel.
 
     Args:
         X: (n, d) array. Points; for `precomputed(K)`, the (n, 1) row numbers.
         kernel: Kernel.
         seed: int from 0 to 2**64 - 1.
     Returns:
-        Bits: symmetric.
+        Bits: the rounded matrix.
     Example:
-            >>> X = np.array([[0.0], [0.0]])
-            >>> dense(quantize_gram(X, gaussian(1.0), 0)).tolist()
-            [[1.0, 1.0], [1.0, 1.0]]
+        >>> X = np.array([[0.0], [0.0]])
+        >>> dense(quantize_gram(X, gaussian(1.0), 0)).tolist()
+        [[1.0, 1.0], [1.0, 1.0]]
     """
     X, kernel = _points_and_kernel(X, kernel)
     key = _checked_key(seed, _ROUND_UP)
@@ -4104,8 +4084,7 @@ def thin_expansion(expansion, rounded):
         expansion: Expansion.
         rounded: CSR from `round_expansion(expansion.coef, s, seed)`.
     Returns:
-        Expansion: features over at least one point, for `expand`. The mean of a centered one is
-            unknown.
+        Expansion: over at least one point. A centered one loses its mean (but keeps its offset).
     """
     E = _checked_expansion("expansion", expansion)
     rounded = _checked_as(CSR, "rounded", rounded)
@@ -4173,8 +4152,7 @@ def is_trivial(features, m, T):
     """Which features are trivial in AMS theorem 5, f(x) <= T sqrt(ln m) for unit coefficients.
 
     Args:
-        features: (q, k) array. f or f^, without offsets. For coefficients a that are not unit
-            vectors, f / |a|.
+        features: (q, k) array. f or f^ without offsets, divided by the norms of the coefficients.
         m: int, at least 2. Number of points of the expansion.
         T: float, positive. Scale of trivial features.
     Returns:
@@ -4211,8 +4189,8 @@ def rademacher_projection(X, s, seed=0):
     Returns:
         array: (n, s) projected points in X's precision.
     Example:
-            >>> np.abs(rademacher_projection(np.array([[3.0, 0.0]]), 4, 0)).tolist()
-            [[1.5, 1.5, 1.5, 1.5]]
+        >>> np.abs(rademacher_projection(np.array([[3.0, 0.0]]), 4, 0)).tolist()
+        [[1.5, 1.5, 1.5, 1.5]]
     """
     X = _checked_points("X", X)
     n, d = X.shape
@@ -4267,8 +4245,7 @@ def randomized_kernel_quantize(x, y, kernel, bound, seed=0, draw=0):
     """Quantized kernel: +b with probability 1/2 + k(x, y) / (2 b), else -b (AMS section 6).
 
     Args:
-        x: (d,) array. A point.
-        y: (d,) array. A point.
+        x, y: See `randomized_kernel_sample`.
         kernel: Kernel.
         bound: float, positive. The bound b, at least |k(x, y)|.
         seed: int from 0 to 2**64 - 1.
@@ -4290,8 +4267,7 @@ def randomized_kernel_round(x, y, kernel, weight, s, seed=0, draw=0):
     expansion (see `round_expansion`). The paper prints k / |a|, without 1 / s.
 
     Args:
-        x: (d,) array. A point.
-        y: (d,) array. A point.
+        x, y: See `randomized_kernel_sample`.
         kernel: Kernel.
         weight: float, not 0. The term's coefficient a in a unit vector.
         s: float, positive. Scale of the rounding.
