@@ -2335,8 +2335,7 @@ def _transposed_product(U, m, V):
 
 @_core
 def _pack_columns(F, start, panels):
-    """Copy F[start:] to panels of its columns and zeros. Tiles on F itself run at half the
-    speed."""
+    """Copy F[start:] to panels of its columns and zeros. Tiles are half as fast on F itself."""
     for index in prange(_blocks(panels.shape[1])):
         count, rows, width = panels.shape
         block = np.int64(index)
@@ -2538,7 +2537,7 @@ def _multiply_bits(words, scale, panels, tasks, out):
         byte = np.uint64(255)
         for chunk in range(words.shape[0]):
             _fill_tables(panels[group], 32 * chunk, table)
-            row = words[chunk, first:last]  # indices from 0 are 1.5 times as fast: no sign checks
+            row = words[chunk, first:last]  # indices from 0 need no sign check: 1.5 times as fast
             for i in range(row.shape[0]):
                 w = np.uint64(row[i])
                 a = w & byte
@@ -2757,8 +2756,8 @@ def _measured_product(A, V):
         left, left_size = _measured_product(A.A, V)
         right, right_size = _measured_product(A.B, V)
         return left - right, max(left_size, right_size)
-    # Centering cancels A's mean m. Its n^2 roundings form a matrix of norm 2 sqrt(n) |m| eps;
-    # doubled:
+    # Centering cancels the mean m of A. The n^2 roundings of m form a matrix of norm 2 sqrt(n) |m|
+    # eps, which is doubled here.
     if isinstance(A, Centered):
         W, size = _measured_product(A.A, _minus_row(V))
         return _minus_row(W), max(size, 4.0 * float(abs(A.means.mean())) * math.sqrt(len(W)))
@@ -2895,10 +2894,11 @@ def center(A):
     residual=1,
 )
 class Eigen(NamedTuple):
-    """The k largest eigenvalues of a symmetric A: values (k,), descending, and orthonormal vectors
-    (n, k), with the entry of largest magnitude in each positive. iterations counts products with A.
-    residual (k,) is |A v_i - values_i v_i| / max |values|, but at least the rounding of a product
-    (the true one may be three times that in float32). A pair with residual <= tol has converged."""
+    """The k largest eigenvalues of a symmetric A. values (k,) are descending. vectors (n, k) are
+    orthonormal, and the entry of largest magnitude in each is positive. iterations is the number of
+    products with A. residual (k,) is |A v_i - values_i v_i| / max |values|, or the rounding error
+    of a product if that is larger. In float32, the true residual may be three times as large. A
+    pair with residual <= tol has converged."""
 
     values: np.ndarray
     vectors: np.ndarray
@@ -2915,9 +2915,9 @@ def _dot(u, v):
 
 
 def _orthonormalize(W, key):
-    """Orthonormal columns that span W, and whether W has full rank; if not, random ones fill up.
-    Scaled eigenvectors of W^T W are applied until W^T W = I up to rounding (Stathopoulos, Wu 2002).
-    This takes two rounds, or up to ten for sums over many rows."""
+    """Orthonormal columns that span W, and whether W has full rank. If not, random columns fill up.
+    W is multiplied by scaled eigenvectors of W^T W until W^T W = I up to rounding (Stathopoulos, Wu
+    2002), mostly twice. Ten rounds are the limit, as sums over very many rows may round by more."""
     n, p = W.shape
     independent = True
     rng = np.random.default_rng(int(key))
@@ -2964,7 +2964,7 @@ def _tridiagonalize(A, d, e):
 
 @_helper
 def _diagonalize(d, e, Z):
-    """Implicit QR steps (Golub, Van Loan, algorithm 8.3.3) take d to eigenvalues, and rotate Z."""
+    """Take d to eigenvalues and rotate Z, by implicit QR (Golub, Van Loan, algorithm 8.3.3)."""
     n = d.shape[0]
     high = n - 1
     while high > 0:
@@ -3007,7 +3007,7 @@ def _diagonalize(d, e, Z):
 
 @_core_alone
 def _solve_small(A, values, beside, rows):
-    """Eigenvalues and eigenvectors (as rows; first the identity) of a symmetric A, overwritten."""
+    """Write eigenvalues and eigenvectors of A to `values` and `rows` (at first I). Destroys A."""
     _tridiagonalize(A, values, beside)
     _diagonalize(values, beside, rows)
     for j in range(A.shape[0] - 2, -1, -1):  # each row z becomes H^T z
@@ -3036,7 +3036,7 @@ def _small_eigen(H, size, by_size):
 
 
 def _solve_ridge(squares, products, lam):
-    """(F^T F + lam I)^-1 F^T Y. A tiny lam is raised, as Cholesky's method would fail."""
+    """(F^T F + lam I)^-1 F^T Y. A tiny lam is raised, or Cholesky's method may fail."""
     r = len(squares)
     A = squares.copy()
     W = np.array(products, order="C")
@@ -3077,7 +3077,7 @@ class _Basis:
     iterations: int = 0
 
     def add(self, W, R):
-        """Append the block W. Of R = A W, the part orthogonal to the basis remains."""
+        """Append the block W, and subtract from R = A W its projection on the basis."""
         size = self.size
         new = size + W.shape[1]
         self.Q[:, size:new] = W
@@ -3091,7 +3091,7 @@ class _Basis:
         self.iterations += 1
 
     def next_block(self, R):
-        """Orthonormal columns that span R, orthogonal to the basis, which must have room."""
+        """Orthonormal columns that span R, off the basis. There must be room for them."""
         key = _python_subkey(self.key, self.iterations)
         W, _ = _orthonormalize(R, _python_subkey(key, 0))
         for _ in range(5):  # a tiny R, or a random column, is not orthogonal yet
@@ -3141,22 +3141,24 @@ def _relative_margin(A, tol, summands, scale):
     return max(tol, 16.0 * _precision(A) * max(1.0, summands / scale))
 
 
-# A Krylov space can miss an eigenvector v, A v = lambda v, that is orthogonal to its start block. A
-# proof excludes this without a spectral gap (Kuczynski, Wozniakowski 1992). The basis Q has blocks
-# W_1, ..., W_j, and A Q = Q H + R E_j^T. So y = Q^T v solves (lambda - H) y = E_j R^T v, and W_1^T
-# v = M v with M(lambda) = E_1^T (lambda - H)^-1 E_j R^T. With high probability, |W_1^T v| for a
-# random W_1 exceeds a bound. If |M| is below it, v does not exist. The proof follows |M| upward
-# from the smallest lambda that matters: |M| changes by less than h |E_1^T (lambda - H)^-1| |(lambda
-# - H)^-1 E_j R^T| from lambda to lambda + h, and is below |R| / (lambda - largest Ritz value).
-_MISSED = 1e-6  # probability that the cosine is below its bound
-_STEPS_BEYOND = 200  # in lambda; a longer proof is given up, and the search continues
+# A Krylov space misses an eigenvector v, A v = lambda v, that is orthogonal to its start block. A
+# proof excludes this without a spectral gap (Kuczynski, Wozniakowski 1992). Let the basis Q have
+# the blocks W_1, ..., W_j, with A Q = Q H + R E_j^T. Then y = Q^T v solves (lambda - H) y = E_j R^T
+# v, and W_1^T v = M v with M(lambda) = E_1^T (lambda - H)^-1 E_j R^T. For a random W_1, |W_1^T v|
+# exceeds a bound with high probability. If |M(lambda)| is below the bound, v does not exist. The
+# proof takes steps from the smallest lambda that matters to larger ones. A step h changes |M| by
+# less than h |E_1^T (lambda - H)^-1| |(lambda - H)^-1 E_j R^T|. Far away, |M| is below |R| /
+# (lambda - largest Ritz value).
+_MISSED = 1e-6  # probability that |W_1^T v| is below the bound
+_STEPS_BEYOND = 200  # steps of a proof; if it needs more, the search continues
 _NORM_BLOCK = 16
-_NORM_COLUMNS = 768  # give 1 % without any gap up to n = 87,000, where they fill 512 MB
+_NORM_COLUMNS = 768  # enough for 1 % without a gap up to n = 87,000 (512 MB)
 
 
 def _start_cosine(n, block, chance):
-    """Bound, with probability 1 - chance, below the cosine between a vector and the span of `block`
-    random ones. Its square has the law Beta(a, b): P(square <= x) <= x^a / (a B(a, b))."""
+    """A bound that the cosine of a vector and the span of `block` random ones exceeds with
+    probability 1 - chance. Its square has the law Beta(a, b): P(square <= x) <= x^a / (a B(a,
+    b))."""
     a = 0.5 * block
     b = 0.5 * (n - block)
     log_beta = math.lgamma(a) + math.lgamma(b) - math.lgamma(a + b)
@@ -3169,8 +3171,9 @@ def _root_norm(G):
 
 
 def _nothing_missed(values, Y, skipped, start_at, block, R, level):
-    """Whether the proof succeeds: A has no eigenvalue beyond `level` except for `values`. All Ritz
-    values but the first `skipped` are below `level`, or all above. start_at: the random block."""
+    """Whether the proof shows that A has no eigenvalue beyond `level` except for `values`. Y has
+    the Ritz vectors. Apart from the first `skipped`, all Ritz values are below `level`, or all
+    above. The random start block begins at column `start_at` of the basis."""
     scale = _unit_of(values)
     at = level / scale
     others = values[skipped:] / scale
@@ -3195,7 +3198,7 @@ def _nothing_missed(values, Y, skipped, start_at, block, R, level):
         norm = _root_norm(_dense_product(_dense_product(reach, block, S), block, reach.T.copy()))
         if not norm < cosine:
             return False
-        moves = _root_norm(left) * _root_norm(right) * _root_norm(S)  # |M| changes by < moves * h
+        moves = _root_norm(left) * _root_norm(right) * _root_norm(S)  # |M| changes by < moves h
         at = at + (cosine - norm) / moves if moves > 0.0 else math.inf
         if at >= far:
             return True
@@ -3211,8 +3214,9 @@ def _eigen_of(A, values, vectors, products, iterations, summands):
 
 
 def _converge(A, basis, AQ, W, k, tol, max_iterations, settled):
-    """Append blocks, W first, until k Ritz pairs converge: all pairs, and `summands` of the last
-    product. `settled` pairs had converged before a random W."""
+    """Append blocks to the basis, beginning with W, until the first k Ritz pairs converge. Returns
+    all Ritz pairs, and the largest column norm of the last product's summands. `settled` pairs had
+    converged before W was drawn at random."""
     block = W.shape[1]
     n, limit = AQ.shape
     start = basis.size  # first column of the random block W in the basis; -1 after a restart
@@ -3227,13 +3231,12 @@ def _converge(A, basis, AQ, W, k, tol, max_iterations, settled):
             scale = _unit_of(values)
             residual = _residual_norms(R, Y[-block:], k, scale).max()
             margin = _relative_margin(A, tol, summands, scale) * scale
-            # A stalled residual is rounding. 20: a restart takes 8 or 9 iterations, in which it
-            # varies.
+            # A stalled residual is rounding error. A restart lasts 8 or 9 iterations, hence 20.
             stalled = stall.after(residual) >= 20 and residual < 1e-9
-            # If all is rounding, the third product decides: two may miss the largest eigenvalues.
+            # If all is rounding error, two products may miss the largest eigenvalues.
             converged = residual * scale <= margin and (margin < scale or basis.iterations > 2)
-            # An eigenvector nearly orthogonal to the random block may be missing. This is checked
-            # until the basis is full, unless tol limits the error to tol sqrt(n / block).
+            # The random block may be nearly orthogonal to an eigenvector. For a small tol, its
+            # error is below tol sqrt(n / block). Else the proof is tried until the basis is full.
             doubtful = start >= 0 and not full and (settled or tol * math.sqrt(n / block) > 1e-4)
             if converged and doubtful and not stalled:
                 reach = margin if settled else max(margin, 1e-4 * scale)
@@ -3250,8 +3253,9 @@ def _converge(A, basis, AQ, W, k, tol, max_iterations, settled):
 
 
 def _lanczos(A, k, key, tol, max_iterations):
-    """Eigen by block Lanczos with full orthogonalization and thick restarts. A block has up to 64
-    vectors, in multiples of 16: a product with 16 is one pass over A, as with one."""
+    """Eigen of the k largest, by block Lanczos with full orthogonalization and thick restarts. A
+    block has k vectors, rounded up to a multiple of 16, at most 64. A product with 16 vectors takes
+    one pass over A, as with one vector. A small matrix is formed."""
     n = _size(A)
     block = min(-(-k // 16), 4) * 16
     limit = 2 * k + 8 * block
@@ -3267,7 +3271,7 @@ def _lanczos(A, k, key, tol, max_iterations):
     while True:
         values, Y, summands = _converge(A, basis, AQ, W, k, tol, max_iterations, settled)
         found = values[:k].sum()
-        # `block` equal values (to 1 %) may have more copies, which another random block finds.
+        # If `block` values agree to 1 %, there may be more copies. A new random block finds them.
         first = values[: max(k - block, 0)]
         alike = first - values[block - 1 : block - 1 + first.size] <= 0.01 * np.abs(first)
         grown = found > before + max(tol, 16.0 * _precision(A)) * _unit_of(values)
@@ -3283,9 +3287,10 @@ def _lanczos(A, k, key, tol, max_iterations):
 
 
 def _norm(A, key, tol, max_iterations):
-    """A lower bound of |A|_2, and an upper bound that fails with probability `_MISSED`. This is (1
-    + tol) norm if it is proven in time, else a larger bound from the first product. A full basis
-    (512 MB, or 160 columns) restarts from Ritz vectors, until the first residual is below tol."""
+    """A lower bound of |A|_2, and an upper bound that fails with probability `_MISSED`. The upper
+    bound is (1 + tol) norm if the proof succeeds, else a larger one from the first product. A full
+    basis (512 MB, or 160 columns) restarts from the largest Ritz vectors. The search then ends when
+    the residual of the first is below tol."""
     n = _size(A)
     if n <= 256:
         R, summands = _finite_product(A, np.eye(n))
@@ -3368,7 +3373,7 @@ def block_lanczos(A, k, seed=0, tol=1e-8, max_iterations=1000):
 
 @_public
 def block_lanczos_of(product, n, k, seed=0, tol=1e-8, max_iterations=1000):
-    """`block_lanczos` of a symmetric matrix A with a given function V -> A V (AMS section 2).
+    """`block_lanczos` of a symmetric matrix A given by a function V -> A V (AMS section 2).
 
     Args:
         product: function of an (n, b) float64 array V that returns A V, in float64 or float32. It
@@ -3424,7 +3429,7 @@ def orthogonal_iteration(A, k, seed=0, tol=1e-8, max_iterations=10000):
             vectors, products = _dense_product(Q, k, Y), _dense_product(Z, k, Y)
             return _eigen_of(A, values, vectors, products, iterations, summands)
         shift = max(shift, -values[k - 1])
-        if stall.after(worst) >= 100:  # +lambda and -lambda alike: a mixture that stays as it is
+        if stall.after(worst) >= 100:  # a mixture of lambda and -lambda, which a shift separates
             shift = max(shift, scale)
         Q = _orthonormalize(Z + shift * Q, _python_subkey(key, iterations + 1))[0]
 
@@ -3475,10 +3480,10 @@ def spectral_norm(A, seed=0, tol=1e-2, max_iterations=1000):
     mean=1,
 )
 class Expansion(NamedTuple):
-    """Features f_j(x) = sum_i coef_ij k(points_i, x) + offset_j of one kernel, j <= k: points (c,
-    d), coef (c, k), eigenvalues values (k,). Centering adds offset (k,), empty for 0. Features are
-    about sum_i mean_i phi(points_i), mean (c,): empty for 0, one NaN if unknown. targets: 0, or the
-    dimension (1 or 2) of the targets of a regression; for 1, `expand` returns a vector."""
+    """Features f_j(x) = sum_i coef_ij k(points_i, x) + offset_j, with points (c, d), coef (c, k)
+    and eigenvalues `values` (k,). Centering adds offset (k,), which is empty for 0. Features are
+    about sum_i mean_i phi(points_i). mean (c,) is empty for 0, and one NaN if unknown. targets is
+    0, or the dimension of a regression's targets, 1 or 2. For 1, `expand` returns a vector."""
 
     points: np.ndarray
     coef: np.ndarray
@@ -3816,11 +3821,10 @@ def kernel_pca_preimage(features, expansion, ridge=0.0, max_iterations=1000):
 # --------------------------------------------------------------------------------------------------
 # 9. Sampling techniques (AMS)
 #
-# Parts 9.3 to 9.6 follow the paper's sections 3 to 6. Entry (i, j), i <= j, of a sketch uses random
-# numbers of row i. So the matrix is symmetric, and the order of drawing does not matter.
+# Functions follow the order of the paper's sections 3 to 6. Entry (i, j), i <= j, of a sketch uses
+# random numbers of row i. So the matrix is symmetric, and the order of drawing does not matter.
 # --------------------------------------------------------------------------------------------------
 
-# 9.3 Sampled and quantized Gram matrices (AMS section 3)
 _BANDS = 64  # runs of rows with equal numbers of pairs, one for each task
 _GAPS = 16  # gaps drawn at a time: their own loop vectorizes
 
@@ -4044,9 +4048,6 @@ def quantize_gram(X, kernel, seed=0):
     return Bits(words, bound, len(X))
 
 
-# 9.4 Rounded expansions (AMS section 4)
-
-
 @_public
 def round_expansion(coef, s, seed=0):
     """Randomized rounding of expansion coefficients, most of them to 0, as a CSR (AMS section 4).
@@ -4163,9 +4164,6 @@ def is_trivial(features, m, T):
     return features <= _checked_real("T", T, 1e-300) * math.sqrt(math.log(m))
 
 
-# 9.5 Projections by signs (AMS section 5)
-
-
 def _projection_signs(key, first, last, s, dtype):
     """Rows first to last - 1 of P / sqrt(s): sign (t, j) is bit j of the words of coordinate t."""
     words = _words(_words(key, np.arange(first, last))[:, None], np.arange(-(-s // 64)))
@@ -4206,9 +4204,6 @@ def rademacher_projection(X, s, seed=0):
         signs = _packed_vectors(_projection_signs(key, begin, begin + m, s, X.dtype))
         _add_rows(_MULTIPLY_ADD * P.size * s, P, m, s, signs, blocks, sums)
     return _checked_points("X and its projection", _sum_of_slots(sums, n, s, X.dtype))
-
-
-# 9.6 Randomized kernels (AMS section 6)
 
 
 def _drawn_pair(x, y, kernel, seed, draw):
