@@ -2434,7 +2434,7 @@ def _combine_rows(typing, out, row, a, i, factor, b, j):
 
 @_core
 def _multiply_rows(data, indices, indptr, panels, out):
-    """A CSR times panels with rows of 64 bytes, or times one column, for 128 rows a task. Four sums
+    """Multiply a CSR by panels with rows of 64 bytes, or by one column, 128 rows a task. Four sums
     take turns, as an addition would wait 3.5 ns for the previous one to the same number."""
     for index in prange(_blocks(out.shape[0])):
         _wide_vectors()
@@ -2521,8 +2521,8 @@ def _fill_tables(V, start, table):
 
 @_core
 def _multiply_bits(words, scale, panels, tasks, out):
-    """Bits times V (AMS section 3): four table look-ups replace 32 multiply-adds. A task has one
-    panel of V, and 4096 rows to pay for filling the tables."""
+    """Multiply Bits by V (AMS section 3): four table look-ups replace 32 multiply-adds. A task has
+    one panel of V, and 4096 rows to pay for filling the tables."""
     for index in prange(tasks):
         _wide_vectors()
         rows = 4096
@@ -2602,7 +2602,7 @@ def _bits_at(A, i, j):
 
 
 def _csr_rows(A, first, last):
-    """A dense array. Entries at the same place add up."""
+    """Dense rows first to last - 1. Entries at the same place add up."""
     n = A.indptr.size - 1
     entries = slice(A.indptr[first], A.indptr[last])
     rows = np.repeat(np.arange(last - first), np.diff(A.indptr[first : last + 1]))
@@ -2756,8 +2756,7 @@ def _measured_product(A, V):
         left, left_size = _measured_product(A.A, V)
         right, right_size = _measured_product(A.B, V)
         return left - right, max(left_size, right_size)
-    # Centering cancels the mean m of A. The n^2 roundings of m form a matrix of norm 2 sqrt(n) |m|
-    # eps, which is doubled here.
+    # Centering cancels the mean m; its n^2 roundings have norm 2 sqrt(n) |m| eps, doubled here.
     if isinstance(A, Centered):
         W, size = _measured_product(A.A, _minus_row(V))
         return _minus_row(W), max(size, 4.0 * float(abs(A.means.mean())) * math.sqrt(len(W)))
@@ -3142,13 +3141,12 @@ def _relative_margin(A, tol, summands, scale):
 
 
 # A Krylov space misses an eigenvector v, A v = lambda v, that is orthogonal to its start block. A
-# proof excludes this without a spectral gap (Kuczynski, Wozniakowski 1992). Let the basis Q have
-# the blocks W_1, ..., W_j, with A Q = Q H + R E_j^T. Then y = Q^T v solves (lambda - H) y = E_j R^T
-# v, and W_1^T v = M v with M(lambda) = E_1^T (lambda - H)^-1 E_j R^T. For a random W_1, |W_1^T v|
-# exceeds a bound with high probability. If |M(lambda)| is below the bound, v does not exist. The
-# proof takes steps from the smallest lambda that matters to larger ones. A step h changes |M| by
-# less than h |E_1^T (lambda - H)^-1| |(lambda - H)^-1 E_j R^T|. Far away, |M| is below |R| /
-# (lambda - largest Ritz value).
+# proof excludes this without a spectral gap (Kuczynski, Wozniakowski 1992). The basis Q has blocks
+# W_1, ..., W_j, and A Q = Q H + R E_j^T. Then y = Q^T v solves (lambda - H) y = E_j R^T v, and
+# W_1^T v = M v with M(lambda) = E_1^T (lambda - H)^-1 E_j R^T. For a random W_1, |W_1^T v| exceeds
+# a bound with high probability. If |M| is below the bound, v does not exist. The proof takes steps
+# from the smallest lambda that matters to larger ones. A step h changes |M| by less than h |E_1^T
+# (lambda - H)^-1| |(lambda - H)^-1 E_j R^T|. In the end, |M| < |R| / (lambda - largest Ritz value).
 _MISSED = 1e-6  # probability that |W_1^T v| is below the bound
 _STEPS_BEYOND = 200  # steps of a proof; if it needs more, the search continues
 _NORM_BLOCK = 16
@@ -3289,8 +3287,7 @@ def _lanczos(A, k, key, tol, max_iterations):
 def _norm(A, key, tol, max_iterations):
     """A lower bound of |A|_2, and an upper bound that fails with probability `_MISSED`. The upper
     bound is (1 + tol) norm if the proof succeeds, else a larger one from the first product. A full
-    basis (512 MB, or 160 columns) restarts from the largest Ritz vectors. The search then ends when
-    the residual of the first is below tol."""
+    basis (512 MB, or 160 columns) restarts from Ritz vectors until the first has residual tol."""
     n = _size(A)
     if n <= 256:
         R, summands = _finite_product(A, np.eye(n))
@@ -3349,11 +3346,11 @@ def block_lanczos(A, k, seed=0, tol=1e-8, max_iterations=1000):
     search stops when every |A v - value v| is at most tol S, where S is the largest magnitude of a
     Ritz value, or at most 16 rounding errors of a product. It also stops when residuals below 1e-9
     S have not fallen for 20 iterations. An eigenvalue of A is within |A v - value v| of each value.
-    An eigenvalue may be missed if it exceeds value k by at most a few times S max(tol, min(1e-4,
-    tol sqrt(n / b))), where b is k rounded up to a multiple of 16, at most 64, or if the basis is
-    full. If b values agree to 1 %, the search continues with a new random block until it finds no
-    larger values. An iteration costs a product with b vectors and O(n (k + b) b) time. Memory is 2
-    n (2 k + 8 b) floats. For n <= 2 k + 9 b, A is formed.
+    Blocks have b vectors, where b is k rounded up to a multiple of 16, at most 64. An eigenvalue
+    may be missed if it exceeds value k by at most a few times S max(tol, min(1e-4, tol sqrt(n /
+    b))), or if the basis is full. If b values agree to 1 %, the search repeats with a new random
+    block until it finds no larger values. An iteration costs a product with b vectors and O(n (k +
+    b) b) time. Memory is 2 n (2 k + 8 b) floats. For n <= 2 k + 9 b, A is formed.
 
     Args:
         A: (n, n) symmetric array or operator.
@@ -3376,8 +3373,8 @@ def block_lanczos_of(product, n, k, seed=0, tol=1e-8, max_iterations=1000):
     """`block_lanczos` of a symmetric matrix A given by a function V -> A V (AMS section 2).
 
     Args:
-        product: function of an (n, b) float64 array V that returns A V, in float64 or float32. It
-            may call a cluster, a GPU or a scipy LinearOperator.
+        product: function. Returns A V, in float64 or float32, for an (n, b) float64 array V. It may
+            call a cluster, a GPU or a scipy LinearOperator.
         n: int, at least 1. Number of rows of A.
         k: int from 1 to n. Number of eigenpairs.
         seed: int from 0 to 2**64 - 1. Seed of the random blocks.
@@ -3397,10 +3394,10 @@ def block_lanczos_of(product, n, k, seed=0, tol=1e-8, max_iterations=1000):
 def orthogonal_iteration(A, k, seed=0, tol=1e-8, max_iterations=10000):
     """Eigenpairs of the k largest eigenvalues of a symmetric operator, by orthogonal iteration.
 
-    Repeats Q <- orthonormalize(A Q), from a random (n, k) matrix Q (AMS section 2). To find largest
-    eigenvalues, not magnitudes, A is shifted by the magnitude of a negative Ritz value. An
-    iteration costs a product with k vectors and O(n k^2) time. It multiplies the error by
-    (lambda_{k+1} + shift) / (lambda_k + shift) (claim AMS-C). Memory is O(n k).
+    The iteration is Q <- orthonormalize(A Q), from a random (n, k) matrix Q (AMS section 2). It
+    finds eigenvalues of largest magnitude. If a Ritz value is negative, A is therefore shifted by
+    its magnitude. An iteration costs a product with k vectors and O(n k^2) time. It multiplies the
+    error by (lambda_{k+1} + shift) / (lambda_k + shift) (claim AMS-C). Memory is O(n k).
 
     Args:
         A: (n, n) symmetric array or operator.
@@ -3438,11 +3435,11 @@ def orthogonal_iteration(A, k, seed=0, tol=1e-8, max_iterations=10000):
 def spectral_norm(A, seed=0, tol=1e-2, max_iterations=1000):
     """Spectral norm |A|_2 of a symmetric operator, the largest magnitude of an eigenvalue.
 
-    Lanczos iteration (textbook) with a stopping rule that needs no gap (Kuczynski, Wozniakowski
-    1992). Up to rounding, |A|_2 is at least the result and, with probability 1 - 1e-6 over seeds,
-    at most (1 + tol) times it. A full basis (at most 768 n floats) only ensures an eigenvalue
-    within tol times the result. At tol = 1 %, a decaying spectrum takes 3 to 8 products with 16
-    vectors, and one without gaps 20 to 40. For n <= 256, A is formed.
+    This is Lanczos iteration (textbook) with a stopping rule that needs no gap (Kuczynski,
+    Wozniakowski 1992). Up to rounding, |A|_2 is at least the result and, with probability 1 - 1e-6
+    over seeds, at most (1 + tol) times it. After a full basis (at most 768 n floats), the result is
+    only known to approximate some |eigenvalue| to tol. At tol = 1 %, a decaying spectrum takes 3 to
+    8 products with 16 vectors, and one without gaps takes 20 to 40. For n <= 256, A is formed.
 
     Args:
         A: (n, n) symmetric array or operator.
@@ -3526,9 +3523,8 @@ def _mean_is_unknown(E):
 
 
 def _expansion_of(X, kernel, eigen, taken):
-    """coef_j = lambda_j^-1/2 a^j (AMS section 2), or 0 if lambda_j is rounding of the largest or of
-    `taken`, which centering removed. In float32, features are off by 1e-7 lambda_1 /
-    lambda_j^1/2."""
+    """coef_j = lambda_j^-1/2 a^j (AMS section 2), or 0 if lambda_j is a rounding error of the
+    largest or of `taken`, which centering removed. float32 costs 1e-7 lambda_1 / lambda_j^1/2."""
     share = max(len(X) * 2.220446049250313e-16, 1.1920928955078125e-7 if X.itemsize == 4 else 0.0)
     floor = share * (max(eigen.values[0], 0.0) + abs(taken))
     values = eigen.values
@@ -3549,8 +3545,8 @@ def kpca_from_eigen(X, kernel, eigen):
 
     Args:
         X: (n, d) array. Points of the Gram matrix.
-        kernel: Kernel of the Gram matrix.
-        eigen: Eigen of the Gram matrix, or of a sketch of it.
+        kernel: Kernel. The kernel of the Gram matrix.
+        eigen: Eigen. Eigenpairs of the Gram matrix, or of a sketch of it.
     Returns:
         Expansion: k components over the n points.
     Example:
@@ -3569,13 +3565,14 @@ def kpca_from_eigen(X, kernel, eigen):
 
 
 def _about_mean(kernel, X):
-    """Points with X's centered Gram matrix. Products of points far from 0 lose digits. A linear
-    kernel's points lose one point first, so that copies become 0, and then their mean."""
+    """Points with the centered Gram matrix of X. Products of points far from 0 lose digits. A
+    linear kernel is therefore given X minus one point, so that its copies become 0, and minus the
+    mean."""
     linear = kernel.kind == _POLYNOMIAL and kernel.shape == 1.0
     return _minus_row(_minus_row(X, X[0])) if linear else X
 
 
-_CANCELS_FROM = 100.0  # removed eigenvalue / sum of the rest: two digits are lost, at most, below
+_CANCELS_FROM = 100.0  # removed eigenvalue / sum of the rest; below, less than two digits are lost
 
 
 def _kpca(X, kernel, k, seed, centered, tol=1e-13, A=None):
@@ -3666,12 +3663,12 @@ def center_expansion(expansion):
     """The expansion with an offset that gives its features mean 0 over its own points (textbook).
 
     Args:
-        expansion: Expansion from `kpca_from_eigen` with eigenpairs of `center(K)`.
+        expansion: Expansion. Made by `kpca_from_eigen` from eigenpairs of `center(K)`.
     Returns:
         Expansion: the centered one.
     """
     E = _checked_expansion("expansion", expansion)
-    coef = (E.coef - E.coef.mean(0, np.float64)).astype(E.coef.dtype)  # the mean is rounding
+    coef = (E.coef - E.coef.mean(0, np.float64)).astype(E.coef.dtype)  # removes rounding
     means = _features(E.points, E._replace(coef=coef, offset=np.zeros(1)), np.float64).mean(0)
     return E._replace(coef=coef, offset=-means, mean=np.full(len(E.points), 1.0 / len(E.points)))
 
@@ -3698,14 +3695,13 @@ def _features(X, E, dtype=None):
 def expand(X, expansion):
     """Features of points by an expansion, f_j(x) = sum_i coef_ij k(points_i, x) + offset_j.
 
-    AMS sections 2 and 4. Costs O(q c (d + k)) time and O((q + c) (d + k)) memory. The result is in
-    float32 if X and the points of the expansion are, else in float64.
+    AMS sections 2 and 4. Costs O(q c (d + k)) time and O((q + c) (d + k)) memory.
 
     Args:
         X: (q, d) array. New points.
-        expansion: Expansion over c points, of k components. It carries its kernel.
+        expansion: Expansion. It has c points, k components and its kernel.
     Returns:
-        array: (q, k) features, or (q,) predictions of a regression on a vector of targets.
+        array: (q, k), or (q,) for a vector of targets; float32 if all points are, else float64.
     Example:
         >>> X = np.array([[0.0], [2.0]])
         >>> E = Expansion(X, np.ones((2, 1)), np.ones(1), np.empty(0), gaussian(1.0))
@@ -3721,8 +3717,8 @@ def expand(X, expansion):
 
 
 def _climb(gammas, Q, squares, gamma, z, iterations):
-    """Iterate z <- sum_i w_i q_i / sum_i w_i, w_i = gammas_i k(z, q_i) (Mika et al. 1999, (10)): z
-    and sum_i w_i. With negative weights, steps are halved until the sum grows."""
+    """Iterate z <- sum_i w_i q_i / sum_i w_i, w_i = gammas_i k(z, q_i) (Mika et al. 1999, (10)).
+    Returns z and sum_i w_i. With negative weights, steps are halved until the sum grows."""
 
     def weights(z):
         return gammas * np.exp(-gamma * np.maximum(squares - 2.0 * (Q @ z) + z @ z, 0.0))
@@ -3755,13 +3751,13 @@ def kernel_pca_preimage(features, expansion, ridge=0.0, max_iterations=1000):
     With ridge = 0 and a Gaussian kernel, z is a fixed point of z = sum_i w_i x_i / sum_i w_i, w_i =
     gamma_i k(z, x_i), where sum_i gamma_i phi(x_i) has the given features (Mika et al. 1999). If
     phi(z) is not closer to this sum than 0 is, z is the x_i with the closest features. With ridge >
-    0, kernel ridge regression maps features to points (Bakir, Weston, Schoelkopf 2004). Unlike
-    scikit-learn's inverse_transform, it centers both if the expansion is centered. Costs O(c d)
-    time for each step of a point, or O(c^3 + c^2 d) with ridge > 0.
+    0, kernel ridge regression maps features to points (Bakir, Weston, Schoelkopf 2004). It centers
+    both if the expansion is centered, unlike scikit-learn's inverse_transform. Costs O(c d) time
+    for each step of a point, or O(c^3 + c^2 d) with ridge > 0.
 
     Args:
         features: (m, k) array. Features as `expand` gives them.
-        expansion: Expansion over c points. Thinned ones have no mean, which ridge = 0 requires.
+        expansion: Expansion. It has c points. With ridge = 0 it must have a mean: do not thin it.
         ridge: float, at least 0. scikit-learn's alpha, in units of the features' Gram matrix.
         max_iterations: int, at least 1. Largest number of steps for a point, with ridge = 0.
     Returns:
@@ -3857,7 +3853,7 @@ def _kept(key, i, log_miss, n, columns):
 
 @_core
 def _count_kept(keep, log_miss, n, upper, lower):
-    """Count kept entries: right of the diagonal by row, their mirror images by row and by band."""
+    """Count kept entries by row, and their mirror images by row and by band of columns."""
     for index in prange(_BANDS):
         band = np.int64(index)
         columns = np.empty(n, np.int64)
@@ -3972,13 +3968,13 @@ def sample_quantize_gram(X, kernel, s, seed=0):
 
     An entry is kept with probability 1 / s. It is then +s b with probability 1/2 + K_ij / (2 b),
     where b = max |K_ij|, searched for custom and precomputed kernels. E K^ = K, Var K^_ij = s b^2 -
-    K_ij^2. `sample_gram` has a smaller error, and `quantize_gram` one bit an entry.
+    K_ij^2. `sample_gram` has a smaller error, and `quantize_gram` takes one bit an entry.
 
     Args:
         X: (n, d) array. Points; for `precomputed(K)`, the (n, 1) row numbers.
         kernel: Kernel.
         s: float, at least 1. The inverse of the probability.
-        seed: int from 0 to 2**64 - 1. It keeps the same pairs in `sample_gram`.
+        seed: int from 0 to 2**64 - 1. `sample_gram` keeps the same pairs for the same seed.
     Returns:
         CSR: symmetric, with data in X's precision and int32 indices that rise in each row.
     """
@@ -4021,9 +4017,9 @@ def quantize_gram(X, kernel, seed=0):
     """Gram matrix rounded to one bit an entry, as symmetric Bits of n^2 / 8 bytes (AMS section 3).
 
     K^_ij is +b with probability 1/2 + K_ij / (2 b), else -b, where b = max |K_ij|, independently
-    for i <= j. E K^ = K and Var K^_ij = b^2 - K_ij^2. The spectral norm of the error is about 2 b
-    sqrt(n), and with high probability at most 4 b sqrt(n) (AMS theorem 1). Costs n (n + 1) / 2
-    kernel values, plus n^2 to find b for a custom or precomputed kernel.
+    for i <= j. E K^ = K and Var K^_ij = b^2 - K_ij^2. The error has a spectral norm of about 2 b
+    sqrt(n) or less, and with high probability of at most 4 b sqrt(n) (AMS theorem 1). Costs n (n +
+    1) / 2 kernel values, plus n^2 to find b for a custom or precomputed kernel.
 
     Args:
         X: (n, d) array. Points; for `precomputed(K)`, the (n, 1) row numbers.
@@ -4053,9 +4049,9 @@ def round_expansion(coef, s, seed=0):
     """Randomized rounding of expansion coefficients, most of them to 0, as a CSR (AMS section 4).
 
     For a unit vector a, a_i stays if |a_i| >= 1 / s. Otherwise it becomes sign(a_i) / s with
-    probability s |a_i|, else 0. The feature sum_i a^_i k(x_i, x) is off by t with probability at
-    most 2 exp(-2 s^2 t^2 / (m c^2)), c >= |k|. Other vectors are rounded as |a| times a unit
-    vector. Columns share one uniform number for each i, so that their supports overlap.
+    probability s |a_i|, else 0. This changes the feature sum_i a_i k(x_i, x) by t or more with
+    probability at most 2 exp(-2 s^2 t^2 / (m c^2)), c >= |k|. Other vectors are rounded as |a|
+    times a unit vector. Columns share a uniform number for each i, so that supports overlap.
 
     Args:
         coef: (m,) or (m, k) array. Coefficients.
@@ -4083,7 +4079,7 @@ def thin_expansion(expansion, rounded):
 
     Args:
         expansion: Expansion.
-        rounded: CSR from `round_expansion(expansion.coef, s, seed)`.
+        rounded: CSR. Made by `round_expansion(expansion.coef, s, seed)`.
     Returns:
         Expansion: over at least one point. A centered one loses its mean (but keeps its offset).
     """
@@ -4107,11 +4103,11 @@ def expand_rounded(X, expansion, s, seed=0):
     """Features by a rounded expansion, with kernels evaluated only on the surviving points.
 
     AMS theorem 5. Measured: of 1000 points, about 180 survive for ten normal vectors and s = 3, and
-    76 for each vector. For many batches, call `thin_expansion` once, and `expand` for each.
+    76 for one vector. For many batches, call `thin_expansion` once, and `expand` for each.
 
     Args:
         X: (q, d) array. New points.
-        expansion: Expansion over m points, of k components.
+        expansion: Expansion. It has m points, k components and its kernel.
         s: float, positive. `rounding_scale` gives the s of AMS theorem 5.
         seed: int from 0 to 2**64 - 1.
     Returns:
@@ -4127,7 +4123,7 @@ def rounding_scale(m, c, eps, T):
     """The scale s = 2 c sqrt(m) / (eps T) of AMS theorem 5, for `round_expansion`.
 
     For each x, with probability 1 - 1 / m^2, fewer than 4 c m / (eps T) terms survive (below m if T
-    > 4 c / eps), and f(x) and f^(x) differ by at most eps f(x) or are trivial (see `is_trivial`).
+    > 4 c / eps), and f(x) and f^(x) differ by at most eps f(x) or are both trivial (`is_trivial`).
 
     Args:
         m: int, at least 2. Number of points of the expansion.
