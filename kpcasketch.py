@@ -2893,11 +2893,11 @@ def center(A):
     residual=1,
 )
 class Eigen(NamedTuple):
-    """The k largest eigenvalues of a symmetric A. values (k,) are descending. vectors (n, k) are
-    orthonormal, and the entry of largest magnitude in each is positive. iterations is the number of
-    products with A. residual (k,) is |A v_i - values_i v_i| / max |values|, or the rounding error
-    of a product if that is larger. In float32, the true residual may be three times as large. A
-    pair with residual <= tol has converged."""
+    """The k largest eigenvalues of a symmetric A. `values` (k,) are descending. `vectors` (n, k)
+    are orthonormal, and the entry of largest magnitude in each is positive. `iterations` is the
+    number of products with A. `residual` (k,) is |A v_i - values_i v_i| / max |values|, or the
+    rounding error of a product if that is larger. In float32, the true residual may be three times
+    as large. A pair with residual <= tol has converged."""
 
     values: np.ndarray
     vectors: np.ndarray
@@ -2914,9 +2914,10 @@ def _dot(u, v):
 
 
 def _orthonormalize(W, key):
-    """Orthonormal columns that span W, and whether W has full rank. If not, random columns fill up.
-    W is multiplied by scaled eigenvectors of W^T W until W^T W = I up to rounding (Stathopoulos, Wu
-    2002), mostly twice. Ten rounds are the limit, as sums over very many rows may round by more."""
+    """Orthonormal columns that span W, and whether W has full rank. Random ones replace dependent
+    ones. W is multiplied by scaled eigenvectors of W^T W until W^T W = I up to rounding
+    (Stathopoulos, Wu 2002), mostly twice. Ten rounds are the limit, as sums over very many rows may
+    round by more."""
     n, p = W.shape
     independent = True
     rng = np.random.default_rng(int(key))
@@ -2963,7 +2964,7 @@ def _tridiagonalize(A, d, e):
 
 @_helper
 def _diagonalize(d, e, Z):
-    """Take d to eigenvalues and rotate Z, by implicit QR (Golub, Van Loan, algorithm 8.3.3)."""
+    """Turn d into eigenvalues and rotate Z, by implicit QR (Golub, Van Loan, algorithm 8.3.3)."""
     n = d.shape[0]
     high = n - 1
     while high > 0:
@@ -3136,7 +3137,7 @@ def _residual_norms(R, Y, k, scale):
 
 
 def _relative_margin(A, tol, summands, scale):
-    """The residual, relative to `scale`, of a converged pair: tol, or 16 roundings of a product."""
+    """The residual of a converged pair, relative to `scale`: at most tol, or 16 roundings."""
     return max(tol, 16.0 * _precision(A) * max(1.0, summands / scale))
 
 
@@ -3146,7 +3147,7 @@ def _relative_margin(A, tol, summands, scale):
 # W_1^T v = M v with M(lambda) = E_1^T (lambda - H)^-1 E_j R^T. For a random W_1, |W_1^T v| exceeds
 # a bound with high probability. If |M| is below the bound, v does not exist. The proof takes steps
 # from the smallest lambda that matters to larger ones. A step h changes |M| by less than h |E_1^T
-# (lambda - H)^-1| |(lambda - H)^-1 E_j R^T|. In the end, |M| < |R| / (lambda - largest Ritz value).
+# (lambda - H)^-1| |(lambda - H)^-1 E_j R^T|. At last, |M| < |R| / (lambda - largest Ritz value).
 _MISSED = 1e-6  # probability that |W_1^T v| is below the bound
 _STEPS_BEYOND = 200  # steps of a proof; if it needs more, the search continues
 _NORM_BLOCK = 16
@@ -3155,8 +3156,7 @@ _NORM_COLUMNS = 768  # enough for 1 % without a gap up to n = 87,000 (512 MB)
 
 def _start_cosine(n, block, chance):
     """A bound that the cosine of a vector and the span of `block` random ones exceeds with
-    probability 1 - chance. Its square has the law Beta(a, b): P(square <= x) <= x^a / (a B(a,
-    b))."""
+    probability 1 - chance. Its square has the law Beta(a, b), and P(square <= x) <= x^a / (a B)."""
     a = 0.5 * block
     b = 0.5 * (n - block)
     log_beta = math.lgamma(a) + math.lgamma(b) - math.lgamma(a + b)
@@ -3169,8 +3169,8 @@ def _root_norm(G):
 
 
 def _nothing_missed(values, Y, skipped, start_at, block, R, level):
-    """Whether the proof shows that A has no eigenvalue beyond `level` except for `values`. Y has
-    the Ritz vectors. Apart from the first `skipped`, all Ritz values are below `level`, or all
+    """Whether the proof shows that A has no eigenvalue beyond `level` except for `values`. All Ritz
+    pairs are given by `values` and Y. Apart from the first `skipped`, all are below `level`, or all
     above. The random start block begins at column `start_at` of the basis."""
     scale = _unit_of(values)
     at = level / scale
@@ -3233,8 +3233,9 @@ def _converge(A, basis, AQ, W, k, tol, max_iterations, settled):
             stalled = stall.after(residual) >= 20 and residual < 1e-9
             # If all is rounding error, two products may miss the largest eigenvalues.
             converged = residual * scale <= margin and (margin < scale or basis.iterations > 2)
-            # The random block may be nearly orthogonal to an eigenvector. For a small tol, its
-            # error is below tol sqrt(n / block). Else the proof is tried until the basis is full.
+            # The random block may be nearly orthogonal to an eigenvector. A small tol limits the
+            # resulting error to tol sqrt(n / block). Otherwise, the proof is required until the
+            # basis is full.
             doubtful = start >= 0 and not full and (settled or tol * math.sqrt(n / block) > 1e-4)
             if converged and doubtful and not stalled:
                 reach = margin if settled else max(margin, 1e-4 * scale)
@@ -3345,20 +3346,19 @@ def block_lanczos(A, k, seed=0, tol=1e-8, max_iterations=1000):
     "Largest" is algebraic, as sketched matrices are indefinite (AMS section 2, footnote 1). The
     search stops when every |A v - value v| is at most tol S, where S is the largest magnitude of a
     Ritz value, or at most 16 rounding errors of a product. It also stops when residuals below 1e-9
-    S have not fallen for 20 iterations. An eigenvalue of A is within |A v - value v| of each value.
+    S have not fallen for 20 iterations. Each value is within |A v - value v| of an eigenvalue of A.
     Blocks have b vectors, where b is k rounded up to a multiple of 16, at most 64. An eigenvalue
     may be missed if it exceeds value k by at most a few times S max(tol, min(1e-4, tol sqrt(n /
-    b))), or if the basis is full. If b values agree to 1 %, the search repeats with a new random
-    block until it finds no larger values. An iteration costs a product with b vectors and O(n (k +
-    b) b) time. Memory is 2 n (2 k + 8 b) floats. For n <= 2 k + 9 b, A is formed.
+    b))), or once the basis is full. If b values agree to 1 %, the search repeats with new random
+    blocks until they give no larger values. An iteration costs a product with b vectors and O(n (k
+    + b) b) time. Memory is 2 n (2 k + 8 b) floats. For n <= 2 k + 9 b, A is formed.
 
     Args:
         A: (n, n) symmetric array or operator.
         k: int from 1 to n. Number of eigenpairs.
         seed: int from 0 to 2**64 - 1. Seed of the random blocks.
         tol: float, at least 0. Relative residual at which the search stops.
-        max_iterations: int, at least 1. Largest number of products with a block (but at least k /
-            b).
+        max_iterations: int, at least 1. Limit of products with a block, unless k / b is larger.
     Returns:
         Eigen: k pairs. An early stop raises no error, so check `residual`.
     Example:
@@ -3374,7 +3374,7 @@ def block_lanczos_of(product, n, k, seed=0, tol=1e-8, max_iterations=1000):
 
     Args:
         product: function. Returns A V, in float64 or float32, for an (n, b) float64 array V. It may
-            call a cluster, a GPU or a scipy LinearOperator.
+            call a cluster, a GPU or a scipy LinearOperator. float32 limits the residuals.
         n: int, at least 1. Number of rows of A.
         k: int from 1 to n. Number of eigenpairs.
         seed: int from 0 to 2**64 - 1. Seed of the random blocks.
@@ -3394,10 +3394,10 @@ def block_lanczos_of(product, n, k, seed=0, tol=1e-8, max_iterations=1000):
 def orthogonal_iteration(A, k, seed=0, tol=1e-8, max_iterations=10000):
     """Eigenpairs of the k largest eigenvalues of a symmetric operator, by orthogonal iteration.
 
-    The iteration is Q <- orthonormalize(A Q), from a random (n, k) matrix Q (AMS section 2). It
-    finds eigenvalues of largest magnitude. If a Ritz value is negative, A is therefore shifted by
-    its magnitude. An iteration costs a product with k vectors and O(n k^2) time. It multiplies the
-    error by (lambda_{k+1} + shift) / (lambda_k + shift) (claim AMS-C). Memory is O(n k).
+    The iteration is Q <- orthonormalize(A Q), from a random (n, k) matrix Q (AMS section 2). As
+    this finds eigenvalues of largest magnitude, A is shifted by the magnitude of a negative Ritz
+    value. An iteration costs a product with k vectors and O(n k^2) time. It multiplies the error by
+    (lambda_{k+1} + shift) / (lambda_k + shift) (claim AMS-C). Memory is O(n k).
 
     Args:
         A: (n, n) symmetric array or operator.
@@ -3445,8 +3445,8 @@ def spectral_norm(A, seed=0, tol=1e-2, max_iterations=1000):
         A: (n, n) symmetric array or operator.
         seed: int from 0 to 2**64 - 1. Seed of the random block.
         tol: float, at least 0. Relative error.
-        max_iterations: int, at least 1. Most products with 16 vectors; if reached, tol may be
-            missed.
+        max_iterations: int, at least 1. Limit of products with 16 vectors. At the limit, tol may
+            fail.
     Returns:
         float: |A|_2, or slightly less.
     Example:
@@ -3565,9 +3565,8 @@ def kpca_from_eigen(X, kernel, eigen):
 
 
 def _about_mean(kernel, X):
-    """Points with the centered Gram matrix of X. Products of points far from 0 lose digits. A
-    linear kernel is therefore given X minus one point, so that its copies become 0, and minus the
-    mean."""
+    """Points with the centered Gram matrix of X. A linear kernel loses digits on points far from 0.
+    It gets X minus one point, so that copies of this point become 0, and then minus the mean."""
     linear = kernel.kind == _POLYNOMIAL and kernel.shape == 1.0
     return _minus_row(_minus_row(X, X[0])) if linear else X
 
