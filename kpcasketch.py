@@ -2225,7 +2225,7 @@ class CSR(NamedTuple):
     words="bits",
 )
 class Bits(NamedTuple):
-    """Entry (32 c + r, j) of n x n is +scale if bit r of words[c, j] is set, else -scale."""
+    """n x n matrix: entry (32 c + r, j) is +scale if bit r of words[c, j] is set, else -scale."""
 
     words: np.ndarray
     scale: float
@@ -2984,7 +2984,7 @@ def _diagonalize(d, e, Z):
         z = e[low]
         for i in range(low, high):
             r = math.sqrt(x * x + z * z)
-            c, s = (x / r, z / r) if r > 1e-125 else (1.0, 0.0)  # smaller squares may underflow
+            c, s = (x / r, z / r) if r > 1e-125 else (1.0, 0.0)  # squares underflow: hence 1e-120
             if i > low:
                 e[i - 1] = r
             first = d[i]
@@ -3155,8 +3155,9 @@ _NORM_COLUMNS = 768  # enough for 1 % without a gap up to n = 87,000 (512 MB)
 
 
 def _start_cosine(n, block, chance):
-    """A bound that the cosine of a vector and the span of `block` random ones exceeds with
-    probability 1 - chance. Its square has the law Beta(a, b), and P(square <= x) <= x^a / (a B)."""
+    """A bound that the cosine between a vector and the span of `block` random ones exceeds with
+    probability 1 - chance. The squared cosine has the law Beta(a, b), so that it is below x with
+    probability at most x^a / (a B(a, b))."""
     a = 0.5 * block
     b = 0.5 * (n - block)
     log_beta = math.lgamma(a) + math.lgamma(b) - math.lgamma(a + b)
@@ -3445,8 +3446,7 @@ def spectral_norm(A, seed=0, tol=1e-2, max_iterations=1000):
         A: (n, n) symmetric array or operator.
         seed: int from 0 to 2**64 - 1. Seed of the random block.
         tol: float, at least 0. Relative error.
-        max_iterations: int, at least 1. Limit of products with 16 vectors. At the limit, tol may
-            fail.
+        max_iterations: int, at least 1. Limit of products with 16 vectors. Reaching it may miss tol.
     Returns:
         float: |A|_2, or slightly less.
     Example:
@@ -3524,7 +3524,7 @@ def _mean_is_unknown(E):
 
 def _expansion_of(X, kernel, eigen, taken):
     """coef_j = lambda_j^-1/2 a^j (AMS section 2), or 0 if lambda_j is a rounding error of the
-    largest or of `taken`, which centering removed. float32 costs 1e-7 lambda_1 / lambda_j^1/2."""
+    largest or of `taken`, which centering removed. float32 adds 1e-7 lambda_1 / lambda_j^1/2."""
     share = max(len(X) * 2.220446049250313e-16, 1.1920928955078125e-7 if X.itemsize == 4 else 0.0)
     floor = share * (max(eigen.values[0], 0.0) + abs(taken))
     values = eigen.values
@@ -3616,11 +3616,11 @@ def kpca(X, kernel, k, seed=0):
     have the scale of scikit-learn's `KernelPCA`, which centers them, as `centered_kpca` does.
     To set a tolerance other than 1e-13, call `block_lanczos` and `kpca_from_eigen`. A product of K
     with b vectors costs O(n^2 (d + b)) time, where b is k rounded up to a multiple of 16, at most
-    64. K is stored up to n = 8192, beyond which memory is O(n (d + 4 k + 16 b)).
+    64. K is stored up to n = 8192. For larger n, memory is O(n (d + 4 k + 16 b)).
 
     Args:
         X: (n, d) array. Points, one per row.
-        kernel: Kernel, for example `gaussian(sigma)`.
+        kernel: Kernel. For example, `gaussian(sigma)`.
         k: int from 1 to n. Number of components.
         seed: int from 0 to 2**64 - 1. Seed of the first block of vectors.
     Returns:
@@ -3644,7 +3644,7 @@ def centered_kpca(X, kernel, k, seed=0):
 
     Args:
         X: (n, d) array. Points, one per row.
-        kernel: Kernel, for example `gaussian(sigma)`.
+        kernel: Kernel. For example, `gaussian(sigma)`.
         k: int from 1 to n. Number of components.
         seed: int from 0 to 2**64 - 1. Seed of the first block of vectors.
     Returns:
@@ -3756,7 +3756,7 @@ def kernel_pca_preimage(features, expansion, ridge=0.0, max_iterations=1000):
 
     Args:
         features: (m, k) array. Features as `expand` gives them.
-        expansion: Expansion. It has c points. With ridge = 0 it must have a mean: do not thin it.
+        expansion: Expansion. It has c points. With ridge = 0, a centered one must not be thinned.
         ridge: float, at least 0. scikit-learn's alpha, in units of the features' Gram matrix.
         max_iterations: int, at least 1. Largest number of steps for a point, with ridge = 0.
     Returns:
@@ -3950,7 +3950,7 @@ def sample_gram(X, kernel, s, seed=0):
         X: (n, d) array. Points; for `precomputed(K)`, the (n, 1) row numbers.
         kernel: Kernel.
         s: float, at least 1. The inverse of the probability.
-        seed: int from 0 to 2**64 - 1.
+        seed: int from 0 to 2**64 - 1. Seed of the random numbers.
     Returns:
         CSR: symmetric, with data in X's precision and int32 indices that rise in each row.
     Example:
@@ -4023,7 +4023,7 @@ def quantize_gram(X, kernel, seed=0):
     Args:
         X: (n, d) array. Points; for `precomputed(K)`, the (n, 1) row numbers.
         kernel: Kernel.
-        seed: int from 0 to 2**64 - 1.
+        seed: int from 0 to 2**64 - 1. Seed of the random numbers.
     Returns:
         Bits: the rounded matrix.
     Example:
@@ -4055,7 +4055,7 @@ def round_expansion(coef, s, seed=0):
     Args:
         coef: (m,) or (m, k) array. Coefficients.
         s: float, positive. On average at most s |a|_1 / |a|_2 <= s sqrt(m) terms survive.
-        seed: int from 0 to 2**64 - 1.
+        seed: int from 0 to 2**64 - 1. Seed of the random numbers.
     Returns:
         CSR: one row for each column of coef, with float64 data and rising int64 indices.
     """
@@ -4066,7 +4066,7 @@ def round_expansion(coef, s, seed=0):
     unit = _unit_of(sizes, 0)
     steps = unit * np.sqrt(np.square(A / unit).sum(0)) / s
     uniforms = _uniforms(key, np.arange(len(A)))
-    kept = (uniforms[:, None] * steps < sizes).T  # where steps <= abs(a), too
+    kept = (uniforms[:, None] * steps < sizes).T  # always where steps <= |a|
     values = np.copysign(np.maximum(sizes, steps), A).T
     indptr = np.concatenate([[0], np.cumsum(kept.sum(1))])
     return CSR(values[kept], np.nonzero(kept)[1], indptr)
@@ -4108,7 +4108,7 @@ def expand_rounded(X, expansion, s, seed=0):
         X: (q, d) array. New points.
         expansion: Expansion. It has m points, k components and its kernel.
         s: float, positive. `rounding_scale` gives the s of AMS theorem 5.
-        seed: int from 0 to 2**64 - 1.
+        seed: int from 0 to 2**64 - 1. Seed of the random numbers.
     Returns:
         array: (q, k) features, with the shape and precision of `expand`.
     """
@@ -4145,7 +4145,7 @@ def rounding_scale(m, c, eps, T):
 
 @_public
 def is_trivial(features, m, T):
-    """Which features are trivial in AMS theorem 5, f(x) <= T sqrt(ln m) for unit coefficients.
+    """Which features are trivial in AMS theorem 5: f(x) <= T sqrt(ln m) for a unit vector coef.
 
     Args:
         features: (q, k) array. f or f^ without offsets, divided by the norms of the coefficients.
@@ -4178,7 +4178,7 @@ def rademacher_projection(X, s, seed=0):
     Args:
         X: (n, d) array. Points.
         s: int, at least 1. Number of dimensions after projection.
-        seed: int from 0 to 2**64 - 1.
+        seed: int from 0 to 2**64 - 1. Seed of the random numbers.
     Returns:
         array: (n, s) projected points in X's precision.
     Example:
@@ -4220,7 +4220,7 @@ def randomized_kernel_sample(x, y, kernel, s, seed=0, draw=0):
         y: (d,) array. A point.
         kernel: Kernel.
         s: float, at least 1. The inverse of the probability.
-        seed: int from 0 to 2**64 - 1.
+        seed: int from 0 to 2**64 - 1. Seed of the random numbers.
         draw: int from 0 to 2**64 - 1. Number of the call. Different numbers give independent draws.
     Returns:
         float: a random number with mean k(x, y).
@@ -4238,7 +4238,7 @@ def randomized_kernel_quantize(x, y, kernel, bound, seed=0, draw=0):
         x, y: See `randomized_kernel_sample`.
         kernel: Kernel.
         bound: float, positive. The bound b, at least |k(x, y)|.
-        seed: int from 0 to 2**64 - 1.
+        seed: int from 0 to 2**64 - 1. Seed of the random numbers.
         draw: int from 0 to 2**64 - 1. Number of the call. Different numbers give independent draws.
     Returns:
         float: +b or -b, with mean k(x, y).
@@ -4261,7 +4261,7 @@ def randomized_kernel_round(x, y, kernel, weight, s, seed=0, draw=0):
         kernel: Kernel.
         weight: float, not 0. The term's coefficient a in a unit vector.
         s: float, positive. Scale of the rounding.
-        seed: int from 0 to 2**64 - 1.
+        seed: int from 0 to 2**64 - 1. Seed of the random numbers.
         draw: int from 0 to 2**64 - 1. Number of the call. Different numbers give independent draws.
     Returns:
         float: a random number with mean k(x, y).

@@ -283,7 +283,7 @@ def test_kernel_parameters_are_refused_by_name(make, name, value):
         ),
         (
             lambda: kp.expand(X, kp.Expansion(X, np.ones((8, 1)), np.ones(1), np.empty(0), g)),
-            "expand: expansion must be an Expansion whose coef must have one row",
+            "expand: expansion must be an Expansion whose coef has a row",
         ),
         (
             lambda: kp.frobenius_error(K, K[:3, :3]),
