@@ -3446,7 +3446,7 @@ def spectral_norm(A, seed=0, tol=1e-2, max_iterations=1000):
         A: (n, n) symmetric array or operator.
         seed: int from 0 to 2**64 - 1. Seed of the random block.
         tol: float, at least 0. Relative error.
-        max_iterations: int, at least 1. Limit of products with 16 vectors. Reaching it may miss tol.
+        max_iterations: int, at least 1. Limit of products with 16 vectors, where tol may fail.
     Returns:
         float: |A|_2, or slightly less.
     Example:
