@@ -214,7 +214,7 @@ def test_kernel_parameters_are_refused_by_name(make, name, value):
         ),
         (
             lambda: kp.randomized_kernel_sample(X[0], X[1][:2], g, 2.0, 0, 0),
-            "randomized_kernel_sample: x and y must be of the same",
+            "randomized_kernel_sample: x and y must have the same",
         ),
         (
             lambda: kp.randomized_kernel_sample(X[0], X[1], g, 0.5, 0, 0),

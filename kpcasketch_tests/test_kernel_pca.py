@@ -433,7 +433,7 @@ def test_preimages_of_models_that_do_not_know_their_mean_are_refused(rng):
     ):
         with pytest.raises(
             ValueError,
-            match="kernel_pca_preimage: ridge must be positive where expansion has an offset",
+            match="kernel_pca_preimage: ridge must be positive if expansion has an offset",
         ):
             kp.kernel_pca_preimage(features, unknown)
         assert np.isfinite(kp.kernel_pca_preimage(features, unknown, 0.1)).all()
@@ -463,7 +463,7 @@ def test_a_rectangular_matrix_of_a_precomputed_kernel_was_refused_without_the_re
     )
     for call in (kp.expand, kp.residual):
         with pytest.raises(
-            ValueError, match=r"\(X: 10 x 100, .*points: 100 x 1\): .* are K @ coef \+ offset$"
+            ValueError, match=r"\(X: 10 x 100, .*points: 100 x 1\): .* compute K @ coef \+ offset$"
         ):
             call(K_test.copy(), model)
     assert np.allclose(
