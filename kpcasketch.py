@@ -2404,7 +2404,7 @@ def _data(context, builder, signature, args, places):
 
 
 def _row64(context, builder, dtype, data, row, store=None):
-    """Load or store a row of 64 bytes. A loop over such a row stays scalar, 3 times slower."""
+    """Load or store a row of 64 bytes. LLVM compiles a loop to scalar code, 3 times slower."""
     itemsize = dtype.bitwidth // 8
     lanes = 64 // itemsize
     vector = ir.VectorType(context.get_value_type(dtype), lanes)
@@ -2914,10 +2914,9 @@ def _dot(u, v):
 
 
 def _orthonormalize(W, key):
-    """Orthonormal columns that span W, and whether W has full rank. Random ones replace dependent
-    ones. W is multiplied by scaled eigenvectors of W^T W until W^T W = I up to rounding
-    (Stathopoulos, Wu 2002), mostly twice. Ten rounds are the limit, as sums over very many rows may
-    round by more."""
+    """Orthonormal columns that span W, and whether W has full rank. Random columns replace
+    dependent ones. W is multiplied by scaled eigenvectors of W^T W until W^T W = I up to rounding
+    (Stathopoulos, Wu 2002), mostly twice. It stops after ten, as long sums round more."""
     n, p = W.shape
     independent = True
     rng = np.random.default_rng(int(key))
@@ -2984,7 +2983,7 @@ def _diagonalize(d, e, Z):
         z = e[low]
         for i in range(low, high):
             r = math.sqrt(x * x + z * z)
-            c, s = (x / r, z / r) if r > 1e-125 else (1.0, 0.0)  # squares underflow: hence 1e-120
+            c, s = (x / r, z / r) if r > 1e-125 else (1.0, 0.0)  # else squares underflow; so 1e-120
             if i > low:
                 e[i - 1] = r
             first = d[i]
@@ -3142,12 +3141,12 @@ def _relative_margin(A, tol, summands, scale):
 
 
 # A Krylov space misses an eigenvector v, A v = lambda v, that is orthogonal to its start block. A
-# proof excludes this without a spectral gap (Kuczynski, Wozniakowski 1992). The basis Q has blocks
-# W_1, ..., W_j, and A Q = Q H + R E_j^T. Then y = Q^T v solves (lambda - H) y = E_j R^T v, and
+# proof that needs no spectral gap excludes this (Kuczynski, Wozniakowski 1992). The basis Q has
+# blocks W_1, ..., W_j, and A Q = Q H + R E_j^T. So y = Q^T v solves (lambda - H) y = E_j R^T v, and
 # W_1^T v = M v with M(lambda) = E_1^T (lambda - H)^-1 E_j R^T. For a random W_1, |W_1^T v| exceeds
 # a bound with high probability. If |M| is below the bound, v does not exist. The proof takes steps
 # from the smallest lambda that matters to larger ones. A step h changes |M| by less than h |E_1^T
-# (lambda - H)^-1| |(lambda - H)^-1 E_j R^T|. At last, |M| < |R| / (lambda - largest Ritz value).
+# (lambda - H)^-1| |(lambda - H)^-1 E_j R^T|. Beyond, |M| < |R| / (lambda - largest Ritz value).
 _MISSED = 1e-6  # probability that |W_1^T v| is below the bound
 _STEPS_BEYOND = 200  # steps of a proof; if it needs more, the search continues
 _NORM_BLOCK = 16
@@ -3478,9 +3477,9 @@ def spectral_norm(A, seed=0, tol=1e-2, max_iterations=1000):
 )
 class Expansion(NamedTuple):
     """Features f_j(x) = sum_i coef_ij k(points_i, x) + offset_j, with points (c, d), coef (c, k)
-    and eigenvalues `values` (k,). Centering adds offset (k,), which is empty for 0. Features are
-    about sum_i mean_i phi(points_i). mean (c,) is empty for 0, and one NaN if unknown. targets is
-    0, or the dimension of a regression's targets, 1 or 2. For 1, `expand` returns a vector."""
+    and eigenvalues `values` (k,). Centering adds `offset` (k,), which is empty for 0. Features are
+    about sum_i mean_i phi(points_i). `mean` (c,) is empty for 0, and one NaN if unknown. `targets`
+    is 0, or the dimension of a regression's targets, 1 or 2. For 1, `expand` returns a vector."""
 
     points: np.ndarray
     coef: np.ndarray
@@ -3523,8 +3522,8 @@ def _mean_is_unknown(E):
 
 
 def _expansion_of(X, kernel, eigen, taken):
-    """coef_j = lambda_j^-1/2 a^j (AMS section 2), or 0 if lambda_j is a rounding error of the
-    largest or of `taken`, which centering removed. float32 adds 1e-7 lambda_1 / lambda_j^1/2."""
+    """coef_j = lambda_j^-1/2 a^j (AMS section 2), or 0 for rounding errors of the largest lambda or
+    of `taken`, which centering removed. float32 shifts features by 1e-7 lambda_1 / lambda_j^1/2."""
     share = max(len(X) * 2.220446049250313e-16, 1.1920928955078125e-7 if X.itemsize == 4 else 0.0)
     floor = share * (max(eigen.values[0], 0.0) + abs(taken))
     values = eigen.values
@@ -3639,8 +3638,8 @@ def kpca(X, kernel, k, seed=0):
 def centered_kpca(X, kernel, k, seed=0):
     """Exact kernel PCA about the mean of the points in feature space, as an Expansion (textbook).
 
-    This is `kpca` of H K H, H = I - 1 1^T / n (Schoelkopf, Smola, Mueller 1998). The features equal
-    scikit-learn's `KernelPCA` up to signs and rounding.
+    This is `kpca` of H K H, where H = I - 1 1^T / n and K is the Gram matrix (Schoelkopf, Smola,
+    Mueller 1998). The features equal scikit-learn's `KernelPCA` up to signs and rounding.
 
     Args:
         X: (n, d) array. Points, one per row.
@@ -3747,12 +3746,12 @@ def _climb(gammas, Q, squares, gamma, z, iterations):
 def kernel_pca_preimage(features, expansion, ridge=0.0, max_iterations=1000):
     """Points whose features are close to given ones, to denoise or to invert `expand` (textbook).
 
-    With ridge = 0 and a Gaussian kernel, z is a fixed point of z = sum_i w_i x_i / sum_i w_i, w_i =
-    gamma_i k(z, x_i), where sum_i gamma_i phi(x_i) has the given features (Mika et al. 1999). If
-    phi(z) is not closer to this sum than 0 is, z is the x_i with the closest features. With ridge >
-    0, kernel ridge regression maps features to points (Bakir, Weston, Schoelkopf 2004). It centers
-    both if the expansion is centered, unlike scikit-learn's inverse_transform. Costs O(c d) time
-    for each step of a point, or O(c^3 + c^2 d) with ridge > 0.
+    Let x_i be the points of the expansion. With ridge = 0 and a Gaussian kernel, z is a fixed point
+    of z = sum_i w_i x_i / sum_i w_i, w_i = gamma_i k(z, x_i), where sum_i gamma_i phi(x_i) has the
+    given features (Mika et al. 1999). If phi(z) is not closer to this sum than 0 is, z is the x_i
+    with the closest features. With ridge > 0, kernel ridge regression maps features to points
+    (Bakir, Weston, Schoelkopf 2004). It centers both if the expansion is centered, unlike
+    scikit-learn's inverse_transform. A step costs O(c d) time, and ridge > 0 costs O(c^3 + c^2 d).
 
     Args:
         features: (m, k) array. Features as `expand` gives them.
