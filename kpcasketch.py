@@ -7485,21 +7485,20 @@ def dsgd_ksir(
     return _descend(dsgd_ksir_start, views, {"kernel": kernel}, m, seed, steps, batch, settings)
 
 
-# ----------------------------------------------------------------------------------------------------------------------
+# --------------------------------------------------------------------------------------------------
 # 13. Ridge leverage scores (RLS)
 #
-# Everything here rests on one substitution: y(x) = L^-1 k(landmarks, x), where L L^T is the Gram matrix of the
-# landmarks, plus a diagonal for scores. |y|^2 is what the landmarks explain of k(x, x), and the rows y(x)^T are the
-# Nystrom factor: half of the multiplications of a product with a square root, and as stable as a Cholesky
-# factorisation. Points pass in slabs of 8192 rows.
-# ----------------------------------------------------------------------------------------------------------------------
+# All methods use y(x) = L^-1 k(landmarks, x), where L L^T is the Gram matrix of the landmarks, plus
+# a diagonal for scores. The residual of x is k(x, x) - |y(x)|^2, and the rows y(x)^T form the
+# Nystrom factor. Forward substitution takes half of the multiplications of a matrix square root and
+# is as stable as a Cholesky factorization. Points are processed in slabs of 8192 rows.
+# --------------------------------------------------------------------------------------------------
+
 
 # 13.1 The substitution
-
-
 @_validated("Landmarks")
 class Landmarks(NamedTuple):
-    """Selected points: indices (s,); weights (s,), 1 / sqrt(p) for a chance p of being kept; evaluations of kernels."""
+    """Selected points: indices (s,); weights (s,), 1 / sqrt(probability); kernel evaluations."""
 
     indices: np.ndarray
     weights: np.ndarray
@@ -7508,7 +7507,7 @@ class Landmarks(NamedTuple):
 
 @_validated("LandmarkPoints")
 class LandmarkPoints(NamedTuple):
-    """Landmarks out of a larger set: points (s, d); indices (s,), weights, evaluations of Landmarks."""
+    """Landmarks with their points (s, d). The other fields are as in Landmarks."""
 
     points: np.ndarray
     indices: np.ndarray
@@ -7525,8 +7524,8 @@ class LandmarkPoints(NamedTuple):
     factor=2,
 )
 class NystromMap(NamedTuple):
-    """What maps points to Nystrom features: points (s, d), landmarks, those that depend on others last; factor (s, s),
-    lower triangular, factor factor^T the Gram matrix of the first `rank` of them, and 0 beyond; kernel."""
+    """Map from points to Nystrom features: points (s, d), the landmarks; factor (s, s), 0 beyond
+    `rank` rows; rank; kernel. factor factor^T is the Gram matrix of the first `rank` landmarks."""
 
     points: np.ndarray
     factor: np.ndarray
@@ -7534,23 +7533,23 @@ class NystromMap(NamedTuple):
     kernel: Kernel
 
 
-_SLAB = 64 * _BLOCK  # rows in work at a time: one task for each of 64 threads
-_CHECKED_FIRST = 2048  # points on which a residual is looked at before it is certified
-# Random numbers of a recursion; and those of a level: for the ridge, for its coins, and for a plain sample.
+_SLAB = 64 * _BLOCK  # rows processed at a time: one task for each of 64 threads
+_CHECKED_FIRST = 2048  # points on which an error is estimated before it is certified
+# Keys of random numbers: three of a whole recursion, then three of each level.
 _HALVING, _TOP, _LEVELS = 0, 2, 3
 _TAIL, _COINS, _AT_RANDOM = range(3)
 
 
 @_helper
 def _solve_corner(tile, first, corners, begin, end, columns):
-    """tile[r] <- L[begin:end, begin:end]^-1 tile[r] for as many rows r as `columns` (128, width) has room for. An
-    inverse of L would cost K~ half of its digits where landmarks nearly depend on each other."""
+    """tile[r] <- L[begin:end, begin:end]^-1 tile[r] for as many rows r as columns has room for. An
+    inverse of L would cost half of the digits of K~ when landmarks are nearly dependent."""
     count = end - begin
     width = columns.shape[1]
     for c in range(count):
         for r in range(width):
             columns[c, r] = tile[first + r, c]
-    # Four landmarks at a time: what is known by the micro-kernel, then each other.
+    # Four columns at a time: the micro-kernel subtracts the earlier columns, the loop these four.
     for c in range(0, count, 4):
         _add_panel(corners, begin + c, corners.shape[0] - 1, 0, c, columns, columns, c, 0)
         for a in range(c, c + 4):
@@ -7567,10 +7566,9 @@ def _solve_corner(tile, first, corners, begin, end, columns):
 
 @_core
 def _forward_substitute(kernel, pairs, below, corners, start, rows, squares, growth, errors):
-    """Forward substitution, y_c = (k(x, z_c) - sum_{b < c} L_cb y_b) / L_cc for every point x; sums of y_c^2, and of
-    growth_c y_c^2 unless growth is empty. pairs: points and the landmarks z from column `start` on; below: -L in
-    panels; corners: of `_substitute`. rows (n, start + landmarks) holds columns up to start, and receives the others;
-    if it is empty, they are forgotten."""
+    """Forward substitution for all points x: y_c = (k(x, z_c) - sum_{b < c} L_cb y_b) / L_cc. Adds
+    y_c^2 to squares and growth_c y_c^2 to errors. pairs: x and landmarks z; z_0 has column `start`.
+    below: -L in panels. rows: y, filled in before `start`, or empty to store nothing."""
     for index in prange(_blocks(pairs.X.shape[0])):
         _wide_vectors()
         n = pairs.X.shape[0]
@@ -7584,12 +7582,12 @@ def _forward_substitute(kernel, pairs, below, corners, start, rows, squares, gro
         for begin in range(0, m, _BLOCK):
             end = min(m, begin + _BLOCK)
             _fill_tile(kernel, pairs, first, last, begin, end, tile)
-            for deep in range(0, start + begin, _DEPTH):  # less what earlier landmarks explain
+            for deep in range(0, start + begin, _DEPTH):  # subtract earlier columns
                 stop = min(start + begin, deep + _DEPTH)
                 for q in range(begin // width, (end + width - 1) // width):
                     panel = below[q, deep:stop]
                     column = q * width - begin
-                    for r in range(0, last - first, 4):  # a panel that stays in the cache
+                    for r in range(0, last - first, 4):  # the panel stays in the cache
                         _add_panel(Y, r, last - first - 1, deep, stop, panel, tile, r, column)
             for r in range(0, last - first, width):
                 _solve_corner(tile, r, corners, begin, end, columns)
@@ -7603,14 +7601,14 @@ def _forward_substitute(kernel, pairs, below, corners, start, rows, squares, gro
 
 
 def _substitute(kernel, X, Z, L, start, rows, growth=np.zeros(0), errors=np.zeros(0)):
-    """`_forward_substitute` by the landmarks Z, whose rows of the Cholesky factor are L, from column `start` on."""
+    """Sums of y_c^2 from `_forward_substitute`. L has the rows of the Cholesky factor for Z."""
     m = len(Z)
     squares = np.zeros(len(X))
     if m == 0:
         return squares
     pairs = _prepare(kernel, X, Z, False)
     padded = _whole_blocks(m)
-    # Diagonal blocks of -L, with 1 / L_cc on the diagonal.
+    # corners holds the diagonal blocks of -L, with 1 / L_cc on the diagonal.
     corners = _new_array((padded, _BLOCK), Z.dtype)
     corners[:] = 0
     for begin in range(0, m, _BLOCK):
@@ -7624,28 +7622,26 @@ def _substitute(kernel, X, Z, L, start, rows, growth=np.zeros(0), errors=np.zero
 
 
 def _residual_gram(kernel, Z, shift, Y):
-    """K(Z, Z) + diag(shift) - Y Y^T for at most 128 points."""
+    """K(Z, Z) + diag(shift) - Y Y^T for at most 128 points Z with features Y."""
     explained = _dense_product(Y, Y.shape[1], np.ascontiguousarray(Y.T))
     K = _gram(kernel, Z, Z, True)
     return K - explained + np.diag(shift)
 
 
 # 13.2 Pivots
-
-
 def _require_definite(sound):
     _require(sound, "kernel must be finite and positive semidefinite on X")
 
 
 def _is_definite(kernel):
-    """Whether the kernel is positive semidefinite by its formula, whatever rounding errors say."""
+    """Whether the kernel's formula makes it positive semidefinite, up to rounding."""
     return kernel.kind not in (_CUSTOM, _PRECOMPUTED)
 
 
 def _rounding(kernel, X, m):
-    """Error of a pivot of m terms, relative to the kernel value: rounding errors add up like sqrt(m). Where squared
-    distances may be expanded, values err by up to .36 sqrt(d) steepness (|x|^2 + |y|^2) roundings (measured for d from
-    16 to 3000). Inner products err by sqrt(d) roundings, and their powers by as many times that."""
+    """Rounding error of a residual after m pivots, relative to the kernel value. m terms add up to
+    about sqrt(m) roundings. Powers p of inner products add p sqrt(d), and expanded distances at
+    most .36 sqrt(d) steepness (|x|^2 + |y|^2) (measured for d from 16 to 3000)."""
     factor = 0.0
     steepness = _KINDS[kernel.kind].steepness(kernel)
     if kernel.kind == _POLYNOMIAL:
@@ -7653,16 +7649,16 @@ def _rounding(kernel, X, m):
     elif steepness < math.inf and X.shape[1] >= 16:
         Z = _minus_row(X)
         largest = np.einsum("ij,ij->i", Z, Z, dtype=np.float64, casting="same_kind").max()
-        # About the mean of other points the norms are larger, four times at most.
+        # Squared norms about the mean of other points are at most four times as large.
         factor = min(_EXPANDED_BELOW, 8.0 * steepness * largest)
     roundings = 4.0 * math.sqrt(m) + 2.0 * math.sqrt(X.shape[1]) * factor
     return roundings * (1.2e-7 if X.itemsize == 4 else 2.2e-16)
 
 
 def _draw_by_size(sizes, s, key):
-    """s points drawn one after the other without replacement, in proportion to sizes; inclusion chances. Exponential
-    clocks (Efraimidis, Spirakis 2006): the s first of -log(u_i) / size_i. Given the time of the next one, chances are
-    1 - exp(-size_i time), and sums weighted by their inverse are unbiased (Cohen, Kaplan 2007)."""
+    """Draw s indices one by one, with probability proportional to sizes. Returns them and their
+    inclusion probabilities p_i. The s smallest -log(u_i) / size_i are drawn (Efraimidis, Spirakis
+    2006). Sums weighted by 1 / p_i are unbiased (Cohen, Kaplan 2007)."""
     if s >= sizes.size:
         return np.arange(sizes.size), np.ones(sizes.size)
     sizes = np.maximum(sizes, 1e-290)
@@ -7674,9 +7670,9 @@ def _draw_by_size(sizes, s, key):
 
 @_core_alone
 def _choose_pivots(H, least, bar, greedy, chosen, columns):
-    """Pivots among candidates with residual Gram matrix H, each above its `least`: how many, their numbers, and rows of
-    columns, the columns of the factor of H. Greedy: the largest residual first, down to the bar; else in their order.
-    """
+    """Choose pivots among candidates with residual Gram matrix H, the largest residual first if
+    greedy. Returns their number. chosen receives them; columns receives their columns of the
+    factor."""
     count = H.shape[0]
     found = 0
     for step in range(count):
@@ -7695,7 +7691,7 @@ def _choose_pivots(H, least, bar, greedy, chosen, columns):
         for a in range(count):
             for b in range(count):
                 H[a, b] -= column[a] * column[b]
-        H[i] = 0.0  # exactly, where rounding would leave a trace
+        H[i] = 0.0  # exactly 0, without rounding errors
         H[:, i] = 0.0
         chosen[found] = i
         found += 1
@@ -7703,9 +7699,9 @@ def _choose_pivots(H, least, bar, greedy, chosen, columns):
 
 
 def _candidates(rest, count, share, key):
-    """Rows to choose pivots from, and the least residual to accept, so no point outside could come before. share 1: the
-    largest residuals. Between 0 and 1: a draw in proportion to the residuals, of which those above that share of
-    the largest are taken. 0: one draw after the other, as `rpcholesky` draws."""
+    """Rows that may be pivots, and the least residual to accept. share 1 takes the largest
+    residuals. share 0 draws independently, with probability proportional to residuals. Other shares
+    draw without replacement and accept residuals of at least share times the largest."""
     if share == 0.0:
         sums = np.cumsum(rest)
         rows = np.searchsorted(sums, _uniforms(key, np.arange(count)) * sums[-1], "right")
@@ -7725,8 +7721,8 @@ def _candidates(rest, count, share, key):
 
 
 def _new_pivots(P, kernel, shift, F, found, rest, floor, count, share, key):
-    """At most count further pivots, their rows of the factor, and kernel values computed. Candidates that turn out to
-    be explained have no residual from here on: no endless proposals."""
+    """At most count new pivots, their rows of the factor, and the number of kernel values. Sets
+    rest to 0 for candidates that are already explained, so that they are not proposed again."""
     rows, bar = _candidates(rest, count, share, _python_subkey(key, 0))
     Y = F[rows, :found]
     H = _residual_gram(kernel, P[rows], shift[rows], Y)
@@ -7734,8 +7730,8 @@ def _new_pivots(P, kernel, shift, F, found, rest, floor, count, share, key):
     least = floor[rows]
     rest[rows] = np.where(left <= least, 0.0, left)
     if share == 0.0:
-        # Accepted with the share of the residual that other pivots leave, pivots follow the law of one after the
-        # other (Epperly, Tropp, Webber 2025).
+        # A candidate is accepted with probability (residual after earlier pivots) / left. Pivots
+        # then have the distribution of single draws (Epperly, Tropp, Webber 2025).
         chances = _uniforms(_python_subkey(key, 1), np.arange(rows.size))
         least = np.maximum(least, chances * left)
     chosen = np.empty(rows.size, np.int64)
@@ -7746,15 +7742,16 @@ def _new_pivots(P, kernel, shift, F, found, rest, floor, count, share, key):
 
 
 def _pivoted(counts, P, kernel, shift, block, share, like, key):
-    """Partial Cholesky factorisations of K + diag(shift) with as many pivots as each of counts, which ascend; fewer
-    where nothing is left. Errors are in the precision of `like`. Yields Landmarks in the order of choice, the factor F,
-    the diagonals of K and of K + diag(shift) - F F^T, and the error of the latter, up to which it counts as 0."""
+    """Partial Cholesky factorizations of K + diag(shift) with s pivots for each s of counts, or
+    fewer if no residual is left. Yields Landmarks in the order of choice, the factor F, the
+    diagonals of K and of K + diag(shift) - F F^T, and the errors of the latter in the type of
+    `like`."""
     n = len(P)
     definite = _is_definite(kernel)
     value_rounding = _rounding(kernel, like, 1)
     diagonal = _diagonal(P, kernel).astype(np.float64)
     rest = diagonal + shift
-    errors = np.zeros(n)  # squared, over the diagonal: those that pivots have passed on to rest
+    errors = np.zeros(n)  # squared errors of rest, divided by the diagonal
     indices = np.empty(0, np.int64)
     F = np.empty((n, 0), P.dtype)
     evaluations = n
@@ -7768,9 +7765,9 @@ def _pivoted(counts, P, kernel, shift, block, share, like, key):
             found = indices.size
             rest[indices] = 0.0
             floor = rounding * diagonal + np.sqrt(errors) * np.sqrt(diagonal)
-            # With a kernel that is positive semidefinite by its formula, less is rounding (powers of inner
-            # products from 1e11 to 1e21 in float32 left -.4 of a diagonal entry). Else a pivot of the size of the
-            # rounding passes on the root of its error.
+            # Negative values of a definite kernel are rounding errors (measured: -.4 of the
+            # diagonal for powers of 1e11 to 1e21 in float32). Otherwise, a pivot near the rounding
+            # error e causes relative errors of sqrt(e).
             lowest = -math.inf if definite else -10.0 * np.sqrt(floor) * np.sqrt(diagonal)
             _require_definite(np.isfinite(rest).all() and (rest >= lowest).all())
             rest[rest <= floor] = 0.0
@@ -7782,8 +7779,8 @@ def _pivoted(counts, P, kernel, shift, block, share, like, key):
             pivots, L, computed = _new_pivots(
                 P, kernel, shift, F, found, rest, floor, count, share, turn_key
             )
-            # A pivot that has lost most of a large k_jj passes its rounding on to small k_ii: errors of their
-            # residuals are 2 y_i sqrt(k_ii k_jj / pivot_j) roundings.
+            # A pivot_j that is small next to k_jj is inaccurate. It changes the residual of point i
+            # by up to 2 y_ij sqrt(k_ii k_jj / pivot_j) roundings.
             roots = L[:, found:].diagonal()
             growth = diagonal[pivots] * (2.0 * value_rounding / roots) ** 2
             rest -= _substitute(kernel, P, P[pivots], L, found, F, growth, errors)
@@ -7791,7 +7788,7 @@ def _pivoted(counts, P, kernel, shift, block, share, like, key):
             indices = np.concatenate([indices, pivots])
             evaluations += computed + n * pivots.size
         F = np.ascontiguousarray(F[:, :found])
-        if found < s and not definite:  # then all of K - F F^T must be 0, as its diagonal is
+        if found < s and not definite:  # the diagonal of K - F F^T is 0, so all of it must be
             rows = np.linspace(0, n - 1, min(n, _BLOCK)).astype(int)
             left = _residual_gram(kernel, P[rows], shift[rows], F[rows])
             _require_definite(np.abs(left).max() <= 10.0 * math.sqrt(rounding) * diagonal.max())
@@ -7799,8 +7796,8 @@ def _pivoted(counts, P, kernel, shift, block, share, like, key):
 
 
 def _factor(Z, kernel, shift):
-    """NystromMap for K(Z, Z) + diag(shift), and kernel values computed. In the order of choice, each pivot at least a
-    tenth of the largest: without pivoting a sorted sample extrapolates, and rounding errors grow to the size of K."""
+    """NystromMap for K(Z, Z) + diag(shift), and the number of kernel values. Each pivot is at least
+    .1 of the largest residual. Unpivoted, rounding errors on sorted landmarks grow to |K|."""
     s = len(Z)
     if s == 0:
         return NystromMap(Z, np.empty((0, 0)), 0, kernel), 0
@@ -7814,13 +7811,10 @@ def _factor(Z, kernel, shift):
 
 
 # 13.3 Scores (RLS definition 1, RLS lemma 6)
-
-
 def _scores(P, rows, Z, weights, kernel, lam, k=0, key=None):
-    """RLS lemma 6 for the points P[rows] and weighted landmarks Z: scores from 0 to 1, and kernel values computed.
-    lam None: the ridge of the landmarks' own tail beyond k.
-    (1 / lam) (K - K S (S^T K S + lam)^-1 S^T K)_ii = (k_ii - |y_i|^2) / lam, L L^T = K(Z, Z) + lam diag(weights)^-2,
-    at least a rounding of k_ii; in float64 where lam is near the rounding of float32."""
+    """Scores of P[rows] from weighted landmarks Z (RLS lemma 6), and the number of kernel values.
+    They are (k_ii - |y_i|^2) / lam with L L^T = K(Z, Z) + lam diag(weights)^-2. If lam is near the
+    rounding error of float32, the work is in float64. If lam is None, `_tail_ridge` computes it."""
     evaluations = 0
     if lam is None:
         lam = _tail_ridge(kernel, Z, weights, k, key)
@@ -7830,9 +7824,9 @@ def _scores(P, rows, Z, weights, kernel, lam, k=0, key=None):
     points = found.points[:rank]
     L = found.factor[:rank, :rank]
     if rank and lam > max(100.0 * _rounding(kernel, Z, len(Z)) * _diagonal(Z, kernel).max(), 1e-30):
-        points = points.astype(Z.dtype)  # 1 / sqrt(lam) fits into float32, too
-    # A kernel that is not definite shows by a negative residual; but where a pivot was rounding and got its floor,
-    # the square root of that is an error, too.
+        points = points.astype(Z.dtype)  # lam > 1e-30: 1 / sqrt(lam) fits into float32
+    # A negative residual shows that a kernel is indefinite. But a pivot near the rounding error e
+    # causes relative errors of sqrt(e).
     bound = 1e300 if _is_definite(kernel) else 10.0 * math.sqrt(_rounding(kernel, points, rank))
     scores = np.empty(rows.size)
     for begin in range(0, rows.size, _SLAB):
@@ -7846,16 +7840,18 @@ def _scores(P, rows, Z, weights, kernel, lam, k=0, key=None):
 
 @_public
 def ridge_leverage_scores(X, kernel, lam):
-    """Exact ridge leverage scores l_i = (K (K + lam I)^-1)_ii, which sum to the effective dimension (RLS definition 1).
+    """Exact ridge leverage scores l_i = (K (K + lam I)^-1)_ii (RLS definition 1).
+    Their sum is the effective dimension d_eff(lam). Costs O(n^3) time and O(n^2) memory.
 
-    Parameters:
-        X : (n, d) array
-        kernel : Kernel, positive semidefinite
-        lam : float, positive ridge, in the units of the eigenvalues of K
-    Returns: (n,) float64 array, 0 to 1, at least its rounding error, 2^-52 k(x, x) / lam. O(n^3) time, O(n^2) memory
-    >>> ridge_leverage_scores(np.array([[1.0], [2.0]]), linear(), 5.0).round(12).tolist()
-    [0.1, 0.4]
-    """
+    Args:
+        X: (n, d) array. Points.
+        kernel: Kernel. Positive semidefinite.
+        lam: float. Positive ridge, in the units of the eigenvalues of K.
+    Returns:
+        array: (n,) scores, at least their rounding error 2^-52 k(x, x) / lam and at most 1.
+    Example:
+        >>> ridge_leverage_scores(np.array([[1.0], [2.0]]), linear(), 5.0).round(12).tolist()
+        [0.1, 0.4]"""
     X, kernel = _points_and_kernel(X, kernel)
     lam = _checked_real("lam", lam, 1e-300)
     n = len(X)
@@ -7866,32 +7862,30 @@ def ridge_leverage_scores(X, kernel, lam):
 
 @_public
 def approximate_ridge_leverage_scores(X, landmarks, weights, kernel, lam):
-    """Ridge leverage scores of all points with respect to a weighted sample (RLS lemma 6), capped at 1.
+    """Ridge leverage scores of all points from weighted landmarks (RLS lemma 6), capped at 1.
+    l_i = (1 / lam) (K - K S (S^T K S + lam I)^-1 S^T K)_ii, where S has a column weights_j e_j for
+    each landmark j. If S S^T <= I, no l_i is below the exact score (RLS lemma 5; its second part
+    requires the cap). Costs about n s kernel values and O(n s (d + s)) time.
 
-    l_i = (1 / lam) (K - K S (S^T K S + lam I)^-1 S^T K)_ii, S with one column weights_j e_j for each landmark. For a
-    sample with S S^T <= I they are at least the exact scores (RLS lemma 5, whose second part is false without the cap).
-    Parameters:
-        X : (n, d) array
-        landmarks : as of `nystrom_map`
-        weights : (s,) array of positive numbers, 1 / sqrt(p) for a landmark kept with probability p; ones for a subset
-        kernel, lam : as of `ridge_leverage_scores`
-    Returns: (n,) float64 array, rounded as `ridge_leverage_scores`. About n s kernel values, O(n s (d + s / 2)) time
-    """
+    Args:
+        X: (n, d) array. Points.
+        landmarks: Landmarks, LandmarkPoints, ReducedSet, CertifiedNystrom, row numbers or points.
+        weights: (s,) array. Positive: 1 / sqrt(p) for a landmark kept with probability p, or ones.
+        kernel: Kernel. Positive semidefinite.
+        lam: float. Positive ridge, in the units of the eigenvalues of K.
+    Returns:
+        array: (n,) scores, at least their rounding error 2^-52 k(x, x) / lam and at most 1."""
     X = _checked_points("X", X)
     weights = _checked_vector("weights", weights)
     Z = _checked_landmarks(X, landmarks)
     kernel = _checked_kernel("kernel", kernel, X=X, landmarks=Z)
     lam = _checked_real("lam", lam, 1e-300)
     sound = weights.size == len(Z) and weights.min() > 0.0 and (lam / weights**2).max() < math.inf
-    _require(
-        sound, "weights must hold one positive number a landmark, and a finite lam / weights^2"
-    )
+    _require(sound, "weights must be positive, one for each landmark, and lam / weights**2 finite")
     return _scores(X, np.arange(len(X)), Z, weights, kernel, lam)[0]
 
 
 # 13.4 Landmarks (RLS algorithms 1 to 3, section 5)
-
-
 def _checked_sampling(delta, under, seed, oversampling):
     delta = _checked_between("delta", delta, 1, under)
     key = _checked_key(seed, _LANDMARKS)
@@ -7900,13 +7894,14 @@ def _checked_sampling(delta, under, seed, oversampling):
 
 @_public
 def uniform_landmarks(n, s, seed=0):
-    """s of n points, uniformly and without replacement (the classic Nystrom method; RLS sections 1.1 and 5.2).
+    """Landmarks drawn uniformly without replacement, the classic Nystrom method (RLS section 1.1).
 
-    Parameters:
-        n, s : int, at least 1; numbers of points and of landmarks; s of n or more returns all points
-        seed : int from 0 to 2**64 - 1
-    Returns: Landmarks, indices ascending, weights sqrt(n / s)
-    """
+    Args:
+        n: int, at least 1. Number of points.
+        s: int, at least 1. Number of landmarks; n or more returns all points.
+        seed: int from 0 to 2**64 - 1.
+    Returns:
+        Landmarks: Ascending indices, weights sqrt(n / s)."""
     n = _checked_whole("n", n, 1)
     s = min(n, _checked_whole("s", s, 1))
     rows, _ = _draw_by_size(np.ones(n), s, _checked_key(seed, _LANDMARKS))
@@ -7915,18 +7910,19 @@ def uniform_landmarks(n, s, seed=0):
 
 @_public
 def sample_landmarks(scores, delta, seed=0, oversampling=16.0):
-    """Landmarks from given ridge leverage scores or overestimates of them (RLS algorithm 1, steps 2 and 3).
+    """Landmarks drawn by ridge leverage scores or overestimates of them (RLS algorithm 1).
+    Keeps point i independently with probability p_i = min(1, 16 l_i log(sum l / delta)). A sum
+    below 1 counts as 1, as the proof of RLS lemma 11 assumes. For overestimates of the scores at
+    lam, K~ <= K <= K~ + lam I with probability 1 - delta (RLS theorem 3; without weights, corollary
+    13).
 
-    Each point is kept independently with probability p_i = min(1, 16 l_i log(sum l / delta)). The sum counts as at
-    least 1, as the proof of RLS lemma 11 assumes. For overestimates of the scores at lam, K~ <= K <= K~ + lam I with
-    probability 1 - delta (RLS theorem 3; without the weights, corollary 13).
-    Parameters:
-        scores : (n,) array, not negative
-        delta : float between 0 and 1/8, failure probability
-        seed : int from 0 to 2**64 - 1
-        oversampling : float, positive; the 16 of the paper. With less no theorem holds, if often as small an error
-    Returns: Landmarks, indices ascending, weights 1 / sqrt(p_i); none at all where the scores sum to little
-    """
+    Args:
+        scores: (n,) array. Scores l_i, not negative.
+        delta: float between 0 and 1/8. Probability of failure.
+        seed: int from 0 to 2**64 - 1.
+        oversampling: float. Positive; 16 above. Lower values often suffice, without a theorem.
+    Returns:
+        Landmarks: Ascending indices, weights 1 / sqrt(p_i). Low scores may select no point."""
     scores = _checked_vector("scores", scores)
     delta, key, oversampling = _checked_sampling(delta, 8, seed, oversampling)
     _require(scores.min() >= 0.0, "scores must not be negative")
@@ -7937,20 +7933,25 @@ def sample_landmarks(scores, delta, seed=0, oversampling=16.0):
 
 @_public
 def rls_nystrom(X, kernel, lam, delta, seed=0, oversampling=16.0):
-    """Landmarks by exact ridge leverage scores (RLS algorithm 1), with the promise of `sample_landmarks`.
+    """Landmarks drawn by exact ridge leverage scores (RLS algorithm 1).
+    With probability 1 - delta, K~ <= K <= K~ + lam I. Costs O(n^3) time and O(n^2) memory.
 
-    Parameters:
-        X, kernel, lam : as of `ridge_leverage_scores`; lam is the error allowed
-        delta, seed, oversampling : as of `sample_landmarks`
-    Returns: Landmarks, about 16 d_eff(lam) log(d_eff(lam) / delta), as `sample_landmarks`. O(n^3) time, O(n^2) memory
-    """
-    _checked_sampling(delta, 8, seed, oversampling)  # before the work
+    Args:
+        X: (n, d) array. Points.
+        kernel: Kernel. Positive semidefinite.
+        lam: float. Positive ridge: the error allowed, in the units of the eigenvalues of K.
+        delta: float between 0 and 1/8. Probability of failure.
+        seed: int from 0 to 2**64 - 1.
+        oversampling: float. Positive; see `sample_landmarks`.
+    Returns:
+        Landmarks: About 16 d_eff(lam) log(d_eff(lam) / delta), with weights 1 / sqrt(p_i)."""
+    _checked_sampling(delta, 8, seed, oversampling)  # before the O(n^3) work
     found = sample_landmarks(ridge_leverage_scores(X, kernel, lam), delta, seed, oversampling)
     return found._replace(evaluations=len(X) * (len(X) + 1) // 2)
 
 
 def _largest_rank(size, constant, delta):
-    """The largest k with constant k log(2 k / delta) <= size, from 1 to size."""
+    """The largest k from 1 to size with constant k log(2 k / delta) <= size, or 1."""
     k = 1
     while k < size and constant * (k + 1) * math.log(2.0 * (k + 1) / delta) <= size:
         k += 1
@@ -7958,13 +7959,13 @@ def _largest_rank(size, constant, delta):
 
 
 def _practical_delta(s):
-    """A delta that makes log(2 k / delta) about the log(s) of the authors' program."""
+    """The delta for which log(2 k / delta) is about the log(s) of the authors' program."""
     return 0.5 / math.log(max(s, 8))
 
 
 def _tail_ridge(kernel, Z, weights, k, key):
-    """(1 / k) sum_{i > k} sigma_i(S^T K S) (RLS algorithm 3, step 8), not below rounding of the trace: the trace less
-    Ritz values of 3 steps of orthogonal iteration on k + 8 vectors (with k, unlucky starts erred by a quarter)."""
+    """(1 / k) sum_{i > k} sigma_i(S^T K S) (RLS algorithm 3, step 8), at least a rounding of the
+    trace. Measured: iteration on k vectors instead of k + 8 was wrong by up to a quarter."""
     n = len(Z)
     Z = np.array(Z, np.float64)
     A = _gram(kernel, Z, Z, True) * (weights[:, None] * weights)
@@ -7986,25 +7987,25 @@ def _tail_ridge(kernel, Z, weights, k, key):
 def _recursive(
     X, kernel, key, delta, lam, size, top, constant=1.0, factor=1.0, oversampling=1.0, division=1.0
 ):
-    """RLS algorithm 2 (lam given) and RLS algorithm 3 (lam None, size s, c = constant), and their practical variants.
-    Steps are numbered as in RLS algorithm 3 (algorithm 2). factor: of scores; division: of delta at each level down;
-    top: landmarks that are drawn exactly at the top, 0 for coins there, too."""
-    # How many fair coins each point wins in a row: those with at least t are the points left after t halvings.
+    """RLS algorithm 2 (lam given), RLS algorithm 3 (lam None), and practical variants. Steps are
+    numbered as in algorithm 3 (algorithm 2). factor multiplies scores, and division divides delta
+    at each level. The top level draws exactly `top` landmarks; if top is 0, it flips coins."""
+    # depth: fair coins that a point wins in a row. Points with depth >= t remain after t halvings.
     words = _words(_python_subkey(key, _HALVING), np.arange(len(X)))
     depth = np.frexp((~words & (words + np.uint64(1))).astype(np.float64))[1] - 1
 
     def sample(level, delta):
-        """Landmarks of the points that are left after so many halvings."""
+        """Landmarks among the points that are left after `level` halvings."""
         rows = np.flatnonzero(depth >= level)
         if rows.size <= (size or 192.0 * math.log(1.0 / delta)):  # steps 1 to 3
             return Landmarks(rows, np.ones(rows.size), 0)
         below, weights, evaluations = sample(level + 1, delta / division)  # steps 4 and 5
         level_key = _python_subkey(_python_subkey(key, _LEVELS), level)
         drawn = top if level == 0 else 0
-        # Step 7. At the top of accelerated sampling 4 r, as s points are drawn: errors fall by up to a fifth.
+        # Step 7. Accelerated sampling uses 4 r for k at the top: errors are up to 20 % smaller.
         k = _largest_rank(min(drawn, 4 * size) or size, constant, delta)
         ridge_key = _python_subkey(level_key, _TAIL)
-        # Steps 6, 8, and 9 (7).
+        # Steps 6, 8 and 9 (7).
         scores, computed = _scores(X, rows, X[below], weights, kernel, lam, k, ridge_key)
         scores = np.minimum(1.0, factor * scores)
         many = 2.0 * k if lam is None else max(scores.sum(), 1.0)
@@ -8016,7 +8017,7 @@ def _recursive(
             kept = np.flatnonzero(coins < chances)
             chances = chances[kept]
             if lam is None and kept.size <= k and level > 0:
-                # Too few to show a tail beyond k: a plain sample instead, by random numbers of its own.
+                # At most k points have no tail beyond k. Draw a uniform sample with its own key.
                 plain_key = _python_subkey(level_key, _AT_RANDOM)
                 kept = _draw_by_size(np.ones(rows.size), size, plain_key)[0]
                 chances = np.full(size, size / rows.size)
@@ -8027,23 +8028,28 @@ def _recursive(
 
 @_public
 def recursive_rls(X, kernel, lam, delta, seed=0, oversampling=16.0):
-    """Landmarks by recursive ridge leverage score sampling at a given ridge (RLS algorithm 2).
+    """Landmarks from recursive ridge leverage score sampling at a given ridge (RLS algorithm 2).
+    Samples a random half of the points in the same way with delta / 3, until 192 log(1 / delta)
+    points are left. The landmarks of the half give scores to all points (RLS lemma 6), and 3/2
+    times these are used as in `sample_landmarks`. With probability 1 - 3 delta, K~ <= K <= K~ + lam
+    I (RLS theorems 7 and 8). For s landmarks, costs about 2 n s kernel values, O(n s (d + s)) time
+    and O(n + s^2) memory.
 
-    A random half of the points is sampled by this algorithm, with delta / 3, down to 192 log(1 / delta) points. Its
-    landmarks give scores l_i to all points (RLS lemma 6), times 3/2, and these decide as in `sample_landmarks`. With
-    probability 1 - 3 delta, K~ <= K <= K~ + lam I (RLS theorem 7, by RLS theorem 8).
-    Parameters:
-        X, kernel, lam : as of `ridge_leverage_scores`; lam is the error allowed
-        delta : float between 0 and 1/32; failure probability is 3 delta
-        seed, oversampling : as of `sample_landmarks`
-    Returns: Landmarks, O(d_eff(lam) log(d_eff(lam) / delta)) of them, indices ascending, weights 1 / sqrt(p). About 2 n
-        s kernel values and O(n s (d + s)) time for s landmarks at a level; O(n + s^2) memory
-    >>> X, kernel = np.linspace(0.0, 9.0, 2000).reshape(-1, 1), gaussian(1.0)
-    >>> found = recursive_rls(X, kernel, 50.0, 0.03)
-    >>> error = spectral_error(LowRank(nystrom(X, found, kernel)), Implicit(X, kernel))
-    >>> found.indices.size < 2000, error < 50.0
-    (True, True)
-    """
+    Args:
+        X: (n, d) array. Points.
+        kernel: Kernel. Positive semidefinite.
+        lam: float. Positive ridge: the error allowed, in the units of the eigenvalues of K.
+        delta: float between 0 and 1/32. A third of the probability of failure.
+        seed: int from 0 to 2**64 - 1.
+        oversampling: float. Positive; see `sample_landmarks`.
+    Returns:
+        Landmarks: O(d_eff(lam) log(d_eff(lam) / delta)), with weights 1 / sqrt(p_i).
+    Example:
+        >>> X, kernel = np.linspace(0.0, 9.0, 2000).reshape(-1, 1), gaussian(1.0)
+        >>> found = recursive_rls(X, kernel, 50.0, 0.03)
+        >>> error = spectral_error(LowRank(nystrom(X, found, kernel)), Implicit(X, kernel))
+        >>> found.indices.size < 2000, error < 50.0
+        (True, True)"""
     X, kernel = _points_and_kernel(X, kernel)
     lam = _checked_real("lam", lam, 1e-300)
     delta, key, oversampling = _checked_sampling(delta, 32, seed, oversampling)
@@ -8052,22 +8058,24 @@ def recursive_rls(X, kernel, lam, delta, seed=0, oversampling=16.0):
 
 @_public
 def recursive_rls_fixed(X, kernel, s, delta, seed=0, constant=640.0, oversampling=16.0):
-    """Landmarks by recursive ridge leverage score sampling for a sample size (RLS algorithm 3).
+    """Landmarks from recursive ridge leverage score sampling for a sample size (RLS algorithm 3).
+    Like `recursive_rls`, but each level takes the ridge (1 / k) sum_{i > k} sigma_i(S^T K S) of its
+    half, 5 times the scores, and p_i = min(1, 16 l_i log(2 k / delta)). k is the largest integer
+    with c k log(2 k / delta) <= s. With probability 1 - 3 delta, there are at most 2 s landmarks,
+    and K~ <= K <= K~ + lam I for lam = (1 / k) sum_{i > k} sigma_i(K) (RLS theorem 10, RLS fact 9).
+    Unlike the paper, it caps scores at 1, estimates the ridge (about 1 % too large), and replaces a
+    sample of at most k points by s uniform ones.
 
-    As `recursive_rls`, with the ridge (1 / k) sum_{i > k} sigma_i(S^T K S) of each sample in the place of lam, the
-    largest k with c k log(2 k / delta) <= s, scores times 5, and probabilities min(1, 16 l_i log(2 k / delta)). With
-    probability 1 - 3 delta at most 2 s landmarks, and RLS theorem 3 for the ridge (1 / k) sum_{i > k} sigma_i(K) (RLS
-    theorem 10, by RLS fact 9). Unlike the printed one, it caps scores at 1, sums the tail by orthogonal iteration
-    (about 1 % too large), and replaces a sample of at most k points by s random ones.
-    Parameters:
-        X, kernel : as of `recursive_rls`
-        s : int, at least 1; sample size; n or more returns all points
-        delta, seed : as of `recursive_rls`
-        constant : float, positive; the c that the paper leaves open, 640 by its own accounting. Where s < c log(2 /
-            delta), 2700 at delta = .03, k is 1 and no promise is made
-        oversampling : as of `recursive_rls`
-    Returns: Landmarks, a random number of them, indices ascending, weights 1 / sqrt(p)
-    """
+    Args:
+        X: (n, d) array. Points.
+        kernel: Kernel. Positive semidefinite.
+        s: int, at least 1. Sample size; n or more returns all points.
+        delta: float between 0 and 1/32. A third of the probability of failure.
+        seed: int from 0 to 2**64 - 1.
+        constant: float. Positive c. The proof requires about 640, and so s >= 2700 at delta = .03.
+        oversampling: float. Positive; see `sample_landmarks`.
+    Returns:
+        Landmarks: A random number of ascending indices, weights 1 / sqrt(p_i)."""
     X, kernel = _points_and_kernel(X, kernel)
     s = _checked_whole("s", s, 1)
     constant = _checked_real("constant", constant, 1e-300)
@@ -8076,7 +8084,7 @@ def recursive_rls_fixed(X, kernel, s, delta, seed=0, constant=640.0, oversamplin
 
 
 def _practical(X, kernel, s, seed, delta, accelerated):
-    """The variant of RLS section 5: small constants, one delta, s landmarks at the top."""
+    """RLS section 5: small constants, one delta for all levels, exactly s landmarks at the top."""
     X, kernel = _points_and_kernel(X, kernel)
     s = _checked_whole("s", s, 1)
     key = _checked_key(seed, _LANDMARKS)
@@ -8087,37 +8095,43 @@ def _practical(X, kernel, s, seed, delta, accelerated):
 
 @_public
 def recursive_rls_practical(X, kernel, s, seed=0, delta=None):
-    """Exactly s landmarks by recursive ridge leverage score sampling as it is run in practice (RLS section 5).
+    """Exactly s landmarks from recursive ridge leverage score sampling as in RLS section 5.
+    This is `recursive_rls_fixed` with c = 4, without the factors 5 and 16, and with one delta for
+    all levels. The top level draws s points without replacement, in proportion to p_i. No theorem
+    covers it. Costs about 2 n s kernel values, n s (s + 2 d) multiplications and O(n + s^2) memory.
 
-    `recursive_rls_fixed` with c = 4, scores and probabilities without the factors 5 and 16, delta the same at each
-    level, and at the top s points drawn without replacement in proportion to their probabilities. With the default
-    delta, log(2 k / delta) is about the log(s) of the authors' program. No theorem covers it.
-    Parameters:
-        X, kernel : as of `recursive_rls`
-        s : int, at least 1; number of landmarks; n or more returns all points
-        seed : int from 0 to 2**64 - 1
-        delta : float between 0 and 1, None for 1 / (2 log s); a smaller one spreads the sample over more points
-    Returns: Landmarks, indices ascending; weights, 1 / sqrt(chance given the rest of the draw), make sums over all
-        points unbiased. About 2 n s kernel values and n s (s + 2 d) multiplications; O(n + s^2) memory
-    >>> X = np.concatenate([np.zeros((990, 1)), np.arange(10.0).reshape(-1, 1)])         # ten unlike the others
-    >>> found = recursive_rls_practical(X, gaussian(0.3), 20)
-    >>> found.indices.size, bool((found.indices >= 990).sum() > 5)
-    (20, True)
-    """
+    Args:
+        X: (n, d) array. Points.
+        kernel: Kernel. Positive semidefinite.
+        s: int, at least 1. Number of landmarks; n or more returns all points.
+        seed: int from 0 to 2**64 - 1.
+        delta: float between 0 and 1. None is 1 / (2 log s). Lower values spread the sample more.
+    Returns:
+        Landmarks: Ascending indices. Sums weighted by weights^2 are unbiased for sums over X.
+    Example:
+        >>> X = np.concatenate([np.zeros((990, 1)), np.arange(10.0).reshape(-1, 1)])  # outliers
+        >>> found = recursive_rls_practical(X, gaussian(0.3), 20)
+        >>> found.indices.size, bool((found.indices >= 990).sum() > 5)
+        (20, True)"""
     return _practical(X, kernel, s, seed, delta, False)
 
 
 @_public
 def recursive_rls_accelerated(X, kernel, s, seed=0, delta=None):
     """Exactly s landmarks by the accelerated recursive method (RLS section 5.2.1).
+    This is `recursive_rls_practical` with samples of r = sqrt((n s + s^3) / n) points below the top
+    level. It costs about 2 n r kernel values and n r (r + 2 d) multiplications. It can miss a
+    small, distant group. Measured for s = 200 (r = 25) of 20,000 points, 3 % of them distant: the
+    error was 4.4, compared with .52 by `recursive_rls_practical` and .00009 by `rpcholesky`.
 
-    As `recursive_rls_practical`, with samples of r = sqrt((n s + s^3) / n) points below the top, so that scores cost as
-    much as uniform Nystrom itself. So few points may miss a small group far off: with 200 landmarks (r = 25) of 20,000
-    points, 3 % of them far off, the error was 4.4, and .52 by `recursive_rls_practical`, .00009 by `rpcholesky`.
-    Parameters:
-        X, kernel, s, seed, delta : as of `recursive_rls_practical`
-    Returns: Landmarks, as of `recursive_rls_practical`; about 2 n r kernel values and n r (r + 2 d) multiplications
-    """
+    Args:
+        X: (n, d) array. Points.
+        kernel: Kernel. Positive semidefinite.
+        s: int, at least 1. Number of landmarks; n or more returns all points.
+        seed: int from 0 to 2**64 - 1.
+        delta: float between 0 and 1, or None; see `recursive_rls_practical`.
+    Returns:
+        Landmarks: Ascending indices. Sums weighted by weights^2 are unbiased for sums over X."""
     return _practical(X, kernel, s, seed, delta, True)
 
 
@@ -8136,36 +8150,45 @@ def _landmarks_by_pivots(X, kernel, s, block, share, seed):
 @_public
 def rpcholesky(X, kernel, s, seed=0, block=64):
     """Landmarks by randomly pivoted Cholesky (Chen, Epperly, Tropp, Webber 2025), a rival of RLS.
+    Draws each pivot with probability proportional to the diagonal of K - F F^T, where F is the
+    factor so far. Blocks of proposals save time (Epperly and others 2025). Costs about n (s + 1)
+    kernel values, O(n s (d + s)) time and n s floats of memory.
 
-    Each pivot is drawn in proportion to the diagonal of K - F F^T, by blocks with rejection (Epperly and others 2025).
-    Parameters:
-        X, kernel, s, seed : as of `recursive_rls_practical`
-        block : int from 1 to 128, proposals at a time; 1 is the simple algorithm
-    Returns: Landmarks in the order of choice, weights 1; fewer than s if those found explain all points to rounding.
-        n (s + 1) kernel values and some for proposals, O(n s (d + s)) time, and n s numbers of memory
-    >>> X = np.concatenate([np.zeros((99, 1)), [[9.0]]])
-    >>> sorted(X[rpcholesky(X, gaussian(1.0), 2).indices, 0].tolist())                   # one of those that are alike
-    [0.0, 9.0]
-    """
+    Args:
+        X: (n, d) array. Points.
+        kernel: Kernel. Positive semidefinite.
+        s: int, at least 1. Number of landmarks; n or more returns all points.
+        seed: int from 0 to 2**64 - 1.
+        block: int from 1 to 128. Proposals in a block; 1 is the algorithm without blocks.
+    Returns:
+        Landmarks: In the order of choice, weights 1. Fewer than s if no residual is left.
+    Example:
+        >>> X = np.concatenate([np.zeros((99, 1)), [[9.0]]])
+        >>> sorted(X[rpcholesky(X, gaussian(1.0), 2).indices, 0].tolist())  # one of 99 equal points
+        [0.0, 9.0]"""
     return _landmarks_by_pivots(X, kernel, s, block, 0.0, seed)
 
 
 @_public
 def pivoted_cholesky(X, kernel, s, block=64):
-    """Landmarks by greedy pivoted Cholesky: each pivot is the largest diagonal entry of K - F F^T. Source: textbook.
+    """Landmarks by greedy pivoted Cholesky (textbook).
+    Each pivot is the largest diagonal entry of K - F F^T, where F is the factor so far. Outliers
+    are chosen first, which rarely helps kernel PCA. `rpcholesky` is several times faster.
 
-    Parameters:
-        X, kernel, s : as of `rpcholesky`
-        block : int from 1 to 128, candidates at a time; it changes the time, and the choice only among equal residuals
-    Returns: as of `rpcholesky`, which is several times faster. Outliers come first, which kernel PCA rarely wants
-    """
+    Args:
+        X: (n, d) array. Points.
+        kernel: Kernel. Positive semidefinite.
+        s: int, at least 1. Number of landmarks; n or more returns all points.
+        block: int from 1 to 128. Candidates at a time. It changes the choice only among ties.
+    Returns:
+        Landmarks: In the order of choice, weights 1. Fewer than s if no residual is left."""
     return _landmarks_by_pivots(X, kernel, s, block, 1.0, 0)
 
 
-@_validated("an RLSState, as rls_start gives it", points="points", indices="whole", weights=1)
+@_validated("an RLSState, as rls_start returns it", points="points", indices="whole", weights=1)
 class RLSState(NamedTuple):
-    """Landmarks of a stream under way: points (m, d), at most s; indices (m,), their numbers in the stream; weights and
-    evaluations as of Landmarks; kernel; s; count: points so far; seed."""
+    """Landmarks of an unfinished stream: points (m, d), m <= s; indices (m,) in the stream; weights
+    and evaluations of Landmarks; kernel; s; count, the number of points so far; seed."""
 
     points: np.ndarray
     indices: np.ndarray
@@ -8178,15 +8201,15 @@ class RLSState(NamedTuple):
 
 
 def _with_landmarks(state, more, count):
-    """The state after `count` points, of which `more` are landmarks, numbered from the first of these: s of the union,
-    by scores that the weighted union gives itself. Points that were kept with chance p = 1 / weight^2 are drawn in
-    proportion to q / p, q the chance that their score asks for."""
+    """State after `count` further points with landmarks `more`. Keeps s of the union, drawn in
+    proportion to q / p, where q is the probability from scores of the union, and p = 1 / weight^2.
+    """
     s = state.s
     arriving = more.points, state.count + more.indices, more.weights
     points, indices, weights = union = [np.concatenate(pair) for pair in zip(state[:3], arriving)]
     evaluations = state.evaluations + more.evaluations
     if len(points) > s:
-        # No two unions begin with the same point and have cost the same so far.
+        # No two unions have the same first index and the same number of evaluations.
         key = _python_subkey(_key(state.seed, _LANDMARKS), int(indices[0]))
         key = _python_subkey(key, evaluations)
         delta = _practical_delta(s)
@@ -8203,40 +8226,42 @@ def _with_landmarks(state, more, count):
 
 @_public
 def rls_start(kernel, s, d, seed=0):
-    """Landmarks of a stream that has not begun, by ridge leverage scores (Calandriello, Lazaric, Valko 2017; RLS).
+    """Empty state of a stream that keeps s landmarks by ridge leverage scores (RLS).
 
-    Parameters:
-        kernel : Kernel, positive semidefinite
-        s : int, at least 1; landmarks to keep
-        d : int, at least 1; coordinates of a point
-        seed : int from 0 to 2**64 - 1
-    Returns: RLSState
-    """
+    Args:
+        kernel: Kernel. Positive semidefinite.
+        s: int, at least 1. Number of landmarks.
+        d: int, at least 1. Number of coordinates of a point.
+        seed: int from 0 to 2**64 - 1.
+    Returns:
+        RLSState: No points yet."""
     kernel = _checked_kernel("kernel", kernel)
     s = _checked_whole("s", s, 1)
     d = _checked_whole("d", d, 1, _MOST)
-    none = np.zeros((0, d), np.float32)  # takes the precision of the points that follow
+    none = np.zeros((0, d), np.float32)  # float64 points will change the type
     return RLSState(none, np.zeros(0, int), np.zeros(0), 0, kernel, s, 0, _as_seed("seed", seed))
 
 
 @_public
 def rls_update(state, X):
-    """Landmarks after more points: s of these by `recursive_rls_accelerated`, and s of their union with those before.
+    """State after more points, with s landmarks of all points so far.
+    Draws s of the new points by `recursive_rls_accelerated`. Then draws s of these and the old
+    landmarks by scores of their weighted union (RLS lemma 6, RLS algorithm 3), in O(s^3 + s^2 d)
+    time. No theorem covers it; Calandriello, Lazaric, Valko (2017) flip coins at a given ridge.
 
-    The weighted union gives its own points scores (RLS lemma 6) with the ridge of its own spectrum (RLS algorithm 3).
-    Calandriello, Lazaric, Valko (2017) keep points by coins at a given ridge; no theorem covers exactly s.
-    Parameters:
-        state : RLSState; it stays as it is
-        X : (n, d) array of further points, best 2 s or more at a time
-    Returns: RLSState. Time of `recursive_rls_accelerated`, and O(s^3 + s^2 d) for a call
-    >>> X, kernel = np.linspace(0.0, 9.0, 4000).reshape(-1, 1), gaussian(1.0)
-    >>> state = rls_start(kernel, 40, 1)
-    >>> for rows in np.split(X, 4):
-    ...     state = rls_update(state, rows)
-    >>> error = spectral_error(LowRank(nystrom(X, rls_finish(state), kernel)), Implicit(X, kernel))
-    >>> bool(error < 1e-4 * 4000)
-    True
-    """
+    Args:
+        state: RLSState. It is not changed.
+        X: (n, d) array. Further points; 2 s or more in one call are best.
+    Returns:
+        RLSState: The next state.
+    Example:
+        >>> X, kernel = np.linspace(0.0, 9.0, 4000).reshape(-1, 1), gaussian(1.0)
+        >>> state = rls_start(kernel, 40, 1)
+        >>> for rows in np.split(X, 4):
+        ...     state = rls_update(state, rows)
+        >>> F = nystrom(X, rls_finish(state), kernel)
+        >>> bool(spectral_error(LowRank(F), Implicit(X, kernel)) < 1e-4 * 4000)
+        True"""
     state = _checked_as(RLSState, "state", state)
     X = _checked_points("X", X, columns=state.points.shape[1])
     seed = int(_python_subkey(_key(state.seed, _LANDMARKS), state.count))
@@ -8246,39 +8271,38 @@ def rls_update(state, X):
 
 @_public
 def rls_merge(a, b):
-    """Landmarks of two streams, those of b after those of a (Calandriello, Lazaric, Valko 2017; RLS).
+    """State of the stream that has the points of a first and then the points of b (RLS).
 
-    Parameters:
-        a, b : RLSState with one kernel and as many landmarks
-    Returns: RLSState
-    """
+    Args:
+        a: RLSState.
+        b: RLSState. Started with the same kernel, s and d as a.
+    Returns:
+        RLSState: At most s landmarks of both streams."""
     a = _checked_as(RLSState, "a", a)
     b = _checked_as(RLSState, "b", b)
     alike = a.kernel == b.kernel and a.s == b.s and a.points.shape[1] == b.points.shape[1]
-    _require(alike, "a and b must have been started alike")
+    _require(alike, "a and b must have the same kernel, s and number of columns")
     return _with_landmarks(a, b, b.count)
 
 
 @_public
 def rls_finish(state):
-    """The landmarks of a stream (Calandriello, Lazaric, Valko 2017; RLS).
+    """Landmarks of a stream, in the order of the stream (RLS).
 
-    Parameters:
-        state : RLSState that has seen points
-    Returns: LandmarkPoints, in the order of the stream
-    """
+    Args:
+        state: RLSState. It must contain at least one point.
+    Returns:
+        LandmarkPoints: At most s landmarks."""
     state = _checked_as(RLSState, "state", state)
     _require(state.count >= 1, "state must have seen a point")
     return LandmarkPoints(*state[:4])
 
 
 # 13.5 Nystrom approximation (RLS section 2.1, appendix C)
-
-
 def _checked_landmarks(X, landmarks, gathered=None):
-    """Landmarks as points of X's precision. gathered(rows): rows of X, where X is not in memory."""
+    """Landmarks as points in X's precision. gathered(rows) reads them if X is not in memory."""
     while isinstance(landmarks, (CertifiedNystrom, Landmarks, LandmarkPoints, ReducedSet)):
-        landmarks = landmarks[0]  # their first fields: landmarks, indices, points, centers
+        landmarks = landmarks[0]  # the first field: landmarks, indices, points or centers
     points = np.asarray(landmarks) if isinstance(landmarks, list) else landmarks
     if isinstance(points, np.ndarray) and points.ndim == 1 and points.dtype.kind in "iu":
         inside = points.size > 0 and 0 <= points.min() <= points.max() < len(X)
@@ -8286,8 +8310,7 @@ def _checked_landmarks(X, landmarks, gathered=None):
         points = gathered(points) if gathered else X[points]
     _require(
         getattr(points, "ndim", 0) == 2,
-        "landmarks must be Landmarks, LandmarkPoints, a ReducedSet, a CertifiedNystrom, "
-        f"whole row numbers or a 2-D array of points, got {type(landmarks).__name__}",
+        f"landmarks must be Landmarks, row numbers or a 2-D array, got {type(landmarks).__name__}",
     )
     precision = np.float32 if X.dtype == np.float32 else np.float64
     Z = _as_array("landmarks", points, 2).astype(precision, copy=False)
@@ -8296,15 +8319,15 @@ def _checked_landmarks(X, landmarks, gathered=None):
 
 @_public
 def nystrom_map(X, landmarks, kernel):
-    """What `nystrom_features` needs to map any point: landmarks and their Cholesky factor (RLS section 2.1).
+    """Map from points to Nystrom features: landmarks and their Cholesky factor (RLS section 2.1).
+    Costs about s^2 kernel values, O(s^2 (d + s)) time and O(s (d + s)) memory.
 
-    Parameters:
-        X : (n, d) array, of which only the landmarks are read
-        landmarks : Landmarks, LandmarkPoints, ReducedSet, CertifiedNystrom, (s,) row numbers of X, or (s, d) points
-        kernel : Kernel, positive semidefinite
-    Returns: NystromMap, in the order of pivots. Landmarks whose residual is rounding come last, with features 0
-    Cost: s^2 + s kernel values and some more to choose pivots, O(s^2 (d + s)) time, O(s (d + s)) memory.
-    """
+    Args:
+        X: (n, d) array. Points; only rows that are landmarks are read.
+        landmarks: Landmarks, LandmarkPoints, ReducedSet, CertifiedNystrom, row numbers or points.
+        kernel: Kernel. Positive semidefinite.
+    Returns:
+        NystromMap: In pivot order. Landmarks without a residual come last, with features 0."""
     Z = _checked_landmarks(_as_array("X", X, 2), landmarks)
     kernel = _checked_kernel("kernel", kernel, landmarks=Z)
     _fits("landmarks", 8.0 * len(Z) ** 2)
@@ -8312,7 +8335,7 @@ def nystrom_map(X, landmarks, kernel):
 
 
 def _map_features(P, found):
-    """Nystrom features of checked points. Sums of squares tell whether they are finite, without a pass over them."""
+    """Nystrom features of checked points. The sums of squares show whether they are finite."""
     X, Z = _in_common_precision(P, found.points)
     F = _new_array((len(X), len(Z)), X.dtype)
     rank = found.rank
@@ -8324,14 +8347,14 @@ def _map_features(P, found):
 
 @_public
 def nystrom_features(X, feature_map):
-    """Nystrom features of points: rows y(x)^T = (L^-1 k(landmarks, x))^T, K~(x, x') = y(x).y(x') (RLS 2.1, (35)).
+    """Nystrom features of points: rows y(x)^T with y(x) = L^-1 k(landmarks, x) (RLS (35)).
+    K~(x, x') = y(x).y(x'). Costs n s kernel values and O(n s (d + s)) time.
 
-    Parameters:
-        X : (n, d) array, training or new points
-        feature_map : NystromMap; it carries its kernel
-    Returns: (n, s) array, float32 if both X and the landmarks are float32, else float64
-    Cost: n s kernel values, O(n s (d + s / 2)) time; memory for the result and s^2.
-    """
+    Args:
+        X: (n, d) array. Training points or new ones.
+        feature_map: NystromMap. It contains its kernel.
+    Returns:
+        array: (n, s) features, in float32 if both X and the landmarks are float32, else float64."""
     feature_map = _checked_as(NystromMap, "feature_map", feature_map)
     X = _checked_points("X", X)
     _checked_model(X, "feature_map", feature_map)
@@ -8341,17 +8364,19 @@ def nystrom_features(X, feature_map):
 
 @_public
 def nystrom(X, landmarks, kernel):
-    """Nystrom factor F: F F^T = K~ = K S (S^T K S)^+ S^T K (RLS (1)); `LowRank(F)` is K~ as an operator.
+    """Nystrom factor F, for which F F^T = K~ = K S (S^T K S)^+ S^T K (RLS (1)).
+    `LowRank(F)` is K~ as an operator. The nuclear norm of K - K~, which is semidefinite, is
+    gram_diagonal(X, kernel).sum() - (F**2).sum(). Costs n s kernel values and O(n s (d + s)) time.
 
-    K - K~ is positive semidefinite, so its nuclear norm is its trace: gram_diagonal(X, kernel).sum() - (F**2).sum().
-    Parameters:
-        X : (n, d) array
-        landmarks, kernel : as of `nystrom_map`
-    Returns: (n, s) array of X's precision, columns in the order of `nystrom_map`'s pivots, 0 beyond its rank
-    Cost: That of `nystrom_map` and n s kernel values, O(n s (d + s / 2)) time; memory for the result and s^2.
-    >>> nystrom(np.array([[1.0], [2.0]]), np.array([1]), linear()).tolist()
-    [[1.0], [2.0]]
-    """
+    Args:
+        X: (n, d) array. Points.
+        landmarks: Landmarks, LandmarkPoints, ReducedSet, CertifiedNystrom, row numbers or points.
+        kernel: Kernel. Positive semidefinite.
+    Returns:
+        array: (n, s) in X's precision. Columns are in the order of `nystrom_map`, 0 past its rank.
+    Example:
+        >>> nystrom(np.array([[1.0], [2.0]]), np.array([1]), linear()).tolist()
+        [[1.0], [2.0]]"""
     X, kernel = _points_and_kernel(X, kernel)
     Z = _checked_landmarks(X, landmarks)
     _fits("landmarks", 1.0 * len(X) * len(Z) * X.itemsize)
@@ -8359,13 +8384,13 @@ def nystrom(X, landmarks, kernel):
 
 
 def _middle(found, centered):
-    """The mean of the landmarks' own features: sums about it lose few digits to centering. None if not centered."""
+    """Mean of the landmarks' features, or None. Sums about it lose few digits to centering."""
     return found.factor.sum(0) / max(found.rank, 1) if centered else None
 
 
 def _normal_equations(P, found, T, middle=None):
-    """F^T F and F^T T of the Nystrom factor of the points less `middle` in each row, slab by slab; without a map, of P.
-    In the precision of T: a small ridge is lost in the rounding of float32."""
+    """F^T F and F^T T, where F has the features of P (without a map: P) minus middle. They have the
+    precision of T, because a small ridge is lost in float32."""
     squares = products = 0.0
     for begin in range(0, len(P), _SLAB):
         F = P[begin : begin + _SLAB].astype(T.dtype, copy=False)
@@ -8380,7 +8405,7 @@ def _normal_equations(P, found, T, middle=None):
 
 
 def _coefficients(found, V):
-    """Coefficients with L^T coef = V, 0 for landmarks left out."""
+    """Coefficients C with L^T C = V; 0 for landmarks beyond the rank."""
     from scipy.linalg import solve_triangular  # .1 s to import
 
     rank = found.rank
@@ -8392,19 +8417,18 @@ def _coefficients(found, V):
 
 
 def _expansion_by_map(found, V, values):
-    """Features V^T y(x) as an expansion over landmarks."""
+    """The features V^T y(x) as an expansion over the landmarks."""
     coef = np.ascontiguousarray(_coefficients(found, V), found.points.dtype)
     return Expansion(found.points, coef, values, np.zeros(len(values)), found.kernel)
 
 
 def _components_by_map(found, squares, sums, n, middle, k, key):
-    """Kernel PCA from F^T F and F^T 1 of the Nystrom factor F of n points, less `middle`; about the mean if there is a
-    middle."""
+    """Kernel PCA from F^T F and F^T 1, where F has Nystrom features of n points, minus middle."""
     floor = 0.0
     if middle is not None:
         squares = squares - np.outer(sums, sums / n)  # F^T H F
         mean = middle + sums / n
-        # What rounding leaves of the eigenvalue that this took off.
+        # Rounding error of the eigenvalue n |mean|^2, which centering removes.
         floor = _precision(found.points) * n * (mean**2).sum()
     eigen = _lanczos(squares, k, key, 1e-12, 1000)
     kept = eigen.values > max(len(squares) * 2.2e-16 * eigen.values[0], floor)
@@ -8417,23 +8441,26 @@ def _components_by_map(found, squares, sums, n, middle, k, key):
 
 @_public
 def nystrom_kpca(X, landmarks, kernel, k, seed=0, centered=False):
-    """Kernel PCA of all points over a few landmarks (RLS theorem 17): leading directions of the projected data.
+    """Kernel PCA of all points, with components in the span of the landmarks (RLS theorem 17).
+    The components are Z = Phi^T S C with C = (S^T K S)^+ S^T K~^(1/2) W~, where W~ has the leading
+    eigenvectors of K~. They are orthonormal in feature space. If K <= K~ + lam I for
+    lam = (eps / k) sum_{i > k} sigma_i, their squared error is at most 1 + 2 eps times the minimum.
+    Costs n s kernel values, O(n s (d + s)) time and O(n + s^2) memory.
 
-    Z = Phi^T S C with C = (S^T K S)^+ S^T K~^(1/2) W~, W~ the leading eigenvectors of K~: orthonormal in feature space.
-    If K <= K~ + lam I, lam = (eps / k) sum_{i > k} sigma_i, they lose at most 1 + 2 eps times what the best k lose.
-    Parameters:
-        X : (n, d) array
-        landmarks, kernel : as of `nystrom_map`
-        k : int from 1 to the number of landmarks
-        seed : int from 0 to 2**64 - 1
-        centered : bool; about the mean of the projected points: components of H K~ H. A mean much larger than the
-            deviations costs digits: for a linear kernel, subtract the mean of the points first
-    Returns: Expansion over the landmarks. values: eigenvalues of K~, or H K~ H, 0 beyond its rank
-    Cost: n s kernel values, O(n s (d + s)) time; memory O(n + s^2) and features of 8192 points.
-    >>> X = np.array([[1.0], [2.0]])
-    >>> expand(X, nystrom_kpca(X, np.array([1]), linear(), 1, 0)).round(12).tolist()
-    [[1.0], [2.0]]
-    """
+    Args:
+        X: (n, d) array. Points.
+        landmarks: Landmarks, LandmarkPoints, ReducedSet, CertifiedNystrom, row numbers or points.
+        kernel: Kernel. Positive semidefinite.
+        k: int from 1 to the number of landmarks. Number of components.
+        seed: int from 0 to 2**64 - 1.
+        centered: bool. Center features at the mean: components of H K~ H. A large mean costs
+            digits; for a linear kernel, subtract the mean from X first.
+    Returns:
+        Expansion: Over the landmarks. values: eigenvalues of K~ or H K~ H, 0 beyond the rank.
+    Example:
+        >>> X = np.array([[1.0], [2.0]])
+        >>> expand(X, nystrom_kpca(X, np.array([1]), linear(), 1, 0)).round(12).tolist()
+        [[1.0], [2.0]]"""
     X, kernel = _points_and_kernel(X, kernel)
     key = _checked_key(seed, _START)
     centered = _as_flag("centered", centered)
@@ -8446,9 +8473,9 @@ def nystrom_kpca(X, landmarks, kernel, k, seed=0, centered=False):
 
 @_validated("a CertifiedNystrom")
 class CertifiedNystrom(NamedTuple):
-    """A factor of few columns, and how near its K~ is to K: landmarks, in the order of choice; factor (n, r),
-    orthogonal columns in falling order of length, the r leading components of the Nystrom factor; trace_left, of tr K;
-    error_bound, of |K - K~|_2 / |K|_2; chance that it is too small: 0 by the trace, else 1e-6 for each look."""
+    """K~ = factor factor^T with a bound on its error: landmarks, in the order of choice; factor (n,
+    r), orthogonal columns by descending norm; trace_left, tr(K - K~) / tr K; error_bound, of
+    |K - K~|_2 / |K|_2; chance, the probability that the bound fails (0 if the trace gives it)."""
 
     landmarks: Landmarks
     factor: np.ndarray
@@ -8457,11 +8484,11 @@ class CertifiedNystrom(NamedTuple):
     chance: float = math.nan
 
 
-_RANK_KEPT = 1.3  # components that are kept, over the least that can have an error
+_RANK_KEPT = 1.3  # components that are kept, relative to the least rank that could suffice
 
 
 def _landmark_counts(most):
-    """16, then a fifth more each time, or 16 more, up to `most`."""
+    """16 landmarks, then a fifth more each time (at least 16 more), up to `most`."""
     s = 0
     while s < most:
         s = min(most, s + max(16, s // 5))
@@ -8469,31 +8496,31 @@ def _landmark_counts(most):
 
 
 def _certified_distance(X, kernel, F, key, tol):
-    """Bounds of |K - F F^T|."""
+    """Lower and upper bound of |K - F F^T|_2."""
     return _norm(Difference(Implicit(X, kernel), LowRank(F)), key, tol, 1000)
 
 
 @_public
 def nystrom_to(X, kernel, error, seed=0, limit=0):
-    """Landmarks until their leading components are as near to K as was asked for, with a certificate of it (RLS (1)).
+    """Nystrom approximation with a requested spectral error, and a certificate of it (RLS (1)).
+    Adds pivots of `rpcholesky`, a fifth more at a time, until K~ is close enough on 2048 points.
+    Then keeps about 1.3 r components, where r is the number of eigenvalues of K~ above error |K|_2:
+    as K~ <= K, no rank below r suffices. The trace bounds their error, or else 3 to 8 products of K
+    with 16 vectors. Costs O(n s (d + s)) time, 2 n s floats, and n^2 kernel values per product.
 
-    Pivots of `rpcholesky`, a fifth more at a time, until their K~ looks near enough on 2048 points. As K~ <= K, no rank
-    below the number r of eigenvalues of K~ above error |K|_2 has that error: 1.3 r components of K~ are measured.
-    Parameters:
-        X : (n, d) array
-        kernel : Kernel, positive semidefinite; one that is 0 on X, infinite, or clearly indefinite is refused
-        error : float, positive: |K - K~|_2 / |K|_2, the error of LowRank(factor) relative to the largest eigenvalue
-        seed : int from 0 to 2**64 - 1
-        limit : int, landmarks at most; 0 for no limit but n
-    Returns: CertifiedNystrom, for `nystrom_kpca` too. error_bound comes from the trace, where this is enough, else from
-        block Lanczos: about 1.01 times the norm. It exceeds `error` where the limit, or rounding in X's type (4e-16 or
-        more, 5e-7 to 2e-5 in float32), was met first
-    Cost: n s kernel values, O(n s (d + s)) time for s landmarks; then 3 to 8 products of K with 16 vectors, n^2 kernel
-        values each, where the trace does not show it. Memory 2 n s numbers.
-    >>> found = nystrom_to(np.arange(50.0).reshape(-1, 1), gaussian(9.0), 1e-3)
-    >>> found.factor.shape[1] < 13, found.error_bound <= 1e-3
-    (True, True)
-    """
+    Args:
+        X: (n, d) array. Points.
+        kernel: Kernel. Positive semidefinite; refused if 0 on X, infinite or clearly indefinite.
+        error: float. Positive; the error |K - K~|_2 / |K|_2 that is allowed.
+        seed: int from 0 to 2**64 - 1.
+        limit: int. Maximum number of landmarks; 0 for n.
+    Returns:
+        CertifiedNystrom: error_bound is from the trace, or about 1.01 times the error. It exceeds
+        `error` if the limit or the rounding error (4e-16, or 5e-7 to 2e-5 in float32) is met first.
+    Example:
+        >>> found = nystrom_to(np.arange(50.0).reshape(-1, 1), gaussian(9.0), 1e-3)
+        >>> found.factor.shape[1] < 13, found.error_bound <= 1e-3
+        (True, True)"""
     X, kernel = _points_and_kernel(X, kernel)
     n = len(X)
     error = _checked_real("error", error, 1e-300)
@@ -8506,15 +8533,12 @@ def nystrom_to(X, kernel, error, seed=0, limit=0):
     stages = _pivoted(_landmark_counts(most), X, kernel, np.zeros(n), 64, 0.0, X, key)
     for landmarks, F, diagonal, rest, floor in stages:
         found = F.shape[1]
-        last = found == most or not rest.any()  # or nothing above rounding is left
+        last = found == most or not rest.any()  # or all residuals are rounding errors
         if found >= 2 * measured:
-            # The norm of K~ never exceeds that of K, now or later on.
+            # |K~| never exceeds |K|, so the largest value so far is the best.
             norm = max(norm, _norm(LowRank(F), start, 0.01, 3)[0])
             measured = found
-        _require(
-            norm > (1e-36 if X.itemsize == 4 else 1e-300),  # below, values have lost digits
-            "kernel must not be 0, or too small for the type of X, on all of X",
-        )
+        _require(norm > (1e-36 if X.itemsize == 4 else 1e-300), "kernel must not be almost 0 on X")
         bound = (rest.sum() + floor.sum()) / norm if _is_definite(kernel) else math.inf
         by_trace = bound <= error
         if not (last or by_trace):
@@ -8534,7 +8558,7 @@ def nystrom_to(X, kernel, error, seed=0, limit=0):
         else:
             looks += 1
             bound = _certified_distance(X, kernel, C, _python_subkey(norms, looks), 0.01)[1] / norm
-            chance = _MISSED * looks  # start blocks differ, so chances add up
+            chance = _MISSED * looks  # the probabilities of failure add up
             done = bound <= error
         if done or last:
             trace_left = (rest.sum() + values[rank:].sum()) / diagonal.sum()
@@ -8543,19 +8567,17 @@ def nystrom_to(X, kernel, error, seed=0, limit=0):
 
 
 # 13.6 Ridge regression (RLS appendix C.1)
-
-
 def _checked_targets(Y, rows):
     """Targets as columns of float64."""
     return _checked_points("Y", _as_columns("Y", Y), rows=rows)
 
 
 def _require_fitting(coef):
-    _require(np.isfinite(coef).all(), "Y must not be so large that coefficients overflow X's type")
+    _require(np.isfinite(coef).all(), "Y must be smaller: its coefficients overflow X's type")
 
 
 def _ridge_by_map(found, squares, products, lam, targets):
-    """The expansion over landmarks that ridge regression on their features gives; targets: their dimensions."""
+    """Ridge regression on Nystrom features, as an expansion. targets: number of dimensions of Y."""
     weights = _solve_ridge(squares, products, lam)
     expansion = _expansion_by_map(found, weights, np.zeros(products.shape[1]))
     _require_fitting(expansion.coef)
@@ -8564,16 +8586,16 @@ def _ridge_by_map(found, squares, products, lam, targets):
 
 @_public
 def kernel_ridge(F, Y, lam):
-    """Kernel ridge regression on a factor (RLS appendix C.1, (32)-(35)): w = (F^T F + lam I)^-1 F^T Y.
+    """Weights w = (F^T F + lam I)^-1 F^T Y of kernel ridge regression on a factor (RLS (32)-(35)).
+    F w = K~ (K~ + lam I)^-1 Y fits the training points. nystrom_features(new, feature_map) @ w
+    predicts. Costs O(n r^2 + r^3) time in float64. `nystrom_ridge` does the same without storing F.
 
-    F w = K~ (K~ + lam I)^-1 Y on the training points; nystrom_features(new, map) @ w on others.
-    Parameters:
-        F : (n, r) array, factor of K~ = F F^T
-        Y : (n,) or (n, t) array of targets
-        lam : float, positive ridge, in the units of the eigenvalues of K~; at least 100 roundings of tr K~ in effect
-    Returns: (r, t) float64 array; (r,) for a vector of targets
-    Cost: O(n r^2 + r^3) time, in float64; O(r^2) memory and 8192 rows of F. `nystrom_ridge` does it without holding F.
-    """
+    Args:
+        F: (n, r) array. Factor of K~ = F F^T.
+        Y: (n,) or (n, t) array. Targets.
+        lam: float. Positive ridge, in units of eigenvalues of K~; 100 roundings of tr K~ at least.
+    Returns:
+        array: (r, t) weights in float64; (r,) for a vector of targets."""
     F = _checked_points("F", F)
     lam = _checked_real("lam", lam, 1e-300)
     weights = _solve_ridge(*_normal_equations(F, None, _checked_targets(Y, len(F))), lam)
@@ -8582,20 +8604,21 @@ def kernel_ridge(F, Y, lam):
 
 @_public
 def nystrom_ridge(X, Y, landmarks, kernel, lam):
-    """Kernel ridge regression over a few landmarks (RLS theorem 15, (32)-(35)), for `expand` to predict with.
+    """Kernel ridge regression over a few landmarks (RLS theorem 15, (32)-(35)).
+    f(x) = k(x, landmarks) (S^T K S)^+ S^T K (K~ + lam I)^-1 Y in float64, in O(n s (d + s)) time.
 
-    f(x) = k(x, landmarks) (S^T K S)^+ S^T K (K~ + lam I)^-1 Y.
-    Parameters:
-        X : (n, d) array
-        Y : (n,) or (n, t) array of targets
-        landmarks, kernel : as of `nystrom_map`
-        lam : float, positive ridge, in the units of the eigenvalues of K
-    Returns: Expansion over the landmarks with t columns; expand(new, it) predicts, (q,) for a vector Y. values are 0
-    Cost: n s kernel values, O(n s (d + s)) time in float64; memory O(n + s^2) and features of 8192 points.
-    >>> X = np.array([[1.0], [2.0]])
-    >>> expand(X, nystrom_ridge(X, np.array([1.0, 2.0]), np.array([1]), linear(), 5.0)).round(12).tolist()
-    [0.5, 1.0]
-    """
+    Args:
+        X: (n, d) array. Points.
+        Y: (n,) or (n, t) array. Targets.
+        landmarks: Landmarks, LandmarkPoints, ReducedSet, CertifiedNystrom, row numbers or points.
+        kernel: Kernel. Positive semidefinite.
+        lam: float. Positive ridge, in the units of the eigenvalues of K.
+    Returns:
+        Expansion: Over the landmarks. `expand` predicts with it: (q, t), or (q,) for a vector Y.
+    Example:
+        >>> X = np.array([[1.0], [2.0]])
+        >>> expand(X, nystrom_ridge(X, X[:, 0], np.array([1]), linear(), 5.0)).round(12).tolist()
+        [0.5, 1.0]"""
     X, kernel = _points_and_kernel(X, kernel)
     lam = _checked_real("lam", lam, 1e-300)
     T = _checked_targets(Y, len(X))
@@ -8605,27 +8628,29 @@ def nystrom_ridge(X, Y, landmarks, kernel, lam):
 
 @_public
 def kernel_ridge_cg(X, Y, kernel, lam, s=1000, seed=0, tol=1e-8, max_iterations=1000):
-    """Kernel ridge regression on all points, (K + lam I) a = Y, by preconditioned conjugate gradients.
+    """Kernel ridge regression on all points, (K + lam I) a = Y, by conjugate gradients.
+    f(x) = sum_i a_i k(x_i, x) (RLS (32) for K). The preconditioner is F F^T + lam I, where F has s
+    pivots of `rpcholesky`. It reduces the condition number to at most 1 + |K - F F^T|_2 / lam
+    (Diaz, Epperly, Frangella, Tropp, Webber 2023). F costs O(n s (d + s)) time and 2 n s floats.
+    Each step costs n^2 kernel values, which are stored up to n = 8192.
 
-    f(x) = sum_i a_i k(x_i, x) (RLS (32) for K). The preconditioner F F^T + lam I, F from s pivots of `rpcholesky`,
-    makes the condition at most 1 + |K - F F^T|_2 / lam (Diaz, Epperly, Frangella, Tropp, Webber 2023).
-    Parameters:
-        X : (n, d) array
-        Y : (n,) or (n, t) array of targets
-        kernel : Kernel, positive semidefinite
-        lam : float, positive ridge, in the units of the eigenvalues of K
-        s : int, at least 1; pivots, at most n of them
-        seed : int from 0 to 2**64 - 1
-        tol : float, not negative; stop when |Y - (K + lam I) a| <= tol |Y| for every target
-        max_iterations : int, at least 1; products of K with t vectors
-    Returns: Expansion over X with t columns; expand(new, it) predicts, (q,) for a vector Y. values: |Y - (K + lam I) a|
-        / |Y| of each target, which is above tol where it stopped early, or where a does not fit into X's type
-    Cost: O(n s (d + s)) time and 2 n s float64 for the pivots, then n^2 kernel values a step (stored up to n = 8192).
-    >>> X = np.linspace(0.0, 6.0, 50).reshape(-1, 1)
-    >>> found = kernel_ridge_cg(X, np.sin(X), gaussian(1.0), 1e-8)
-    >>> bool(np.abs(expand(X, found) - np.sin(X)).max() < 1e-4)
-    True
-    """
+    Args:
+        X: (n, d) array. Points.
+        Y: (n,) or (n, t) array. Targets.
+        kernel: Kernel. Positive semidefinite.
+        lam: float. Positive ridge, in the units of the eigenvalues of K.
+        s: int, at least 1. Number of pivots, at most n of them.
+        seed: int from 0 to 2**64 - 1.
+        tol: float, not negative. Stops when |Y - (K + lam I) a| <= tol |Y| for every target.
+        max_iterations: int, at least 1. Maximum number of products of K with t vectors.
+    Returns:
+        Expansion: Over X. `expand` predicts with it: (q, t), or (q,) for a vector Y. values:
+        |Y - (K + lam I) a| / |Y|. They exceed tol if it stopped early or a does not fit X's type.
+    Example:
+        >>> X = np.linspace(0.0, 6.0, 50).reshape(-1, 1)
+        >>> found = kernel_ridge_cg(X, np.sin(X), gaussian(1.0), 1e-8)
+        >>> bool(np.abs(expand(X, found) - np.sin(X)).max() < 1e-4)
+        True"""
     X, kernel = _points_and_kernel(X, kernel)
     n = len(X)
     lam = _checked_real("lam", lam, 1e-300)
@@ -8641,7 +8666,7 @@ def kernel_ridge_cg(X, Y, kernel, lam, s=1000, seed=0, tol=1e-8, max_iterations=
     A = _gram(kernel, P, P, True) if n <= _DENSE_POINTS else Implicit(P, kernel)
     F = next(_pivoted([s], P, kernel, np.zeros(n), 64, 0.0, P, key))[1]
     values, V = _small_eigen(_column_products(F, F), F.shape[1], False)
-    # (F F^T + lam I)^-1 = (I - C C^T) / lam; with a ridge below rounding nothing would be left of I - C C^T.
+    # (F F^T + lam I)^-1 = (I - C C^T) / lam. With lam below rounding, I - C C^T would cancel.
     ridge = max(lam, 1e-13 * values.max(initial=0.0))
     C = _combined(F, V / np.sqrt(np.maximum(values, 0.0) + ridge), F.shape[1])
     a = best = np.zeros(T.shape)
@@ -8650,7 +8675,7 @@ def kernel_ridge_cg(X, Y, kernel, lam, s=1000, seed=0, tol=1e-8, max_iterations=
     before = least = math.inf
     lengths = np.maximum(np.linalg.norm(T, axis=0), 1e-300)
     for iteration in range(max_iterations + 1):
-        # The best of each target: with lam below rounding, steps may go astray.
+        # Keep the best a of each target: steps may diverge if lam is below the rounding error.
         rest = np.linalg.norm(R, axis=0) / lengths
         best = np.where(rest < least, a, best)
         least = np.fmin(rest, least)

@@ -1091,17 +1091,13 @@ def test_coefficients_of_all_points_overflowed_without_a_word(rng):
         (X.astype(np.float32), kp.gaussian(1.0), 1e-12),
         (X, kp.scaled(kp.gaussian(1.0), 1e-200), 1e-250),
     ):
-        with pytest.raises(
-            ValueError, match="kernel_ridge_cg: Y must not be so large that coefficients overflow"
-        ):
+        with pytest.raises(ValueError, match="kernel_ridge_cg: Y must be smaller"):
             kp.kernel_ridge_cg(points, np.full(10, 1e149), kernel, lam)
 
 
 def test_certificates_of_values_without_digits_were_below_the_error(rng):
     Z = (rng.standard_normal((5, 1)) * 1e-3).astype(np.float32)
-    with pytest.raises(
-        ValueError, match="nystrom_to: kernel must not be 0, or too small for the type of X"
-    ):
+    with pytest.raises(ValueError, match="nystrom_to: kernel must not be almost 0 on X"):
         kp.nystrom_to(Z, kp.scaled(kp.polynomial(4, 1.0, 0.0), 1e-30), 1e-7)
     far = (rng.standard_normal((500, 1)) + 1e6).astype(np.float32)
     with pytest.raises(ValueError, match="nystrom_to: the .* matrix must be finite"):
