@@ -7490,8 +7490,8 @@ def dsgd_ksir(
 #
 # All methods use y(x) = L^-1 k(landmarks, x), where L L^T is the Gram matrix of the landmarks, plus
 # a diagonal for scores. The residual of x is k(x, x) - |y(x)|^2, and the rows y(x)^T form the
-# Nystrom factor. Forward substitution takes half of the multiplications of a matrix square root and
-# is as stable as a Cholesky factorization. Points are processed in slabs of 8192 rows.
+# Nystrom factor F of K~ = F F^T. Forward substitution takes half of the multiplications of a matrix
+# square root, and is as stable as a Cholesky factorization. Slabs have 8192 points.
 # --------------------------------------------------------------------------------------------------
 
 
@@ -7524,8 +7524,9 @@ class LandmarkPoints(NamedTuple):
     factor=2,
 )
 class NystromMap(NamedTuple):
-    """Map from points to Nystrom features: points (s, d), the landmarks; factor (s, s), 0 beyond
-    `rank` rows; rank; kernel. factor factor^T is the Gram matrix of the first `rank` landmarks."""
+    """Map from points to Nystrom features: points (s, d), the landmarks; factor (s, s), lower
+    triangular; rank; kernel. factor factor^T is the Gram matrix of the first `rank` landmarks. The
+    other rows of factor are 0."""
 
     points: np.ndarray
     factor: np.ndarray
@@ -7568,7 +7569,7 @@ def _solve_corner(tile, first, corners, begin, end, columns):
 def _forward_substitute(kernel, pairs, below, corners, start, rows, squares, growth, errors):
     """Forward substitution for all points x: y_c = (k(x, z_c) - sum_{b < c} L_cb y_b) / L_cc. Adds
     y_c^2 to squares and growth_c y_c^2 to errors. pairs: x and landmarks z; z_0 has column `start`.
-    below: -L in panels. rows: y, filled in before `start`, or empty to store nothing."""
+    below: -L in panels. rows: y, with the columns before `start` given; empty to store nothing."""
     for index in prange(_blocks(pairs.X.shape[0])):
         _wide_vectors()
         n = pairs.X.shape[0]
@@ -7671,8 +7672,7 @@ def _draw_by_size(sizes, s, key):
 @_core_alone
 def _choose_pivots(H, least, bar, greedy, chosen, columns):
     """Choose pivots among candidates with residual Gram matrix H, the largest residual first if
-    greedy. Returns their number. chosen receives them; columns receives their columns of the
-    factor."""
+    greedy. Returns their number. chosen receives them, and columns receives the factor of H."""
     count = H.shape[0]
     found = 0
     for step in range(count):
@@ -7743,9 +7743,8 @@ def _new_pivots(P, kernel, shift, F, found, rest, floor, count, share, key):
 
 def _pivoted(counts, P, kernel, shift, block, share, like, key):
     """Partial Cholesky factorizations of K + diag(shift) with s pivots for each s of counts, or
-    fewer if no residual is left. Yields Landmarks in the order of choice, the factor F, the
-    diagonals of K and of K + diag(shift) - F F^T, and the errors of the latter in the type of
-    `like`."""
+    fewer if no residual is left. Yields Landmarks in the order of choice, F, the diagonals of K and
+    of K + diag(shift) - F F^T, and the rounding errors of the latter in the type of `like`."""
     n = len(P)
     definite = _is_definite(kernel)
     value_rounding = _rounding(kernel, like, 1)
@@ -7797,7 +7796,7 @@ def _pivoted(counts, P, kernel, shift, block, share, like, key):
 
 def _factor(Z, kernel, shift):
     """NystromMap for K(Z, Z) + diag(shift), and the number of kernel values. Each pivot is at least
-    .1 of the largest residual. Unpivoted, rounding errors on sorted landmarks grow to |K|."""
+    .1 of the largest residual. On sorted landmarks, errors without pivoting grow to |K|."""
     s = len(Z)
     if s == 0:
         return NystromMap(Z, np.empty((0, 0)), 0, kernel), 0
@@ -7913,8 +7912,8 @@ def sample_landmarks(scores, delta, seed=0, oversampling=16.0):
     """Landmarks drawn by ridge leverage scores or overestimates of them (RLS algorithm 1).
     Keeps point i independently with probability p_i = min(1, 16 l_i log(sum l / delta)). A sum
     below 1 counts as 1, as the proof of RLS lemma 11 assumes. For overestimates of the scores at
-    lam, K~ <= K <= K~ + lam I with probability 1 - delta (RLS theorem 3; without weights, corollary
-    13).
+    lam, the approximation K~ from `nystrom` satisfies K~ <= K <= K~ + lam I with probability
+    1 - delta (RLS theorem 3; RLS corollary 13 without weights).
 
     Args:
         scores: (n,) array. Scores l_i, not negative.
@@ -8002,12 +8001,11 @@ def _recursive(
         below, weights, evaluations = sample(level + 1, delta / division)  # steps 4 and 5
         level_key = _python_subkey(_python_subkey(key, _LEVELS), level)
         drawn = top if level == 0 else 0
-        # Step 7. Accelerated sampling uses 4 r for k at the top: errors are up to 20 % smaller.
+        # Step 7. At the top of accelerated sampling, k is for 4 r points: up to 20 % less error.
         k = _largest_rank(min(drawn, 4 * size) or size, constant, delta)
         ridge_key = _python_subkey(level_key, _TAIL)
-        # Steps 6, 8 and 9 (7).
         scores, computed = _scores(X, rows, X[below], weights, kernel, lam, k, ridge_key)
-        scores = np.minimum(1.0, factor * scores)
+        scores = np.minimum(1.0, factor * scores)  # steps 6, 8 and 9 (7)
         many = 2.0 * k if lam is None else max(scores.sum(), 1.0)
         chances = np.minimum(1.0, oversampling * math.log(many / delta) * scores)  # step 10 (8)
         if drawn:
@@ -8031,9 +8029,9 @@ def recursive_rls(X, kernel, lam, delta, seed=0, oversampling=16.0):
     """Landmarks from recursive ridge leverage score sampling at a given ridge (RLS algorithm 2).
     Samples a random half of the points in the same way with delta / 3, until 192 log(1 / delta)
     points are left. The landmarks of the half give scores to all points (RLS lemma 6), and 3/2
-    times these are used as in `sample_landmarks`. With probability 1 - 3 delta, K~ <= K <= K~ + lam
-    I (RLS theorems 7 and 8). For s landmarks, costs about 2 n s kernel values, O(n s (d + s)) time
-    and O(n + s^2) memory.
+    times these are used as in `sample_landmarks`. With probability 1 - 3 delta,
+    K~ <= K <= K~ + lam I (RLS theorems 7 and 8). If each level has s landmarks, it costs about
+    2 n s kernel values, O(n s (d + s)) time and O(n + s^2) memory.
 
     Args:
         X: (n, d) array. Points.
@@ -8059,12 +8057,12 @@ def recursive_rls(X, kernel, lam, delta, seed=0, oversampling=16.0):
 @_public
 def recursive_rls_fixed(X, kernel, s, delta, seed=0, constant=640.0, oversampling=16.0):
     """Landmarks from recursive ridge leverage score sampling for a sample size (RLS algorithm 3).
-    Like `recursive_rls`, but each level takes the ridge (1 / k) sum_{i > k} sigma_i(S^T K S) of its
-    half, 5 times the scores, and p_i = min(1, 16 l_i log(2 k / delta)). k is the largest integer
-    with c k log(2 k / delta) <= s. With probability 1 - 3 delta, there are at most 2 s landmarks,
-    and K~ <= K <= K~ + lam I for lam = (1 / k) sum_{i > k} sigma_i(K) (RLS theorem 10, RLS fact 9).
-    Unlike the paper, it caps scores at 1, estimates the ridge (about 1 % too large), and replaces a
-    sample of at most k points by s uniform ones.
+    Works like `recursive_rls`, but the ridge is (1 / k) sum_{i > k} sigma_i(S^T K S) for the
+    landmarks of the half, scores are multiplied by 5, and p_i = min(1, 16 l_i log(2 k / delta)). k
+    is the largest integer with c k log(2 k / delta) <= s. With probability 1 - 3 delta, there are
+    at most 2 s landmarks, and K~ <= K <= K~ + lam I for lam = (1 / k) sum_{i > k} sigma_i(K)
+    (RLS theorem 10, RLS fact 9). Unlike the paper, it caps scores at 1, estimates the ridge (about
+    1 % too large), and replaces samples of at most k points by s uniform ones.
 
     Args:
         X: (n, d) array. Points.
@@ -8084,7 +8082,7 @@ def recursive_rls_fixed(X, kernel, s, delta, seed=0, constant=640.0, oversamplin
 
 
 def _practical(X, kernel, s, seed, delta, accelerated):
-    """RLS section 5: small constants, one delta for all levels, exactly s landmarks at the top."""
+    """Sample as in RLS section 5, with small constants, one delta, and exactly s landmarks."""
     X, kernel = _points_and_kernel(X, kernel)
     s = _checked_whole("s", s, 1)
     key = _checked_key(seed, _LANDMARKS)
@@ -8107,7 +8105,7 @@ def recursive_rls_practical(X, kernel, s, seed=0, delta=None):
         seed: int from 0 to 2**64 - 1.
         delta: float between 0 and 1. None is 1 / (2 log s). Lower values spread the sample more.
     Returns:
-        Landmarks: Ascending indices. Sums weighted by weights^2 are unbiased for sums over X.
+        Landmarks: Ascending indices. Sums weighted by weights^2 estimate sums over X without bias.
     Example:
         >>> X = np.concatenate([np.zeros((990, 1)), np.arange(10.0).reshape(-1, 1)])  # outliers
         >>> found = recursive_rls_practical(X, gaussian(0.3), 20)
@@ -8131,7 +8129,8 @@ def recursive_rls_accelerated(X, kernel, s, seed=0, delta=None):
         seed: int from 0 to 2**64 - 1.
         delta: float between 0 and 1, or None; see `recursive_rls_practical`.
     Returns:
-        Landmarks: Ascending indices. Sums weighted by weights^2 are unbiased for sums over X."""
+        Landmarks: Ascending indices. Sums weighted by weights^2 estimate sums over X without bias.
+    """
     return _practical(X, kernel, s, seed, delta, True)
 
 
@@ -8365,7 +8364,7 @@ def nystrom_features(X, feature_map):
 @_public
 def nystrom(X, landmarks, kernel):
     """Nystrom factor F, for which F F^T = K~ = K S (S^T K S)^+ S^T K (RLS (1)).
-    `LowRank(F)` is K~ as an operator. The nuclear norm of K - K~, which is semidefinite, is
+    `LowRank(F)` is K~ as an operator. K - K~ is semidefinite, so its nuclear norm is its trace,
     gram_diagonal(X, kernel).sum() - (F**2).sum(). Costs n s kernel values and O(n s (d + s)) time.
 
     Args:
@@ -8473,8 +8472,8 @@ def nystrom_kpca(X, landmarks, kernel, k, seed=0, centered=False):
 
 @_validated("a CertifiedNystrom")
 class CertifiedNystrom(NamedTuple):
-    """K~ = factor factor^T with a bound on its error: landmarks, in the order of choice; factor (n,
-    r), orthogonal columns by descending norm; trace_left, tr(K - K~) / tr K; error_bound, of
+    """K~ = factor factor^T with a bound on its error: landmarks, in the order of choice; factor
+    (n, r), orthogonal columns by descending norm; trace_left, tr(K - K~) / tr K; error_bound, of
     |K - K~|_2 / |K|_2; chance, the probability that the bound fails (0 if the trace gives it)."""
 
     landmarks: Landmarks
@@ -8505,18 +8504,18 @@ def nystrom_to(X, kernel, error, seed=0, limit=0):
     """Nystrom approximation with a requested spectral error, and a certificate of it (RLS (1)).
     Adds pivots of `rpcholesky`, a fifth more at a time, until K~ is close enough on 2048 points.
     Then keeps about 1.3 r components, where r is the number of eigenvalues of K~ above error |K|_2:
-    as K~ <= K, no rank below r suffices. The trace bounds their error, or else 3 to 8 products of K
-    with 16 vectors. Costs O(n s (d + s)) time, 2 n s floats, and n^2 kernel values per product.
+    since K~ <= K, no rank below r suffices. The trace bounds their error, or 3 to 8 products of K
+    with 16 vectors do. Costs O(n s (d + s)) time, 2 n s floats, and n^2 kernel values a product.
 
     Args:
         X: (n, d) array. Points.
         kernel: Kernel. Positive semidefinite; refused if 0 on X, infinite or clearly indefinite.
-        error: float. Positive; the error |K - K~|_2 / |K|_2 that is allowed.
+        error: float. Positive; the allowed |K - K~|_2 / |K|_2.
         seed: int from 0 to 2**64 - 1.
         limit: int. Maximum number of landmarks; 0 for n.
     Returns:
-        CertifiedNystrom: error_bound is from the trace, or about 1.01 times the error. It exceeds
-        `error` if the limit or the rounding error (4e-16, or 5e-7 to 2e-5 in float32) is met first.
+        CertifiedNystrom: error_bound comes from the trace or is about 1.01 times the error. It
+        exceeds `error` if the limit or rounding (4e-16, or 5e-7 to 2e-5 in float32) is met first.
     Example:
         >>> found = nystrom_to(np.arange(50.0).reshape(-1, 1), gaussian(9.0), 1e-3)
         >>> found.factor.shape[1] < 13, found.error_bound <= 1e-3
@@ -8568,7 +8567,6 @@ def nystrom_to(X, kernel, error, seed=0, limit=0):
 
 # 13.6 Ridge regression (RLS appendix C.1)
 def _checked_targets(Y, rows):
-    """Targets as columns of float64."""
     return _checked_points("Y", _as_columns("Y", Y), rows=rows)
 
 
@@ -8593,7 +8591,7 @@ def kernel_ridge(F, Y, lam):
     Args:
         F: (n, r) array. Factor of K~ = F F^T.
         Y: (n,) or (n, t) array. Targets.
-        lam: float. Positive ridge, in units of eigenvalues of K~; 100 roundings of tr K~ at least.
+        lam: float. Positive ridge on eigenvalues of K~, raised to at least 100 roundings of tr K~.
     Returns:
         array: (r, t) weights in float64; (r,) for a vector of targets."""
     F = _checked_points("F", F)
