@@ -9307,13 +9307,13 @@ def _compiled_features_of(x, model, out):
     return _models.get(getattr(model, "instance_class", None), (None, None))[1]
 
 
-# ----------------------------------------------------------------------------------------------------------------------
+# --------------------------------------------------------------------------------------------------
 # 16. Files and advice
-# ----------------------------------------------------------------------------------------------------------------------
+# --------------------------------------------------------------------------------------------------
 
-# 16.1 Methods by their names
+# 16.1 Methods by name
 
-# s: landmarks, or one in s entries is kept, by default; make gives a matrix in place of K, Landmarks or a ReducedSet.
+# s: default of -s, or None. make returns K, a sketch of it, Landmarks or a ReducedSet.
 _Method = collections.namedtuple("_Method", "s make")
 _METHODS = {
     "lanczos": _Method(None, lambda X, kernel, s, seed: gram(X, X, kernel)),
@@ -9331,15 +9331,14 @@ _SAMPLERS = ("uniform", "rls", "rls-accelerated", "rpcholesky")
 
 
 # 16.2 Files
-
-_STANDARDIZED = ("standardized.mean", "standardized.scale")  # beside models of the command line
+_STANDARDIZED = ("standardized.mean", "standardized.scale")  # in a file of the command line
 
 
 @_validated("an Advice")
-class Advice(NamedTuple):  # here, as _TUPLES lists it
-    """One way to the k leading eigenpairs, as predicted: method, as on the command line; size: the s of sampling,
-    landmarks or features, 0 for none; bytes; seconds; error, relative to |K|_2; works: whether these suffice;
-    reason: what the figures rest on, or why it does not."""
+class Advice(NamedTuple):  # above _TUPLES, which lists it
+    """A method for the k leading eigenpairs, as `advise` predicts it. size: its s, or number of
+    landmarks or features, or 0. seconds: NaN if it does not work. error: |K - A|_2 / |K|_2. works:
+    whether error and bytes are within limits. reason: basis of the prediction, and why it fails."""
 
     method: str
     size: float
@@ -9356,7 +9355,7 @@ _TUPLES = {
 
 
 def _summary(made):
-    """How a result prints: arrays of more than eight numbers by their shape and type."""
+    """The repr of a result. An array of more than eight numbers prints as its shape and type."""
     fields = [
         f"{name}={value.shape} {value.dtype}"
         if isinstance(value, np.ndarray) and value.size > 8
@@ -9366,18 +9365,18 @@ def _summary(made):
     return f"{type(made).__name__}({', '.join(fields)})"
 
 
-for _made in {*_TUPLES.values()} - {Kernel}:  # which says its own
+for _made in {*_TUPLES.values()} - {Kernel}:  # it has a repr of its own
     _made.__repr__ = _summary
 
 
 def _write_whole(path, write):
-    """Have write(file) fill a file beside the target, which takes its place when all is on disk. Until then, and after
-    an error, the old one stays; a kill leaves NAME.*.part behind, too."""
+    """Write a file by write(file) as NAME.*.part, and rename it when it is complete on disk.
+    After an error the old file is unchanged. A killed process leaves the .part file behind."""
     place = pathlib.Path(os.path.realpath(path))
     part = place.with_name(f"{place.name}.{secrets.token_hex(4)}.part")
     try:
         if place.exists():
-            open(place, "r+b").close()  # a file that is protected is not replaced
+            open(place, "r+b").close()  # fails if the file is write-protected
         with open(part, "xb") as file:
             write(file)
             file.flush()
@@ -9388,14 +9387,14 @@ def _write_whole(path, write):
     except BaseException as error:
         part.unlink(missing_ok=True)
         if isinstance(error, OSError) and error.errno:
-            text = f"{error.strerror}; what was there before stays"
+            text = f"{error.strerror}; an earlier file is unchanged"
             raise OSError(error.errno, text, str(path)) from None
         raise
 
 
 def _arrays_in(path, mapped=None, kept=None):
-    """The arrays of a .npz file by name, or "" for one alone, without pickles; what cannot be read is a ValueError.
-    mapped: numpy.load's mmap_mode; kept: of an archive, the names of the arrays that are read (others are None)."""
+    """Arrays of a .npz file by name; the array of a .npy file has the name "". Reads no pickles.
+    mapped: mmap_mode of numpy.load. kept: names to read from an archive; others become None."""
     try:
         with contextlib.ExitStack() as stack:
             held = np.load(
@@ -9414,7 +9413,7 @@ def _arrays_in(path, mapped=None, kept=None):
             return {name: np.asarray(held[name]) if name in read else None for name in held}
     except OSError:
         raise
-    except Exception as error:  # damaged files make numpy and zipfile raise whatever it may be
+    except Exception as error:  # numpy and zipfile raise many types on damaged files
         reason = str(error) or type(error).__name__
         if re.search("pickle|Python objects", reason):
             reason = "it holds Python objects"
@@ -9422,11 +9421,11 @@ def _arrays_in(path, mapped=None, kept=None):
 
 
 def _as_arrays(model, name=""):
-    """{name: array} of a tuple: a field each, kernel.scale of one inside; the class under its own name, or "class"."""
+    """Fields of a tuple as {name: array}, nested like kernel.scale, and its type as "class"."""
     called = type(model).__name__
-    _require(called in _TUPLES, f"model must be a tuple of this module, got {called}")
+    _require(called in _TUPLES, f"model must be a named tuple of kpcasketch, got {called}")
     if isinstance(model, Kernel) and model.address:
-        raise ValueError("model must not hold a kernel of custom(f): its code is in this process")
+        raise ValueError("model must not have a kernel of custom(f): a file cannot hold its code")
     arrays = {name or "class": np.array(called)}
     for field, kind in type(model).__annotations__.items():
         value = getattr(model, field)
@@ -9436,20 +9435,20 @@ def _as_arrays(model, name=""):
         elif kind in _TUPLES.values() or np.asarray(value).dtype.kind not in (
             "U" if kind is str else "biuf"
         ):
-            raise ValueError(f"model.{place} must be numbers, as {called} has them")
+            raise ValueError(f"model.{place} must have the type that {called} declares")
         else:
             arrays[place] = np.asarray(value)
     return arrays
 
 
 def _from_arrays(arrays, path, name=None):
-    """The tuple that `_as_arrays` has written under a name; older files lack fields that are newer."""
+    """The tuple that `_as_arrays` wrote under `name`. Missing fields get their defaults."""
     name = name or ("class" if "class" in arrays else "model")
     cls = _TUPLES.get(str(arrays.get(name)))
     _require(cls and name.count(".") < 99, f"{path} must be a file that save has written")
     inside = "" if name == "class" else f"{name}."
     older = cls is DSGDState and arrays.get(f"{inside}implicit")
-    _require(not older, f"{path} holds a DSGDState with implicit=True, an older one: start anew")
+    _require(not older, f"{path} has an old DSGDState (implicit=True): start a new one")
     fields = {}
     for field, kind in cls.__annotations__.items():
         place = inside + field
@@ -9466,24 +9465,27 @@ def _from_arrays(arrays, path, name=None):
             number = kind in (int, bool, float)
             sound = value.dtype.kind in ("biuf" if kind is not int else "biu")
             if not sound or kind in _TUPLES.values() or (number and value.ndim):
-                raise ValueError(f"{path} must hold numbers that save wrote, and {place} is none")
+                raise ValueError(f"{path} must be as save wrote it, but {place} has the wrong type")
             fields[field] = kind(value) if number else value
     return cls(**fields)
 
 
 @_public
 def save(path, model):
-    """Write any tuple of this module to a .npz file, without pickles. Source: textbook.
+    """Write a result of this module to a .npz file, without pickles (textbook).
 
-    The file is the former one until the new one is whole, whatever happens, and for whoever reads it meanwhile.
-    Parameters:
-        path : str or path, as of numpy.savez; or a file that is open for writing
-        model : any tuple of this module, with the tuples inside it; not a kernel of `custom`, whose code is not kept
-    Returns: None. Each field is an array of its name (of a tuple inside: kernel.scale), and "class" its class
-    >>> import io
-    >>> file = io.BytesIO()
-    >>> save(file, gaussian(2.0)), file.seek(0), load(file).gamma
-    (None, 0, 0.125)
+    Fields become arrays of the same names, nested ones like kernel.scale; "class" names the type.
+
+    Args:
+        path: str, path, or file open for writing. ".npz" is added to a name that lacks it.
+        model: named tuple. The result. A kernel of `custom` is compiled code and not saved.
+    Returns:
+        None: The file is written. It replaces an earlier file only when it is complete.
+    Example:
+        >>> import io
+        >>> file = io.BytesIO()
+        >>> save(file, gaussian(2.0)), file.seek(0), load(file).gamma
+        (None, 0, 0.125)
     """
     arrays = _as_arrays(model)
     if hasattr(path, "write"):
@@ -9494,42 +9496,43 @@ def save(path, model):
 
 @_public
 def load(path):
-    """Read what `save` wrote, or the model in what the command line's -o wrote. Source: textbook.
+    """Read a result from a file of `save` or of the command line, without pickles (textbook).
 
-    Parameters:
-        path : str or path of a .npz file; or a file that is open for reading
-    Returns: the tuple, without pickles. A model of `--standardize` serves (X - mean) / scale: a warning says so
+    Args:
+        path: str, path, or file open for reading. A .npz file.
+    Returns:
+        named tuple: The result. After --standardize it expects (X - mean) / scale (a warning).
     """
     arrays = _arrays_in(path)
     made = _from_arrays(arrays, path)
     if _STANDARDIZED[0] in arrays:
-        text = "this model serves (X - mean) / scale, which numpy.load(path) has as {!r} and {!r}"
+        text = "this model needs (X - mean) / scale; numpy.load(path) has both as {!r} and {!r}"
         warnings.warn(text.format(*_STANDARDIZED), stacklevel=_USERS_LINE)
     return made
 
 
-# 16.3 Which bandwidth, which sketch, and how large
-
-
+# 16.3 A bandwidth, a sketch and its size
 @_public
 def median_bandwidth(X, seed=0):
-    """Median distance between points, over all pairs of at most 1000 points drawn at random (textbook median trick).
+    """Median distance between points, the textbook choice of sigma for `gaussian`.
 
-    Parameters:
-        X : (n, d) array
-        seed : int from 0 to 2**64 - 1
-    Returns: float; the median of the positive distances if more than half are 0, and 1.0 if all are. Reads those points
-    >>> median_bandwidth(np.array([[0.0], [1.0], [3.0]]), 0)
-    2.0
+    Args:
+        X: (n, d) array. Points. At most 1000 random rows are read, and all their pairs used.
+        seed: int from 0 to 2**64 - 1. Seed of the draw.
+    Returns:
+        float: The median; of positive distances if more than half are 0, and 1.0 if all are 0.
+    Example:
+        >>> median_bandwidth(np.array([[0.0], [1.0], [3.0]]), 0)
+        2.0
     """
-    from scipy.spatial.distance import pdist  # .1 s to import
+    from scipy.spatial.distance import pdist  # the import takes .1 s
 
     X = _as_array("X", X, 2)
     key = _checked_key(seed, _PAIRS)
     _require(X.size != 0, f"X must have at least one row and one column, got shape {X.shape}")
     rows = _draw_uniformly(len(X), min(len(X), 1000), key)
     P = _checked_points("X", X[rows], numbers=rows).astype(np.float64)
-    unit = 2.0 ** math.floor(math.log2(max(np.abs(P).max(), 1e-300)))  # squares of tiny gaps
+    unit = 2.0 ** math.floor(math.log2(max(np.abs(P).max(), 1e-300)))  # no square underflows
     distances = pdist(P / unit)
     if not distances.any():
         return 1.0
@@ -9537,14 +9540,14 @@ def median_bandwidth(X, seed=0):
     return float(unit * (middle if middle > 0.0 else np.median(distances[distances > 0.0])))
 
 
-# landmarks, or features, to try
 _PILOT_POINTS = 4096
+# Numbers of landmarks or random features to try.
 _LADDER = [round(16 * 2 ** (rung / 2)) for rung in range(13)]
 
 
 def _least_size(errors, wanted, ladder):
-    """(size, error) of the first rung at which the worst of six draws has the wanted error, or of the last one."""
-    for size in ladder:  # of three draws, all passed by luck too often
+    """The first size at which six draws meet the wanted error, or the last; and its worst error."""
+    for size in ladder:  # three draws passed by luck too often
         worst = 0.0
         for draw in range(6):
             if worst <= wanted:
@@ -9555,8 +9558,8 @@ def _least_size(errors, wanted, ladder):
 
 
 def _predicted_sketches(X, kernel, P, wanted, seed, k):
-    """(method, size, bytes, error, make, work, source) of each sketch of the Gram matrix of X, by a pilot on points P:
-    make() gives that of P, and that of X takes `work` times as long."""
+    """Predict each sketch for X from points P, as (method, size, bytes, error, make, work, source).
+    make() returns the sketch for P. The sketch for X takes `work` times as long."""
     (n, d) = X.shape
     few = len(P)
     growth = n / few
@@ -9569,15 +9572,15 @@ def _predicted_sketches(X, kernel, P, wanted, seed, k):
 
     source = "exact; time grows like n^2"
     yield "lanczos", 0, n * n * X.itemsize, 0.0, lambda: gram(P, P, kernel), growth**2, source
-    source = "exact, kernel values computed anew in each product; time grows like n^2"
+    source = "exact; each product recomputes the kernel values; time grows like n^2"
     yield "implicit", 0, X.nbytes, 0.0, lambda: Implicit(P, kernel), growth**2, source
-    source = "error as in the pilot, falling like 1 / sqrt(n) (AMS theorem 1)"
+    source = "error of the pilot, scaled by 1 / sqrt(n) (AMS theorem 1)"
     error = error_of(quantize_gram(P, kernel, seed)) / math.sqrt(growth)
     held = 4 * n * math.ceil(n / 32)
     yield "quantize", 0, held, error, lambda: quantize_gram(P, kernel, seed), growth**2, source
     # The variance of a sampled entry is (s - 1) k^2.
     slope = error_of(sample_gram(P, kernel, 4.0, seed)) ** 2 / 3.0 / growth
-    s = min(1.0 + wanted**2 / max(slope, 1e-300), max(1.0, n / 4.0))  # a few entries a row
+    s = min(1.0 + wanted**2 / max(slope, 1e-300), max(1.0, n / 4.0))  # 4 entries a row or more
     here = min(s, max(1.0, few / 4.0))
     error = math.sqrt((s - 1.0) * slope)
     held = n * n / s * (X.itemsize + 4)
@@ -9590,7 +9593,7 @@ def _predicted_sketches(X, kernel, P, wanted, seed, k):
             return LowRank(fourier_features(P, fourier_features_map(kernel, d, size, seed)))
         return LowRank(nystrom(P, _METHODS[method].make(P, kernel, size, seed), kernel))
 
-    source = "error as in the pilot, the worst of six draws"
+    source = "largest error of six draws in the pilot"
     ladder = [size for size in _LADDER if k <= size <= few // 4] or [few]
     for method in (*_SAMPLERS, "skpca") if _KINDS[kernel.kind].has_law else _SAMPLERS:
         size, error = _least_size(
@@ -9604,28 +9607,32 @@ def _predicted_sketches(X, kernel, P, wanted, seed, k):
 
 @_public
 def advise(X, kernel, error, memory=None, seed=0, k=10):
-    """Which sketch of the Gram matrix, and how large, for a wanted error in the spectral norm: the best one first.
+    """Sketches of the Gram matrix with a given error in the spectral norm, best first.
 
-    Predicted from a pilot on 4096 points, which also measures this machine. |K|_2 grows like n, errors of independent
-    noise like sqrt(n) (AMS theorem 1); those of up to 1024 landmarks or features (skpca: of `fourier_features`) stay.
-    Small clusters that the pilot misses are missed: `nystrom_to` sees all points, certifies, and goes further.
-    Parameters:
-        X : (n, d) array
-        kernel : Kernel, positive semidefinite
-        error : float above 0 and at most 1: |K - A|_2 / |K|_2
-        memory : bytes that the matrix may take; None for half of this machine's memory
-        seed : int from 0 to 2**64 - 1, by default 0
-        k : int from 1 to n; eigenpairs wanted
-    Returns: list of Advice, those that work first, by seconds (measured); below one second by bytes
-    >>> best = advise(np.arange(40.0).reshape(-1, 1), gaussian(5.0), 0.01, k=2)[0]
-    >>> best.works, best.error <= 0.01
-    (True, True)
+    Predicts from a pilot on 4096 points, which also measures this machine. |K|_2 grows like n, and
+    errors from independent noise grow like sqrt(n) (AMS theorem 1). The relative error of landmarks
+    and `fourier_features` (skpca), at most 1024, is assumed not to depend on n. Sketches within
+    20 % of the error are rejected. `nystrom_to` also sees clusters that the pilot misses.
+
+    Args:
+        X: (n, d) array. Points, one per row.
+        kernel: Kernel. Positive semidefinite.
+        error: float above 0 and at most 1. Largest |K - A|_2 / |K|_2.
+        memory: float. Bytes that the sketch may take; None for half of this machine's memory.
+        seed: int from 0 to 2**64 - 1. Seed of the pilot.
+        k: int from 1 to n. Number of eigenpairs.
+    Returns:
+        list: Advice for each method; first those that work, by seconds, or by bytes below 1 s.
+    Example:
+        >>> best = advise(np.arange(40.0).reshape(-1, 1), gaussian(5.0), 0.01, k=2)[0]
+        >>> best.works, best.error <= 0.01
+        (True, True)
     """
     X = _checked_points("X", X)
     kernel = _checked_as(Kernel, "kernel", kernel)
     seed = int(_as_seed("seed", seed))
     k = _checked_whole("k", k, 1, len(X))
-    wanted = 0.8 * _checked_real("error", error, 1e-300, 1.0)  # room for what a pilot gets wrong
+    wanted = 0.8 * _checked_real("error", error, 1e-300, 1.0)  # a margin for the pilot
     memory = _checked_real("memory", _PHYSICAL_MEMORY / 2 if memory is None else memory, 1.0)
     few = min(len(X), _PILOT_POINTS)
     P = X[np.sort(np.random.default_rng(seed).choice(len(X), few, replace=False))]
@@ -9634,17 +9641,17 @@ def advise(X, kernel, error, memory=None, seed=0, k=10):
     for method, size, held, error, make, work, source in sketches:
         flaw = ""
         if error > wanted * (1.0 + 1e-3):  # sizes are rounded
-            flaw = "error too large, or too near to what is allowed (to a fifth); "
+            flaw = "error above 80 % of the given one; "
         elif held > memory:
-            flaw = f"more than the {_human(memory)} of memory; "
+            flaw = f"larger than the {_human(memory)} of memory allowed; "
         elif method != "lanczos" and held >= len(X) ** 2 * X.itemsize:
-            flaw = "no smaller than the matrix itself; "
+            flaw = "no smaller than the exact matrix; "
         seconds = math.nan
         if not flaw:
             runs = timeit.repeat(
                 lambda: block_lanczos(make(), min(k, few), seed), repeat=3, number=1
             )
-            seconds = work * min(runs)  # the first may compile
+            seconds = work * min(runs)  # the first run may compile
         rows.append(Advice(method, size, int(held), seconds, error, not flaw, flaw + source))
 
     def rank(row):
@@ -9654,12 +9661,10 @@ def advise(X, kernel, error, memory=None, seed=0, k=10):
     return sorted(rows, key=rank)
 
 
-# 16.4 Every function at once
-
-
+# 16.4 Compiling in advance
 @contextlib.contextmanager
 def _progress(text):
-    """A line on stderr, if that is a terminal, from two seconds on. It gives text, share of work done, and start."""
+    """Show text and time on a terminal's stderr after two seconds. The caller updates `share`."""
     line = SimpleNamespace(text=text, share=0.0, start=time.perf_counter())
     ended = threading.Event()
     say = functools.partial(print, end="", file=sys.stderr, flush=True)
@@ -9684,7 +9689,7 @@ def _progress(text):
 
 
 def _run_typical_tasks(dtype):
-    """The tasks that `warm_up` names, on as many points as the cores of 6.2 take."""
+    """Run the tasks of `warm_up` on enough points to compile the products of 6.2."""
     X = np.random.default_rng(0).standard_normal((2000, 3)).astype(dtype)
     kernel = gaussian(median_bandwidth(X))
     model = kpca(X, kernel, 8)
@@ -9707,14 +9712,16 @@ def _run_typical_tasks(dtype):
 
 @_public
 def warm_up():
-    """Compile what typical tasks need, in both precisions, so that their first calls do not wait. Source: textbook.
+    """Compile the code of typical tasks in both precisions before their first calls (textbook).
 
-    The tasks: exact kernel PCA, features of new points and pre-images; eigenpairs of `Implicit`, a sampled and a 1-bit
-    Gram matrix; landmarks and methods on them; kernel PCA of a reduced set, of a stream, and by doubly stochastic
-    gradients; errors. All kernels but those of `custom` share compiled code. The rest compiles when it is first called.
-    Returns: float, seconds that it took: minutes, or some seconds where compiled code is on disk
+    The tasks are kernel PCA (exact, by landmarks, reduced sets, streams or stochastic gradients),
+    features of new points, pre-images, eigenpairs of `Implicit`, sampled and 1-bit matrices, and
+    errors, for all kernels except for `custom`. They take minutes, or seconds with code on disk.
+
+    Returns:
+        float: Seconds that it took.
     """
-    twins = (math.inf, -1.0)  # all cores serially, and all by all threads
+    twins = (math.inf, -1.0)  # each core on one thread, then on all threads
     with _progress("compiling") as line:
         for dtype, limit in itertools.product((np.float64, np.float32), twins):
             before = _warm_up_threshold.set(limit)
@@ -9727,8 +9734,6 @@ def warm_up():
 
 
 # 16.5 A transformer for scikit-learn
-
-
 def _chosen_sampler(sampler, size):
     known = ("auto", "kmeans", *_SAMPLERS)
     if not isinstance(sampler, str) or sampler not in known:
@@ -9748,20 +9753,20 @@ def _kernel_of_transformer(own, X, seed):
 
 
 def _fit_landmarks(own, X, seed):
-    """Set what a transformer has after its fit."""
+    """Fit a transformer: set kernel_, landmarks_ and map_."""
     many = _checked_whole("landmarks", own.landmarks, 1)
     k = own.n_components
     if k is not None and _checked_whole("n_components", k, 1) > many:
         raise ValueError(f"n_components must be at most landmarks, got {k} and {many}")
     if _as_flag("centered", own.centered) and k is None:
-        raise ValueError("centered is for components: n_components must be given")
+        raise ValueError("n_components must be an int with centered=True, got None")
     if many > len(X):
-        text = f"LandmarkFeatures: {many} landmarks of {len(X)} points are all of them"
+        text = f"LandmarkFeatures: landmarks is {many}, but X has {len(X)} points: all are used"
         warnings.warn(text, stacklevel=_USERS_LINE + 1)
     sampler = _chosen_sampler(own.sampler, len(X) * many)
     kernel = _kernel_of_transformer(own, X, seed)
     if sampler == "kmeans" and kernel.kind == _PRECOMPUTED:
-        raise ValueError("sampler must not be kmeans: a precomputed kernel has row numbers")
+        raise ValueError("sampler must not be kmeans for a precomputed kernel: use rpcholesky")
     found = _METHODS[sampler].make(X, kernel, min(many, len(X)), seed)
     landmarks = found.centers if sampler == "kmeans" else found.indices
     own.kernel_ = kernel
@@ -9775,7 +9780,6 @@ def _fit_landmarks(own, X, seed):
 
 
 def _landmark_features():
-    """The class `LandmarkFeatures`."""
     base = importlib.import_module("sklearn.base")
     utils = importlib.import_module("sklearn.utils")
     validation = importlib.import_module("sklearn.utils.validation")
@@ -9783,18 +9787,21 @@ def _landmark_features():
     class LandmarkFeatures(
         base.ClassNamePrefixFeaturesOutMixin, base.TransformerMixin, base.BaseEstimator
     ):
-        """Nystrom features for a linear model, or leading kernel principal components of them (RLS section 2.1).
+        """Nystrom features for a linear model, or kernel principal components (RLS section 2.1).
 
-        Parameters:
-            landmarks : int, how many at most (scikit-learn's n_components of Nystroem): fewer where points coincide
-            n_components : int up to landmarks, of `nystrom_kpca`; None for features of `nystrom_features`
-            kernel : Kernel; None for a Gaussian one of sigma or gamma, or else of the median distance
-            sigma, gamma : float, of a Gaussian kernel; at most one of kernel, sigma and gamma may be given
-            sampler : "rpcholesky", "rls", "rls-accelerated" or "uniform"; "auto": the first, but the third from 10^8
-                points times landmarks on, as the first holds so many numbers; or "kmeans": centers of `kmeans_select`
-            random_state : int, RandomState or None, as in scikit-learn
-            centered : bool, components about the mean, as KernelPCA has them
-        After fit: kernel_, landmarks_ (rows; of kmeans centers), map_ (NystromMap or Expansion), n_features_in_.
+        `fit` sets kernel_, landmarks_ (row numbers, or the centers of "kmeans"), n_features_in_ and
+        map_ (NystromMap or Expansion). At most one of kernel, sigma and gamma may be given.
+
+        Args:
+            landmarks: int. Number of landmarks (Nystroem's n_components); fewer if points coincide.
+            n_components: int. Components of `nystrom_kpca`; None for `nystrom_features`.
+            kernel: Kernel. None for a Gaussian kernel.
+            sigma: float. Bandwidth of the Gaussian; without gamma, None means `median_bandwidth`.
+            gamma: float. 1 / (2 sigma^2), instead of sigma.
+            sampler: str. "rpcholesky", "rls", "rls-accelerated", "uniform" or "kmeans". "auto" is
+                "rpcholesky", or "rls-accelerated" if n * landmarks is 10^8 or more.
+            random_state: int, RandomState or None. As in scikit-learn.
+            centered: bool. True for components about the mean, as in KernelPCA.
         """
 
         def __init__(
@@ -9835,7 +9842,7 @@ def _landmark_features():
             validation.check_is_fitted(self)
             return features(self._validated_points(X, reset=False), self.map_)
 
-    # The names that errors give, and that pickle finds it by.
+    # Errors show these names, and pickle looks the class up by them.
     LandmarkFeatures.__module__ = __name__
     LandmarkFeatures.__qualname__ = "LandmarkFeatures"
     LandmarkFeatures.__init__.__qualname__ = "LandmarkFeatures.__init__"
@@ -9843,50 +9850,53 @@ def _landmark_features():
 
 
 def __getattr__(name):
-    """`LandmarkFeatures`, a class that is made when it is first asked for: nothing else here needs scikit-learn."""
+    """Make `LandmarkFeatures` at its first use, because nothing else here needs scikit-learn."""
     if name != "LandmarkFeatures":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     made = globals()[name] = _landmark_features()
     return made
 
 
-# ----------------------------------------------------------------------------------------------------------------------
+def __dir__():
+    return {*globals(), "LandmarkFeatures"}
+
+
+# --------------------------------------------------------------------------------------------------
 # 17. Many machines
 #
-# Dask arrays in, chunked by rows. Each block of rows goes through a function of the rooms above; what they gave is
-# joined two by two, in an order that depends on the chunks alone. Dask is imported when a function here is called.
-# ----------------------------------------------------------------------------------------------------------------------
+# The points are a Dask array, chunked by rows. Functions of the rooms above process each block, and
+# the results are merged in pairs, in an order that depends only on the chunks.
+# --------------------------------------------------------------------------------------------------
+
 
 # 17.1 Blocks of rows
-
-
 def _dask(module="dask"):
     if not _CACHED:
-        raise ImportError("kpcasketch must be imported as a module, for workers to import it, too")
+        raise ImportError("kpcasketch must be imported as a module, so that workers can import it")
     return importlib.import_module(module)
 
 
 def _row_blocks(name, X):
-    """(delayed blocks, the row that each begins with and at last n) of a dask array that is cut into runs of rows."""
+    """(delayed blocks, first row of each block followed by n) of a Dask array chunked by rows."""
     known = isinstance(X, _dask("dask.array").Array)
-    _require(known, f"{name} must be a dask array (see its from_array), got {type(X).__name__}")
+    _require(known, f"{name} must be a dask array, got {type(X).__name__}: see its from_array")
     sound = X.ndim == 2 and X.dtype.kind in "fiub" and 0 not in X.shape
     _require(sound, f"{name} must be a 2-D array of real numbers, got {X.dtype} of shape {X.shape}")
     sizes = np.array(X.chunks[0])
-    _require(np.isfinite(sizes).all(), f"{name} must have chunks known by .compute_chunk_sizes()")
-    _require(len(X.chunks[1]) == 1, f"{name} must have rows in one chunk, by .rechunk({{1: -1}})")
+    _require(np.isfinite(sizes).all(), f"{name} has unknown chunks: call .compute_chunk_sizes()")
+    _require(len(X.chunks[1]) == 1, f"{name} has chunks of columns: call .rechunk({{1: -1}})")
     parts = X.to_delayed()[sizes > 0, 0]
     return parts, [0, *np.cumsum(sizes[sizes > 0]).tolist()]
 
 
-_at_work = threading.Lock()  # one task at a time in a process, by all threads that it has
+_at_work = threading.Lock()  # a process runs one task at a time, on all its threads
 
 
 def _together(function, *values, rows=""):
-    """function(*values) by as many threads as this worker has, one task at once: numba's workqueue admits one loop.
-    rows: words that end what is refused, on the rows that it is about."""
+    """Call function(*values) on all threads of this worker, one task at a time, because numba's
+    workqueue allows one parallel loop. rows: a text about the rows, which ends messages."""
     before = threads = numba.get_num_threads()
-    # Outside a worker: as many as the caller has set.
+    # Outside a worker, the number of threads stays as the caller has set it.
     with contextlib.suppress(AttributeError, ValueError):
         worker = sys.modules.get("distributed").get_worker()
         threads = min(numba.config.NUMBA_NUM_THREADS, worker.state.nthreads)
@@ -9903,8 +9913,8 @@ def _together(function, *values, rows=""):
 
 
 def _each_block(function, X, beside, *held):
-    """Delayed function(block, its own of `beside`, *held) of each block; without beside, its own is its first row. What
-    is held is a task of its own, whose result each worker fetches once."""
+    """Delayed function(block, own, *held) for each block of X. own is the block's item of `beside`,
+    or its first row number if that is None. Each worker fetches the values in `held` once."""
     delayed = _dask().delayed
     task = delayed(_together, pure=False)
     parts, starts = _row_blocks("X", X)
@@ -9915,7 +9925,7 @@ def _each_block(function, X, beside, *held):
 
 
 def _joined(function, parts, *held):
-    """function(a, b, *held) of what neighbours gave, level by level: a worker holds two of them and the result."""
+    """Merge the results of neighboring blocks by function(a, b, *held) until one result is left."""
     task = _dask().delayed(_together, pure=False)
     while len(parts) > 1:
         pairs = [task(function, *parts[j : j + 2], *held) for j in range(0, len(parts) - 1, 2)]
@@ -9924,44 +9934,42 @@ def _joined(function, parts, *held):
 
 
 def _computed(task):
-    """What a task gives, by the scheduler that is Dask's at the moment."""
-    # Shared values are large. Defaults of distributed may come with its import.
+    """Compute a task with Dask's current scheduler."""
+    # Shared values are large. A setting of distributed before its import would hide its defaults.
     settings = {"distributed.admin.large-graph-warning-threshold": "1 GB"}
     with _dask().config.set(settings if "distributed" in sys.modules else {}):
         return _dask().compute(task)[0]
 
 
 # 17.2 Maps and folds
-
-
 @_public
 def dask_map(function, X, *model):
-    """A function of this file on each row of a dask array: features, residuals or labels of points, lazily (textbook).
+    """Apply a function to the blocks of a Dask array, lazily (textbook).
 
-    For whatever treats a row by itself: expand, nystrom_features, skpca_transform, residual, shadow_labels and others.
-    Parameters:
-        function : one of these, or of your own; it gives an array with a row, or a number, for each row
-        X : (n, d) dask array, chunked by rows
-        model : what else the function takes, its map or expansion, sent to each worker once
-    Returns: (n, k) or (n,) dask array, of the chunks of X. The function runs on one point at once, to refuse a model
+    Further arguments, such as a model, go to the function; each worker fetches them once. A call
+    with one point finds the type of the result, and refuses a model that does not fit.
+
+    Args:
+        function: callable. Maps each row by itself to a row or a number, as `expand` does.
+        X: (n, d) dask array. Points, chunked by rows.
+    Returns:
+        (n, k) or (n,) dask array: The results, in the chunks of X.
     """
-    _require(callable(function), f"function must be a function of rows, got {_shown(function)}")
+    _require(callable(function), f"function must be callable, got {_shown(function)}")
     _, starts = _row_blocks("X", X)
-    # One point: of the model, where it has some, or of ones.
+    # Try a point of the model if it has any, as a row of ones may be too far from these.
     points = [getattr(part, "points", part) for part in model] + [np.ones((1, X.shape[1]))]
     arrays = [P for P in points if isinstance(P, np.ndarray)]
     point = next(P[:1] for P in arrays if P.shape[1:] == X.shape[1:])
     like = _together(function, np.array(point, X.dtype), *model)
     sound = isinstance(like, np.ndarray) and like.shape[:1] == (1,)
-    _require(
-        sound, f"function must give an array, a row for each of X's, got {type(like).__name__}"
-    )
+    _require(sound, f"function must return one row for each row of X, got {type(like).__name__}")
 
     def checked(block, first, *model):
         made = np.asarray(function(block, *model))
         _require(
             made.dtype == like.dtype and made.shape == (len(block), *like.shape[1:]),
-            f"dask_map: function must give a row of {like.dtype} for each of X's, got {made.shape}",
+            f"dask_map: function must return a row of {like.dtype} for each row, got {made.shape}",
         )
         return made
 
@@ -9973,43 +9981,41 @@ def dask_map(function, X, *model):
 
 
 def _with_map(state, feature_map=None):
-    """A state with its map, which is sent once, or without it."""
+    """A state with this map, or without one, as each worker fetches the map only once."""
     return state._replace(map=feature_map) if hasattr(state, "map") else state
 
 
 def _folded(block, first, state, feature_map, update):
-    if hasattr(state, "seed"):  # blocks draw independently of each other
+    if hasattr(state, "seed"):  # blocks draw independently
         state = state._replace(seed=int(_python_subkey(state.seed, first)))
     return _with_map(update(_with_map(state, feature_map), block))
 
 
 @_public
 def dask_fold(X, state, update, merge):
-    """The state of a stream after all rows of a dask array: of each block by itself, then joined two by two.
+    """State of a stream after all rows of a Dask array: one state a block, merged in pairs.
 
-    For frequent directions, skpca, rnca and reservoirs; merging keeps the bound of one pass (SKPCA section 2).
-    Parameters:
-        X : (n, d) dask array, chunked by rows
-        state : what the stream's start returned, before any point; it goes, with its map, to each worker once
-        update, merge : functions of the stream: update(state, block), merge(a, b)
-    Returns: the state, the same bits for the same chunks; a worker holds a block and three states
+    For fd, skpca, rnca and reservoir, merging keeps the bound of one pass (SKPCA section 2). Equal
+    chunks give equal bits. A worker holds one block and up to three states.
+
+    Args:
+        X: (n, d) dask array. Points, chunked by rows.
+        state: named tuple. The result of the stream's start; merge an older state afterwards.
+        update: callable. update(state, block) of the stream, such as `skpca_update`.
+        merge: callable. merge(a, b) of the stream, such as `skpca_merge`.
+    Returns:
+        named tuple: The state, for the stream's finish.
     """
     _require(
         callable(update) and callable(merge),
-        f"update, merge must be functions, got {_shown(update)} and {_shown(merge)}",
+        f"update and merge must be functions, got {_shown(update)} and {_shown(merge)}",
     )
     held = getattr(state, "sketch", state)
     count = getattr(held, "count", 0)
-    _require(
-        callable(count) or count == 0,  # a tuple has a method of that name
-        f"state must not have seen points, got one of {count}: merge it with the result",
-    )
+    # A tuple has a method `count`.
+    _require(callable(count) or count == 0, f"state must be new, got one of {count} points")
     half_life = getattr(held, "half_life", 0.0)
-    _require(
-        not half_life,
-        "state must not forget, as blocks cannot be merged then; got a state that forgets "
-        f"half in {half_life} points",
-    )
+    _require(not half_life, f"state must have no half_life, as it is merged, got {half_life}")
     feature_map = getattr(state, "map", None)
     shared = _dask().delayed(feature_map, traverse=False)
     parts = _each_block(_folded, X, None, _with_map(state), shared, update)
@@ -10022,45 +10028,48 @@ def dask_fold(X, state, update, merge):
 
 @_public
 def dask_median_bandwidth(X, seed=0):
-    """Median distance between points of a dask array, over all pairs of at most 1000 points (textbook median trick).
+    """Median distance between points of a Dask array, with the bits of `median_bandwidth`.
 
-    Parameters:
-        X : (n, d) dask array, chunked by rows
-        seed : int from 0 to 2**64 - 1
-    Returns: float, the bits of `median_bandwidth`
+    Args:
+        X: (n, d) dask array. Points, chunked by rows.
+        seed: int from 0 to 2**64 - 1. Seed of the draw.
+    Returns:
+        float: The median over all pairs of at most 1000 random points (textbook).
     """
     key = _checked_key(seed, _PAIRS)
     n = _row_blocks("X", X)[1][-1]
-    rows = np.sort(_draw_uniformly(n, min(n, 1000), key))  # Dask cuts others one by one
+    rows = np.sort(_draw_uniformly(n, min(n, 1000), key))  # Dask slices sorted rows at once
     return median_bandwidth(_checked_points("X", _computed(X[rows]), None, rows))
 
 
 # 17.3 Landmarks
-
-
 @_public
 def dask_landmarks(X, kernel, s, seed=0):
-    """s landmarks of a dask array by ridge leverage scores, divide and conquer (Calandriello, Lazaric, Valko 2017).
+    """Landmarks of a Dask array by ridge leverage scores (RLS 5; Calandriello et al. 2017).
 
-    `dask_fold` of `rls_start`, `rls_update` and `rls_merge` (RLS section 5).
-    Parameters:
-        X : (n, d) dask array, chunked by rows
-        kernel, s, seed : as of `recursive_rls_accelerated`
-    Returns: LandmarkPoints, indices ascending; the same bits for the same chunks
-    >>> import dask.array as da                                                         # doctest: +SKIP
-    >>> X, kernel = da.from_array(np.arange(50.0)[:, None], chunks=(20, 1)), gaussian(5.0)      # doctest: +SKIP
-    >>> dask_nystrom_kpca(X, dask_landmarks(X, kernel, 20), kernel, 2).coef.shape       # doctest: +SKIP
-    (20, 2)
+    Args:
+        X: (n, d) dask array. Points, chunked by rows.
+        kernel: Kernel. Positive semidefinite.
+        s: int, at least 1. Number of landmarks.
+        seed: int from 0 to 2**64 - 1. Seed of the samples.
+    Returns:
+        LandmarkPoints: By row number, from `dask_fold` of rls; equal chunks give equal bits.
+    Example:
+        >>> import dask.array as da  # doctest: +SKIP
+        >>> X = da.from_array(np.arange(50.0)[:, None], chunks=(20, 1))  # doctest: +SKIP
+        >>> found = dask_landmarks(X, gaussian(5.0), 20)  # doctest: +SKIP
+        >>> dask_nystrom_kpca(X, found, gaussian(5.0), 2).coef.shape  # doctest: +SKIP
+        (20, 2)
     """
     _row_blocks("X", X)
     return rls_finish(dask_fold(X, rls_start(kernel, s, X.shape[1], seed), rls_update, rls_merge))
 
 
 def _landmark_map(X, landmarks, kernel):
-    """NystromMap of landmarks: rows of the dask array, or points."""
+    """NystromMap of landmarks, given as row numbers of the Dask array or as points."""
 
     def gathered(rows):
-        numbers, places = np.unique(rows, return_inverse=True)  # Dask cuts others one by one
+        numbers, places = np.unique(rows, return_inverse=True)  # Dask slices sorted rows at once
         return _checked_points("X", _computed(X[numbers]), None, numbers)[places]
 
     Z = _checked_landmarks(X, landmarks, gathered)
@@ -10068,7 +10077,7 @@ def _landmark_map(X, landmarks, kernel):
 
 
 def _sums_of_features(block, Y, found, middle=None):
-    """F^T [F Y] of the Nystrom features of a block; without Y, F^T [F 1] less `middle`, in the block's precision."""
+    """F^T [F Y] for a block's Nystrom features F, less `middle`. Y = None stands for ones."""
     P = _checked_points("X", block)
     T = np.ones((len(P), 1), P.dtype) if Y is None else _checked_targets(Y, len(P))
     return np.hstack(_normal_equations(P, found, T, middle))
@@ -10076,13 +10085,17 @@ def _sums_of_features(block, Y, found, middle=None):
 
 @_public
 def dask_nystrom_kpca(X, landmarks, kernel, k, seed=0, centered=False):
-    """Kernel PCA of a dask array over a few landmarks (RLS theorem 17): F^T F of the Nystrom features, block by block.
+    """Kernel PCA of a Dask array over landmarks; each block sends 8 s^2 bytes (RLS theorem 17).
 
-    Parameters:
-        X : (n, d) dask array, chunked by rows
-        landmarks : as of `nystrom_map`, those of `dask_landmarks` for example
-        kernel, k, seed, centered : as of `nystrom_kpca`
-    Returns: Expansion over the landmarks: that of `nystrom_kpca` but for rounding; sums of 8 s^2 bytes a block move
+    Args:
+        X: (n, d) dask array. Points, chunked by rows.
+        landmarks: LandmarkPoints, row numbers, or (s, d) array. All that `nystrom_map` takes.
+        kernel: Kernel. Positive semidefinite.
+        k: int from 1 to s. Number of components.
+        seed: int from 0 to 2**64 - 1. Seed of the first block of vectors.
+        centered: bool. True for components about the mean.
+    Returns:
+        Expansion: k components over the landmarks, as `nystrom_kpca` has them up to rounding.
     """
     key = _checked_key(seed, _START)
     centered = _as_flag("centered", centered)
@@ -10099,14 +10112,16 @@ def dask_nystrom_kpca(X, landmarks, kernel, k, seed=0, centered=False):
 
 @_public
 def dask_nystrom_ridge(X, Y, landmarks, kernel, lam):
-    """Kernel ridge regression of a dask array over a few landmarks (RLS theorem 15, (32)-(35)), for `expand`.
+    """Kernel ridge regression of a Dask array over landmarks (RLS theorem 15, (32)-(35)).
 
-    Parameters:
-        X : (n, d) dask array, chunked by rows
-        Y : (n,) or (n, t) array or dask array of targets
-        landmarks, kernel : as of `dask_nystrom_kpca`
-        lam : as of `nystrom_ridge`
-    Returns: Expansion over the landmarks with t columns: that of `nystrom_ridge` but for the rounding of sums
+    Args:
+        X: (n, d) dask array. Points, chunked by rows.
+        Y: (n,) or (n, t) array or dask array. Targets.
+        landmarks: LandmarkPoints, row numbers, or (s, d) array. All that `nystrom_map` takes.
+        kernel: Kernel. Positive semidefinite.
+        lam: float above 0. The ridge, in the units of the eigenvalues of K.
+    Returns:
+        Expansion: t columns for `expand`, as `nystrom_ridge` has them up to rounding.
     """
     _, starts = _row_blocks("X", X)
     lam = _checked_real("lam", lam, 1e-300)
@@ -10114,8 +10129,7 @@ def dask_nystrom_ridge(X, Y, landmarks, kernel, lam):
     T = Y[:, None] if Y.ndim == 1 else Y
     _require(
         T.shape[:1] == X.shape[:1],
-        f"X and Y must have the same number of rows, got shapes {X.shape} and "
-        f"{T.shape}; where it is nan, call .compute_chunk_sizes()",
+        f"X and Y must have the same number of rows, got {X.shape} and {T.shape} (nan: .compute_chunk_sizes())",
     )
     T = T.rechunk({0: tuple(np.diff(starts).tolist()), 1: -1})
     found = _landmark_map(X, landmarks, kernel)
@@ -10124,14 +10138,11 @@ def dask_nystrom_ridge(X, Y, landmarks, kernel, lam):
     return _together(_ridge_by_map, found, squares.copy(), products, lam, Y.ndim)
 
 
-# ----------------------------------------------------------------------------------------------------------------------
+# --------------------------------------------------------------------------------------------------
 # 18. Command line
-# ----------------------------------------------------------------------------------------------------------------------
+# --------------------------------------------------------------------------------------------------
 
-
-# 18.1 Kernels and streams by their names
-
-# Kernels of a bandwidth, beside "linear".
+# 18.1 Kernels and streams by name
 _KERNELS = {
     "gaussian": gaussian,
     "laplacian": laplacian,
@@ -10140,7 +10151,6 @@ _KERNELS = {
     "cauchy": cauchy,
 }
 
-# Defaults of -m, --ell and --block; and the functions of the stream.
 _StreamMethod = collections.namedtuple("_StreamMethod", "options start update finish")
 _STREAMS = {
     "skpca": _StreamMethod(
@@ -10163,7 +10173,7 @@ _STREAMS = {
 def _chosen_kernel(options, points):
     sigma = options.sigma
     if options.kernel == "linear":
-        _require(sigma is None, "--sigma is for other kernels than linear")
+        _require(sigma is None, "--kernel linear takes no --sigma")
         return linear()
     if sigma is None:
         some = points.rows(slice(0, None, max(1, len(points.X) // 10_000)))
@@ -10172,10 +10182,8 @@ def _chosen_kernel(options, points):
 
 
 # 18.2 Points and labels
-
-
 class _Points(NamedTuple):
-    """Points, a row each, maybe on disk; names of columns, labels, and [mean, scale] to standardize by, if any."""
+    """Points, which may be on disk, and column names, labels and [mean, scale], if any."""
 
     X: np.ndarray
     names: list = None
@@ -10184,7 +10192,7 @@ class _Points(NamedTuple):
     source: str = "ten clusters"
 
     def rows(self, chosen=slice(None)):
-        """Some of them as an array of float64 or float32."""
+        """The chosen rows in float64 or float32, standardized if there are moments."""
         dtype = np.float32 if self.X.dtype == np.float32 else np.float64
         d = len(self.moments[0]) if self.moments else None
         numbers = range(len(self.X))[chosen]
@@ -10196,7 +10204,7 @@ class _Points(NamedTuple):
 
 
 def _load_points(options, beside={}):
-    """The points of a file, a .npy file's on disk until they are needed; beside: the arrays of a model's file."""
+    """The points of a file; a .npy file is mapped. beside: the arrays of a model's file."""
     path = options.points
     if path is None:  # the demo
         vars(options).update(kernel="gaussian", sigma=6.0)
@@ -10221,21 +10229,21 @@ def _load_points(options, beside={}):
 
 
 def _load_arrays(path, mapped, labelled):
-    """X and, if labels are asked for, y of a .npz file; or the array of a .npy file, and None."""
+    """(X, y or None) of a .npz file, or (array, None) of a .npy file. y is read if `labelled`."""
     arrays = _arrays_in(path, mapped, ["X", "y"] if labelled else ["X"])
     X = arrays.get("X", arrays.get(""))
     y = arrays.get("y")
-    _require(X is not None, f"{path} must hold points X, got {', '.join(arrays) or 'no array'}")
+    _require(X is not None, f"{path} must have an array X, got {', '.join(arrays) or 'no array'}")
     if y is None:
         return X, None
-    _require(y.size == len(X), f"{path} must hold a label for each point, got {y.size}")
+    _require(y.size == len(X), f"{path} must have one label in y for each point, got {y.size}")
     return X, y.ravel()
 
 
 def _mean_and_scale(points):
-    """Mean and standard deviation of each column; 1 for one that does not vary."""
+    """Mean and standard deviation of each column, with 1 for a constant column."""
     n = len(points.X)
-    first = np.asarray(points.X[0], np.float64)  # near it no digits cancel
+    first = np.asarray(points.X[0], np.float64)  # differences from it lose no digits
 
     def mean_of(term):
         return sum(term(points.rows(slice(i, i + 8192))).sum(0) for i in range(0, n, 8192)) / n
@@ -10246,7 +10254,7 @@ def _mean_and_scale(points):
 
 
 def _number(field):
-    """The number in a field of a CSV file, or NaN; 1_000 and digits that are not ASCII are none, unlike in Python."""
+    """The number in a CSV field, or NaN. Unlike float, it rejects 1_000 and non-ASCII digits."""
     try:
         return float(field.replace("_", "x").encode())
     except ValueError:
@@ -10258,7 +10266,7 @@ def _is_number(field):
 
 
 def _csv_rows(path):
-    """(number of the line, fields) of each row; a blank line is refused, except at the end."""
+    """(line number, fields) of each row. A blank line is an error, except at the end."""
     blank = 0
     with open(path, encoding="utf-8-sig", newline="") as file:
         rows = csv.reader(file, strict=True)
@@ -10275,20 +10283,18 @@ def _csv_rows(path):
 
 
 def _has_header(options, first, wanted):
-    """Whether the first row of a CSV file names the columns; wanted: the columns of a model."""
+    """Whether the first row of a CSV file is a header. wanted: the columns of a model."""
     if options.header is not None:
         return options.header
-    # The names of a model are a header, even if they are years.
+    # A row with the names of the model is a header, even if they are years.
     header = not all(map(_is_number, first)) or bool(wanted) and {*first}.issuperset(wanted)
     if not header and first == [str(j) for j in range(len(first))]:
-        raise ValueError(
-            f"{options.points}, line 1 numbers the columns, or is a point: --header or --no-header says which"
-        )
+        raise ValueError(f"{options.points}, line 1 may be a header: pass --header or --no-header")
     return header
 
 
 def _load_csv(options, wanted):
-    """(points, names of their columns or None, labels or None) of a CSV file, as --help says what one is."""
+    """(points, column names or None, labels or None) of a CSV file; _CSV describes the format."""
     path = options.points
     rows = _csv_rows(path)
     (_, first) = next(rows, (0, [""]))
@@ -10296,7 +10302,7 @@ def _load_csv(options, wanted):
     width = len(first)
     header = _has_header(options, first, wanted)
     names = first if header else []
-    known = [*names, *range(1, width + 1)]  # columns are chosen by names, or by numbers from 1
+    known = [*names, *range(1, width + 1)]  # --columns takes names, or numbers from 1
     asked = wanted
     if options.columns:
         asked = [int(x) if x.isdecimal() and x not in names else x for x in options.columns]
@@ -10304,8 +10310,8 @@ def _load_csv(options, wanted):
     shown = asked or [name for name in names or known if name != label]
     if wrong := [name for name in shown if known.count(name) != 1 or name == ""]:
         raise ValueError(
-            f"{path} must have each of the columns {wrong} once: it has {names or width}; --columns "
-            "chooses by names, or numbers from 1 (an index? Write the file with index=False)"
+            f"{path} must have each of the columns {wrong} once: it has {names or width}. Choose others "
+            "by --columns a,b or 1,2, or omit an index (pandas: index=False)"
         )
     _require(label is None or label in names, f"{path} has no column {label!r} for --labels")
     chosen = [known.index(name) % width for name in shown]
@@ -10315,8 +10321,8 @@ def _load_csv(options, wanted):
         for line, row in rows if header else itertools.chain([(1, first)], rows):
             if len(row) != width:
                 raise ValueError(
-                    f"{path}, line {line} has {len(row)} fields, and line 1 {width}: row names (R: "
-                    "row.names = FALSE), or commas in or after numbers?"
+                    f"{path}, line {line} has {len(row)} fields, but line 1 has {width}: remove row names "
+                    "(R: row.names = FALSE) and commas in or after numbers"
                 )
             if label:
                 labels.append(row[names.index(label)])
@@ -10324,31 +10330,31 @@ def _load_csv(options, wanted):
                 number = _number(row[j])
                 if not -1e150 < number < 1e150:
                     raise ValueError(
-                        f"{path}, line {line}, column {known[j]!r} holds {row[j]!r}, which is no "
-                        "number below 1e150 in size. Commas separate columns, numbers have points, "
-                        "--columns chooses other columns; fill or drop beforehand what is missing"
+                        f"{path}, line {line}, column {known[j]!r} holds {row[j]!r}, no number within 1e150: use "
+                        "commas between columns and decimal points, fill in missing values, or pass --columns"
                     )
                 yield number
 
     X = np.fromiter(numbers(), np.float64).reshape(-1, len(chosen))
     if not names and not asked and len(X) > 2:
         if set(X[:, 0] - np.arange(len(X))) in ({0.0}, {1.0}):
-            raise ValueError(f"{path}, column 1 numbers the rows: an index? Write index=False")
+            raise ValueError(
+                f"{path}, column 1 numbers the rows: omit the index, or pass --columns"
+            )
     if header and options.header is None and any(map(_is_number, first)):
-        _to_stderr(f"{path}, line 1 is taken for names: {', '.join(names)}; or --no-header")
+        _to_stderr(f"{path}, line 1 is read as a header: {', '.join(names)}; else pass --no-header")
     y = np.array(labels) if label else None
-    with contextlib.suppress(ValueError, AttributeError):  # numbers are sorted as such
+    with contextlib.suppress(ValueError, AttributeError):  # numbers sort as numbers
         y = y.astype(np.float64)
     return X, [known[j] for j in chosen] if names or asked else None, y
 
 
-# 18.3 demo, embed: the table, a row a method
-
+# 18.3 demo and embed: a table with a row for each method
 _TABLE = [name for name in _METHODS if name != "kmeans"]
 
 
 def _demo_points():
-    """Ten clusters in 16 dimensions, of 345 to 255 points."""
+    """Ten clusters of 255 to 345 points in 16 dimensions."""
     rng = np.random.default_rng(0)
     labels = np.repeat(np.arange(10), np.arange(345, 254, -10))
     centers = 3.0 * rng.standard_normal((10, 16))
@@ -10356,7 +10362,7 @@ def _demo_points():
 
 
 def _fitted(name, X, kernel, options, exact):
-    """(model, features of X, row of the table) by a method; exact: (K, its eigenpairs, its norm) or None."""
+    """(model, features of X, table row) of a method. exact: (K, its eigenpairs, |K|_2) or None."""
     k = options.k
     seed = options.seed
     centered = options.center
@@ -10382,7 +10388,7 @@ def _fitted(name, X, kernel, options, exact):
     error = spectral_error(center(A) if centered else A, K) / norm
     right = 0
     kept = explained = math.nan
-    with contextlib.suppress(ValueError):  # points that are all alike have no direction or variance
+    with contextlib.suppress(ValueError):  # equal points have no direction or variance
         Q = np.linalg.qr(Z[:, Z.any(0)].astype(np.float64))[0].copy()
         right = np.count_nonzero(np.degrees(principal_angles(eigen.vectors, Q)) <= 10.0)
         kept = (Q * matmat(K, Q)).sum() / max(eigen.values.clip(0.0).sum(), 1e-300)
@@ -10392,9 +10398,10 @@ def _fitted(name, X, kernel, options, exact):
     return model, Z, row.replace("nan", "  -")
 
 
-_LEGEND = """seconds: with compiling, if any; error: |K - A| / |K|, in 2-norm; within 10 deg: of the exact directions;
-of best %: of what the best k keep; explained %: of all variance about the mean. K and A are about 0, or with --center
-about the mean"""
+_LEGEND = """seconds include compiling. error: |K - A|_2 / |K|_2, where --center centers K and its sketch A
+within 10 deg: how many principal angles to the k exact components are at most 10 degrees
+of best %: variance along the components, relative to the k exact ones
+explained %: variance along the components, relative to all variance about the mean"""
 
 
 def _print_head(options, points, kernel):
@@ -10410,10 +10417,10 @@ def _print_eigenvalues(values):
 
 
 def _embed(options):
-    """A row for each method; embedding, model and picture of the first."""
+    """Print a table row for each method, and write the results of the first."""
     names = _TABLE if options.method == "all" else [options.method]
     if options.s is not None and not any(_METHODS[name].s for name in names):
-        raise ValueError(f"-s is not for {options.method}")
+        raise ValueError(f"--method {options.method} takes no -s")
     points = _load_points(options)
     X = points.rows()
     kernel = _chosen_kernel(options, points)
@@ -10423,7 +10430,7 @@ def _embed(options):
         _, K, eigen = _kpca(X, kernel, options.k, options.seed, options.center, 1e-8)
         exact = (K, eigen, max(spectral_norm(K, options.seed, 1e-3), 1e-300))
     elif options.errors:
-        print(f"more than {_DENSE_POINTS} points: without comparison with exact results")
+        print(f"more than {_DENSE_POINTS} points: not compared with exact results")
     print(
         "method            seconds  bytes held      error   within 10 deg   of best %  explained %"
     )
@@ -10440,43 +10447,40 @@ def _embed(options):
     _write_results(options, points, names[0], model, Z)
 
 
-# 18.4 Files that are written
-
-
+# 18.4 Output files
 def _check_files(options):
-    """Refuse, before the work, what cannot be written, or would be written over what belongs to the request."""
+    """Before the work, refuse outputs that cannot be written or would overwrite another file."""
     places = {os.path.realpath(path) for path in (options.points, options.by) if path}
     for path in filter(None, (options.o, options.model, options.state, options.plot)):
         place = os.path.realpath(path)
         folder = os.path.join(os.path.dirname(place), "")
         _require(os.access(folder, os.W_OK), f"cannot write {path}")
-        _require(place not in places, f"{path} is named twice, and would be overwritten")
+        _require(place not in places, f"{path} is named twice and would be overwritten")
         places.add(place)
     if options.plot:
-        importlib.import_module("matplotlib.figure")  # which may be missing
+        importlib.import_module("matplotlib.figure")  # fails here if it is missing
 
 
 def _written_with(points):
-    """What is written beside a model or a state, for points that come to it later."""
+    """The arrays next to a model or state that tell how to read later points."""
     found = dict(zip(_STANDARDIZED, points.moments))
     return {"columns": np.array(points.names), **found} if points.names else found
 
 
 def _eigenvalues_of(model):
-    """The eigenvalues of a model; none of a map."""
     if isinstance(model, DSGDState):
         return dsgd_values(model)
     return np.atleast_1d(getattr(model, "values", []))
 
 
 def _write_results(options, points, what, model, embedding=None):
-    """Model, embedding (or features by the model) and picture, as far as they are asked for."""
+    """Write the model, the embedding (or features by the model) and the picture, if asked for."""
     n = len(points.X)
     values = _eigenvalues_of(model)
     arrays = {**_as_arrays(model, "model"), **_written_with(points)}
 
     def columns(begin, end, step=1):
-        """Features of some points; with --residual the last column is how far they are off the model."""
+        """Features of some points, and with --residual their residual as the last column."""
         rows = slice(begin, end, step)
         X = points.rows(rows)
         Z = features(X, model) if embedding is None else embedding[rows]
@@ -10489,7 +10493,7 @@ def _write_results(options, points, what, model, embedding=None):
         first = columns(0, 1)
         head = {"descr": first.dtype.str, "fortran_order": False, "shape": (n, first.size)}
         np.lib.format.write_array_header_1_0(file, head)
-        for begin in range(0, n, 8192):  # it may be larger than memory
+        for begin in range(0, n, 8192):  # the embedding may exceed memory
             file.write(columns(begin, begin + 8192))
 
     if options.model:
@@ -10499,13 +10503,17 @@ def _write_results(options, points, what, model, embedding=None):
     if options.plot:
         step = max(1, n // 10_000)
         labels = None if points.labels is None else points.labels[::step]
-        _plot(options, f"{points.source}: kernel PCA ({what})", columns(0, n, step), values, labels)
+        shares = []
+        with contextlib.suppress(ValueError):  # some models have no components
+            shares = explained_variance_ratio(points.rows(slice(0, n, step)), model)
+        title = f"{points.source}: kernel PCA ({what})"
+        _plot(options, title, columns(0, n, step), values, labels, shares)
     for path in filter(None, (options.model, options.o, options.plot)):
         print(f"wrote {path}")
 
 
-def _plot(options, title, Z, values, labels):
-    """Two components, coloured by labels, and the spectrum."""
+def _plot(options, title, Z, values, labels, shares):
+    """Draw two components, colored by labels, and the spectrum."""
     figure = importlib.import_module("matplotlib.figure").Figure((10, 4.8), layout="constrained")
     left, right = figure.subplots(1, 2, width_ratios=[3, 2])
     second = min(2, Z.shape[1])
@@ -10515,28 +10523,30 @@ def _plot(options, title, Z, values, labels):
     called = options.labels or "label"
     if labels is None:
         draw()
-    elif len(kinds) <= 10:  # a class a colour
+    elif len(kinds) <= 10:  # one color for each class
         marks, _ = draw(c=which, cmap="tab10", vmin=0, vmax=9).legend_elements(num=None)
         left.legend(marks, map(str, kinds), title=called, loc=(1.0, 0.4), frameon=False)
-    else:  # a scale, of numbers or of names in their order
+    else:  # a color scale, for names by their order
         numbers = labels if labels.dtype.kind in "biuf" else which
         figure.colorbar(draw(c=numbers), ax=left, label=called)
     figure.suptitle(os.path.basename(title), parse_math=False)
-    left.set(xlabel="component 1", ylabel=f"component {second}")
+    names = [f"component {j + 1}" for j in range(Z.shape[1])]
+    for j, share in enumerate(shares):
+        names[j] += f" ({100 * share:.3g} % of the variance)"
+    left.set(xlabel=names[0], ylabel=names[second - 1])
     right.semilogy(np.arange(1, len(values) + 1), np.maximum(values, 1e-300), "o-")
     right.set(title="spectrum", xlabel="component", ylabel="eigenvalue")
     kind = options.plot.split(".")[-1]
     _write_whole(options.plot, lambda file: figure.savefig(file, dpi=200, format=kind))
 
 
-# 18.5 stream: files of any size, and states that go on
-
-# The options that a stream goes on with.
+# 18.5 stream: files of any size, and states that resume
+# Options that must not change when a stream resumes.
 _REMEMBERED = ["method", "kernel", "sigma", "m", "ell", "k", "seed", "center", "standardize"]
 
 
 def _resumed(options):
-    """(state, points, {file: [rows taken, the last of them]}) that a stream goes on with."""
+    """(state, points, {file: [rows taken, the last row taken]}) from which a stream resumes."""
     arrays = _arrays_in(options.state)
     state = _from_arrays(arrays, options.state)
     _require("options" in arrays, f"{options.state} must be a file that --state has written")
@@ -10545,19 +10555,19 @@ def _resumed(options):
     other = [_option_of(name) for name in begun if begun[name] != vars(options).get(name)]
     if "columns" in arrays and points.names != arrays["columns"].tolist():
         other.append("--columns")
-    _require(not other, f"{options.state} was begun with other {', '.join(other)}")
+    _require(not other, f"{options.state} was started with other values of {', '.join(other)}")
     return state, points, json.loads(str(arrays["sources"]))
 
 
 def _take_blocks(options, state, points, sources):
-    """The state after all blocks of a file. --state is written every 30 s, and also when a block is refused."""
+    """The state after all blocks of a file. Writes --state every 30 s, and also after an error."""
     update = _STREAMS[options.method].update
     name = os.path.realpath(options.points)
     n = len(points.X)
     (begun, last) = sources.get(name, [0, None])
     if begun > n or begun and points.X[begun - 1].tolist() != last:
-        raise ValueError(f"{options.state} was made from other points of {name}")
-    here = (state, begun)  # the state, and how many rows it has taken: no interrupt falls between
+        raise ValueError(f"{name} has changed since {options.state} was written")
+    here = (state, begun)  # one tuple, so that an interrupt cannot separate the two
 
     def keep():
         state, taken = here
@@ -10568,7 +10578,7 @@ def _take_blocks(options, state, points, sources):
             arrays = {**_as_arrays(state), **_written_with(points), **texts}
             _write_whole(options.state, lambda file: np.savez(file, **arrays))
 
-    # A last point alone cannot be centered: it joins the block before it.
+    # One point cannot be centered: if it is the last, it joins the block before it.
     ends = [*range(begun + options.block, n - 1, options.block), n][: n - begun]
     saved = time.perf_counter()
     try:
@@ -10581,15 +10591,17 @@ def _take_blocks(options, state, points, sources):
                     saved = time.perf_counter()
     finally:
         keep()
-        kept = f"{options.state} holds them" if options.state else "--state would keep them"
-        print(f"{here[1]} of {n} points were taken; {kept}")
+        kept = (
+            f"the state is in {options.state}" if options.state else "use --state to keep the state"
+        )
+        print(f"{here[1]} of {n} points were read; {kept}")
     return here[0]
 
 
 def _stream(options):
-    """A stream's method on points that need not fit into memory."""
+    """Run a streaming method on points that may exceed memory."""
     stream = _STREAMS[options.method]
-    _require(options.ell is None or "ell" in stream.options, "--ell is for skpca")
+    _require(options.ell is None or "ell" in stream.options, "--method dsgd takes no --ell")
     for name, value in stream.options.items():
         if getattr(options, name) is None:
             setattr(options, name, value)
@@ -10613,15 +10625,13 @@ def _stream(options):
     _print_eigenvalues(values / model.count if sketched else values)
     if sketched:
         lost = model.shrunk / model.count
-        print(f"those below {lost:.3g} may follow the last points: a larger --ell keeps more")
+        print(f"components below {lost:.3g} may fit only the last points: use a larger --ell")
     _write_results(options, points, options.method, model)
 
 
 # 18.6 apply, advise
-
-
 def _apply(options):
-    _require(options.o or options.plot and not options.residual, "apply needs -o, or --plot")
+    _require(options.o or options.plot and not options.residual, "apply needs -o, or --plot alone")
     arrays = _arrays_in(options.by)
     model = _from_arrays(arrays, options.by)
     points = _load_points(options, arrays)
@@ -10634,31 +10644,30 @@ def _advise(options):
     kernel = _chosen_kernel(options, points)
     _print_head(options, points, kernel)
     rows = advise(points.rows(), kernel, options.error, seed=options.seed, k=options.k)
-    print("method               size     bytes   seconds     error  what it rests on")
+    print("method               size     bytes   seconds     error  basis of the prediction")
     for row in rows:
         figures = f"{row.method:16}{row.size:9.6g}{_human(row.bytes):>10}{row.seconds:10.3g}"
         reason = row.reason if row.works else "NO: " + row.reason
         print(f"{figures}{row.error:10.2g}  {reason}")
     best = rows[0]
-    _require(best.works, "nothing reaches that in this memory")
+    _require(best.works, "no method meets this --error in this memory: allow a larger one")
     own = argparse.ArgumentParser(add_help=False)
     own.add_argument("--error")
-    (_, typed) = own.parse_known_args(options.typed[1:])  # what the other commands take, too
+    (_, typed) = own.parse_known_args(options.typed[1:])  # options of other commands
     streamed = best.method == "skpca"
     size = ["-m" if streamed else "-s", str(best.size)] if best.size else []
     command = ["stream" if streamed else "embed", *typed, "--method", best.method, *size]
     print(
-        "size: one entry in s is kept, or landmarks, or random features; error: relative to the largest eigenvalue\n"
-        "recommended:\npython -m kpcasketch",
+        "size: landmarks or random features; for sample, one entry in `size` is kept\n"
+        "error: relative to the largest eigenvalue\nrecommended:\npython -m kpcasketch",
         shlex.join(command),
     )
 
 
-# 18.7 Words
-
-_CSV = """A CSV file is in UTF-8, with commas between columns and points in numbers. A first line in which any field is
-no number is the header; --header and --no-header decide otherwise. What else it holds (an index, text, empty fields,
-lines of other lengths) is refused by its place; --columns chooses columns, --labels NAME takes one for labels."""
+# 18.7 Options and help
+_CSV = """A CSV file is UTF-8 text with commas between columns and decimal points in numbers. The first line
+is a header if any of its fields is not a number; --header or --no-header overrides this. In all
+other lines, the columns that --columns chooses (default: all) must have numbers."""
 
 
 def _file_type(*kinds):
@@ -10680,34 +10689,37 @@ def _number_type(text):
 
 _SWITCH = argparse.BooleanOptionalAction
 _ARGUMENTS = {  # for argparse
-    "by": {"metavar": "MODEL.npz", "help": "written by -o, --model or kpcasketch.save"},
-    "points": {"metavar": "FILE", "help": ".csv, .npy or .npz file (its X), a point a row"},
-    "--header": {"action": _SWITCH, "help": "of a .csv file"},
-    "--columns": {"type": _column_names, "help": "of a .csv file: names or numbers, with commas"},
-    "--labels": {"help": "column of a .csv file, for colours (of a .npz file its y)"},
-    "--standardize": {"action": "store_true", "help": "columns to mean 0 and variance 1"},
-    "-k": {"type": int, "default": 10, "help": "components (10)"},
-    "--seed": {"type": int, "default": 0, "help": "of random choices (0)"},
+    "by": {"metavar": "MODEL.npz", "help": "model file of -o, --model or kpcasketch.save"},
+    "points": {"metavar": "FILE", "help": "points, one per row: .csv, .npy or .npz file (its X)"},
+    "--header": {"action": _SWITCH, "help": "whether line 1 of a .csv file is a header"},
+    "--columns": {"type": _column_names, "help": "columns of a .csv file, such as a,b or 1,2"},
+    "--labels": {"help": "column of a .csv file for colors (in a .npz file: y)"},
+    "--standardize": {"action": "store_true", "help": "scale columns to mean 0 and variance 1"},
+    "-k": {"type": int, "default": 10, "help": "number of components (default 10)"},
+    "--seed": {"type": int, "default": 0, "help": "seed of random choices (default 0)"},
     "--kernel": {"choices": [*_KERNELS, "linear"], "default": "gaussian"},
-    "--sigma": {"type": float, "help": "bandwidth of the kernel (the median distance)"},
-    "--center": {"action": "store_true", "help": "about the mean in feature space"},
-    "-s": {"type": _number_type, "help": "landmarks (500), or one in s entries is kept (4)"},
-    "--errors": {"action": _SWITCH, "default": True, "help": "compared with exact results"},
-    "-m": {"type": int, "help": "random features (skpca 2000, dsgd 8192)"},
-    "--ell": {"type": int, "help": "rows of the sketch of skpca (50)"},
-    "--block": {"type": int, "help": "points at once (skpca 8192, dsgd 512)"},
-    "--state": {"type": _file_type(".npz"), "help": "what goes on, kept every 30 s"},
-    "--error": {"type": float, "default": 0.01, "help": "relative to |K| (0.01)"},
-    "--residual": {"action": "store_true", "help": "how far points are off the model, last"},
-    "-o": {"type": _file_type(".npz", ".npy"), "help": "embedding; in .npz the model, too"},
-    "--model": {"type": _file_type(".npz"), "help": "the model, for `apply`"},
-    "--plot": {"type": _file_type(".png", ".svg", ".pdf"), "help": "two components, spectrum"},
+    "--sigma": {"type": float, "help": "bandwidth of the kernel (default: median distance)"},
+    "--center": {"action": "store_true", "help": "subtract the mean in feature space"},
+    "-s": {
+        "type": _number_type,
+        "help": "landmarks (default 500), or 1 kept in s entries (default 4)",
+    },
+    "--errors": {"action": _SWITCH, "default": True, "help": "compare with exact results"},
+    "-m": {"type": int, "help": "random features (default: skpca 2000, dsgd 8192)"},
+    "--ell": {"type": int, "help": "rows of the sketch of skpca (default 50)"},
+    "--block": {"type": int, "help": "points per step (default: skpca 8192, dsgd 512)"},
+    "--state": {"type": _file_type(".npz"), "help": "file to resume from, saved every 30 s"},
+    "--error": {"type": float, "default": 0.01, "help": "largest relative error (default 0.01)"},
+    "--residual": {"action": "store_true", "help": "append a column of residuals (novelty)"},
+    "-o": {"type": _file_type(".npz", ".npy"), "help": "write the embedding (.npz: and the model)"},
+    "--model": {"type": _file_type(".npz"), "help": "write the model, for `apply`"},
+    "--plot": {"type": _file_type(".png", ".svg", ".pdf"), "help": "draw components and spectrum"},
 }
 _FIT = "points --header --columns --labels --standardize -k --seed --kernel --sigma"
-_COMMANDS = {  # function, words for --help, options, and methods, of which the first is the default
+_COMMANDS = {  # function, help, options, and methods (the first is the default)
     "demo": (
         _embed,
-        "nine methods on built-in points, as a table",
+        "compare nine methods on built-in points",
         "-k --seed --center -s --errors -o --model --plot",
         "all",
         *_TABLE,
@@ -10721,16 +10733,16 @@ _COMMANDS = {  # function, words for --help, options, and methods, of which the 
     ),
     "stream": (
         _stream,
-        "kernel PCA of a file of any size: by random features (skpca) or gradients (dsgd)",
+        "kernel PCA of a file of any size, by random features (skpca) or gradients (dsgd)",
         f"{_FIT} --center -m --ell --block --state -o --model --plot",
         *_STREAMS,
     ),
     "apply": (
         _apply,
-        "features of new points by a model that was written",
+        "features of new points by a saved model",
         "by points --header --columns --labels --residual -o --plot",
     ),
-    "advise": (_advise, "which sketch, and how large, for an error", f"{_FIT} --error"),
+    "advise": (_advise, "recommend a sketch and its size for an error", f"{_FIT} --error"),
 }
 
 
@@ -10760,23 +10772,24 @@ def _parser():
 
 
 def main(argv=None):
-    """Run the command line: demo, embed, stream, apply, advise; see --help (textbook).
+    """Run the command line: demo, embed, stream, apply or advise; see --help (textbook).
 
-    Parameters:
-        argv : list of str, a command first, or None for the arguments of the process; none at all means demo
-    Returns: int, exit status: 0; 2 after one line about what was wrong; 130 after an interrupt; 1 without a reader
+    Args:
+        argv: list of str. A command and its options; empty for demo, None for the process's own.
+    Returns:
+        int: Exit status: 0, 2 after an error, 130 after an interrupt, 1 if the reader has gone.
     """
     global _WORTH_COMPILING
     typed = sys.argv[1:] if argv is None else argv
     options = argparse.Namespace(typed=typed or ["demo"])
     try:
-        if argv is None:  # then the process ends before a twin would pay that is compiled
-            _WORTH_COMPILING = 1_000_000_000  # for less; those on disk are taken at once
+        if argv is None:  # this process is short: compile parallel twins only for more work
+            _WORTH_COMPILING = 1_000_000_000
         _parser().parse_args(options.typed, options)
         _check_files(options)
         options.run(options)
         print(end="", flush=True)
-    except BrokenPipeError:  # as by `| head -1`: nothing is written at exit either
+    except BrokenPipeError:  # `| head -1`, for example: write nothing at exit either
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     except KeyboardInterrupt as stop:
@@ -10785,14 +10798,14 @@ def main(argv=None):
     except (ValueError, OSError, MemoryError, ImportError, csv.Error) as error:
         text = getattr(error, "refused", str(error)) or type(error).__name__
         name, _, rest = text.partition(" ")
-        if vars(options).get(name) is not None:  # the option as it is typed
+        if vars(options).get(name) is not None:  # name the option as typed
             text = f"{_option_of(name)} {rest}"
         _to_stderr(f"error: {text}")
         return 2
     return 0
 
 
-# What import * and the command line's words take for the file's own: each function and class without a `_`.
+# The public names: each function and class of this file without a leading underscore.
 __all__ = sorted(
     name
     for name, value in globals().items()
@@ -10800,5 +10813,5 @@ __all__ = sorted(
 )
 
 if __name__ == "__main__" and pathlib.Path(globals().get("__file__", "")).name == "kpcasketch.py":
-    # Run from the module of that name, whose compiled code can be kept on disk; pasted into a notebook, nothing runs.
+    # Run the imported module, which can keep compiled code on disk. Pasted, the file runs nothing.
     sys.exit(importlib.import_module("kpcasketch").main())
