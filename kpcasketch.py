@@ -9336,9 +9336,9 @@ _STANDARDIZED = ("standardized.mean", "standardized.scale")  # in a file of the 
 
 @_validated("an Advice")
 class Advice(NamedTuple):  # above _TUPLES, which lists it
-    """A method for the k leading eigenpairs, as `advise` predicts it. size: its s, or number of
-    landmarks or features, or 0. seconds: NaN if it does not work. error: |K - A|_2 / |K|_2. works:
-    whether error and bytes are within limits. reason: basis of the prediction, and why it fails."""
+    """A prediction of `advise` for one method. size: its s, or number of landmarks or features, or
+    0. seconds: NaN unless it works. error: |K - A|_2 / |K|_2. works: whether error and bytes are
+    within their limits. reason: the exceeded limit, if any, and the basis of the prediction."""
 
     method: str
     size: float
@@ -9474,7 +9474,8 @@ def _from_arrays(arrays, path, name=None):
 def save(path, model):
     """Write a result of this module to a .npz file, without pickles (textbook).
 
-    Fields become arrays of the same names, nested ones like kernel.scale; "class" names the type.
+    Each field becomes an array of its name, such as points, or kernel.scale in a nested tuple. The
+    array "class" names the type.
 
     Args:
         path: str, path, or file open for writing. ".npz" is added to a name that lacks it.
@@ -9501,7 +9502,7 @@ def load(path):
     Args:
         path: str, path, or file open for reading. A .npz file.
     Returns:
-        named tuple: The result. After --standardize it expects (X - mean) / scale (a warning).
+        tuple: The result. A warning says if it needs standardized points, (X - mean) / scale.
     """
     arrays = _arrays_in(path)
     made = _from_arrays(arrays, path)
@@ -9520,7 +9521,7 @@ def median_bandwidth(X, seed=0):
         X: (n, d) array. Points. At most 1000 random rows are read, and all their pairs used.
         seed: int from 0 to 2**64 - 1. Seed of the draw.
     Returns:
-        float: The median; of positive distances if more than half are 0, and 1.0 if all are 0.
+        float: The median (of the positive distances if over half are 0; 1.0 if all are 0).
     Example:
         >>> median_bandwidth(np.array([[0.0], [1.0], [3.0]]), 0)
         2.0
@@ -9532,7 +9533,7 @@ def median_bandwidth(X, seed=0):
     _require(X.size != 0, f"X must have at least one row and one column, got shape {X.shape}")
     rows = _draw_uniformly(len(X), min(len(X), 1000), key)
     P = _checked_points("X", X[rows], numbers=rows).astype(np.float64)
-    unit = 2.0 ** math.floor(math.log2(max(np.abs(P).max(), 1e-300)))  # no square underflows
+    unit = 2.0 ** math.floor(math.log2(max(np.abs(P).max(), 1e-300)))  # so no square underflows
     distances = pdist(P / unit)
     if not distances.any():
         return 1.0
@@ -9607,12 +9608,13 @@ def _predicted_sketches(X, kernel, P, wanted, seed, k):
 
 @_public
 def advise(X, kernel, error, memory=None, seed=0, k=10):
-    """Sketches of the Gram matrix with a given error in the spectral norm, best first.
+    """Predicted size, cost and error of each sketch of the Gram matrix, the best first.
 
-    Predicts from a pilot on 4096 points, which also measures this machine. |K|_2 grows like n, and
-    errors from independent noise grow like sqrt(n) (AMS theorem 1). The relative error of landmarks
-    and `fourier_features` (skpca), at most 1024, is assumed not to depend on n. Sketches within
-    20 % of the error are rejected. `nystrom_to` also sees clusters that the pilot misses.
+    The predictions come from a pilot on at most 4096 points, which also measures this machine. The
+    norm |K|_2 grows like n, and errors from independent noise grow like sqrt(n) (AMS theorem 1).
+    The relative error of landmarks and `fourier_features` (skpca), at most 1024, is assumed not to
+    depend on n. Sketches with more than 80 % of the given error are rejected. The pilot may miss
+    small clusters: `nystrom_to` sees all points and certifies its error.
 
     Args:
         X: (n, d) array. Points, one per row.
@@ -9622,7 +9624,7 @@ def advise(X, kernel, error, memory=None, seed=0, k=10):
         seed: int from 0 to 2**64 - 1. Seed of the pilot.
         k: int from 1 to n. Number of eigenpairs.
     Returns:
-        list: Advice for each method; first those that work, by seconds, or by bytes below 1 s.
+        list: Advice for each method. Methods that work come first, by seconds; below 1 s, by bytes.
     Example:
         >>> best = advise(np.arange(40.0).reshape(-1, 1), gaussian(5.0), 0.01, k=2)[0]
         >>> best.works, best.error <= 0.01
@@ -9716,7 +9718,7 @@ def warm_up():
 
     The tasks are kernel PCA (exact, by landmarks, reduced sets, streams or stochastic gradients),
     features of new points, pre-images, eigenpairs of `Implicit`, sampled and 1-bit matrices, and
-    errors, for all kernels except for `custom`. They take minutes, or seconds with code on disk.
+    errors, for all kernels except for `custom`. It takes minutes, or seconds with code on disk.
 
     Returns:
         float: Seconds that it took.
@@ -9879,7 +9881,7 @@ def _dask(module="dask"):
 def _row_blocks(name, X):
     """(delayed blocks, first row of each block followed by n) of a Dask array chunked by rows."""
     known = isinstance(X, _dask("dask.array").Array)
-    _require(known, f"{name} must be a dask array, got {type(X).__name__}: see its from_array")
+    _require(known, f"{name} must be a dask array (dask.array.from_array), got {type(X).__name__}")
     sound = X.ndim == 2 and X.dtype.kind in "fiub" and 0 not in X.shape
     _require(sound, f"{name} must be a 2-D array of real numbers, got {X.dtype} of shape {X.shape}")
     sizes = np.array(X.chunks[0])
@@ -9953,7 +9955,7 @@ def dask_map(function, X, *model):
         function: callable. Maps each row by itself to a row or a number, as `expand` does.
         X: (n, d) dask array. Points, chunked by rows.
     Returns:
-        (n, k) or (n,) dask array: The results, in the chunks of X.
+        Array: (n, k) or (n,) dask array of the results, in the chunks of X.
     """
     _require(callable(function), f"function must be callable, got {_shown(function)}")
     _, starts = _row_blocks("X", X)
@@ -9981,7 +9983,7 @@ def dask_map(function, X, *model):
 
 
 def _with_map(state, feature_map=None):
-    """A state with this map, or without one, as each worker fetches the map only once."""
+    """A state with this map, or without one, because each worker fetches the map only once."""
     return state._replace(map=feature_map) if hasattr(state, "map") else state
 
 
@@ -10004,7 +10006,7 @@ def dask_fold(X, state, update, merge):
         update: callable. update(state, block) of the stream, such as `skpca_update`.
         merge: callable. merge(a, b) of the stream, such as `skpca_merge`.
     Returns:
-        named tuple: The state, for the stream's finish.
+        tuple: The state, for the stream's finish.
     """
     _require(
         callable(update) and callable(merge),
@@ -10053,7 +10055,7 @@ def dask_landmarks(X, kernel, s, seed=0):
         s: int, at least 1. Number of landmarks.
         seed: int from 0 to 2**64 - 1. Seed of the samples.
     Returns:
-        LandmarkPoints: By row number, from `dask_fold` of rls; equal chunks give equal bits.
+        LandmarkPoints: The landmarks, by row number; equal chunks give equal bits.
     Example:
         >>> import dask.array as da  # doctest: +SKIP
         >>> X = da.from_array(np.arange(50.0)[:, None], chunks=(20, 1))  # doctest: +SKIP
@@ -10129,7 +10131,7 @@ def dask_nystrom_ridge(X, Y, landmarks, kernel, lam):
     T = Y[:, None] if Y.ndim == 1 else Y
     _require(
         T.shape[:1] == X.shape[:1],
-        f"X and Y must have the same number of rows, got {X.shape} and {T.shape} (nan: .compute_chunk_sizes())",
+        f"X and Y must have the same number of rows, got {X.shape} and {T.shape}: call .compute_chunk_sizes() if nan",
     )
     T = T.rechunk({0: tuple(np.diff(starts).tolist()), 1: -1})
     found = _landmark_map(X, landmarks, kernel)
@@ -10229,7 +10231,7 @@ def _load_points(options, beside={}):
 
 
 def _load_arrays(path, mapped, labelled):
-    """(X, y or None) of a .npz file, or (array, None) of a .npy file. y is read if `labelled`."""
+    """(X, y) of a .npz file, or (array, None) of a .npy file. y is None unless `labelled`."""
     arrays = _arrays_in(path, mapped, ["X", "y"] if labelled else ["X"])
     X = arrays.get("X", arrays.get(""))
     y = arrays.get("y")
@@ -10338,9 +10340,7 @@ def _load_csv(options, wanted):
     X = np.fromiter(numbers(), np.float64).reshape(-1, len(chosen))
     if not names and not asked and len(X) > 2:
         if set(X[:, 0] - np.arange(len(X))) in ({0.0}, {1.0}):
-            raise ValueError(
-                f"{path}, column 1 numbers the rows: omit the index, or pass --columns"
-            )
+            raise ValueError(f"{path}, column 1 numbers the rows: omit it, or pass --columns")
     if header and options.header is None and any(map(_is_number, first)):
         _to_stderr(f"{path}, line 1 is read as a header: {', '.join(names)}; else pass --no-header")
     y = np.array(labels) if label else None
@@ -10398,9 +10398,10 @@ def _fitted(name, X, kernel, options, exact):
     return model, Z, row.replace("nan", "  -")
 
 
-_LEGEND = """seconds include compiling. error: |K - A|_2 / |K|_2, where --center centers K and its sketch A
-within 10 deg: how many principal angles to the k exact components are at most 10 degrees
-of best %: variance along the components, relative to the k exact ones
+_LEGEND = """seconds: time of the method, with compiling
+error: |K - A|_2 / |K|_2 for the Gram matrix K and its sketch A, both centered if --center is given
+within 10 deg: number of principal angles to the exact components that are at most 10 degrees
+of best %: variance along the components, relative to the exact components
 explained %: variance along the components, relative to all variance about the mean"""
 
 
@@ -10504,8 +10505,12 @@ def _write_results(options, points, what, model, embedding=None):
         step = max(1, n // 10_000)
         labels = None if points.labels is None else points.labels[::step]
         shares = []
+        shown = model
+        if isinstance(model, Expansion):  # each further component would cost a pseudoinverse
+            first = {name: getattr(model, name)[..., :2] for name in ("coef", "values", "offset")}
+            shown = model._replace(**first)
         with contextlib.suppress(ValueError):  # some models have no components
-            shares = explained_variance_ratio(points.rows(slice(0, n, step)), model)
+            shares = explained_variance_ratio(points.rows(slice(0, n, step)), shown)
         title = f"{points.source}: kernel PCA ({what})"
         _plot(options, title, columns(0, n, step), values, labels, shares)
     for path in filter(None, (options.model, options.o, options.plot)):
@@ -10591,9 +10596,7 @@ def _take_blocks(options, state, points, sources):
                     saved = time.perf_counter()
     finally:
         keep()
-        kept = (
-            f"the state is in {options.state}" if options.state else "use --state to keep the state"
-        )
+        kept = f"state in {options.state}" if options.state else "pass --state to keep the state"
         print(f"{here[1]} of {n} points were read; {kept}")
     return here[0]
 
@@ -10665,9 +10668,9 @@ def _advise(options):
 
 
 # 18.7 Options and help
-_CSV = """A CSV file is UTF-8 text with commas between columns and decimal points in numbers. The first line
-is a header if any of its fields is not a number; --header or --no-header overrides this. In all
-other lines, the columns that --columns chooses (default: all) must have numbers."""
+_CSV = """A CSV file is UTF-8 text with commas between columns and decimal points in numbers. The first line is a
+header if any field in it is not a number; --header or --no-header overrides this. All other lines must hold numbers in
+the columns that --columns chooses (default: all columns except for --labels)."""
 
 
 def _file_type(*kinds):
@@ -10689,11 +10692,11 @@ def _number_type(text):
 
 _SWITCH = argparse.BooleanOptionalAction
 _ARGUMENTS = {  # for argparse
-    "by": {"metavar": "MODEL.npz", "help": "model file of -o, --model or kpcasketch.save"},
-    "points": {"metavar": "FILE", "help": "points, one per row: .csv, .npy or .npz file (its X)"},
+    "by": {"metavar": "MODEL.npz", "help": "model written by -o, --model or kpcasketch.save"},
+    "points": {"metavar": "FILE", "help": ".csv, .npy or .npz file (its X), one point per row"},
     "--header": {"action": _SWITCH, "help": "whether line 1 of a .csv file is a header"},
     "--columns": {"type": _column_names, "help": "columns of a .csv file, such as a,b or 1,2"},
-    "--labels": {"help": "column of a .csv file for colors (in a .npz file: y)"},
+    "--labels": {"help": "column of a .csv file that colors the picture (.npz: its y)"},
     "--standardize": {"action": "store_true", "help": "scale columns to mean 0 and variance 1"},
     "-k": {"type": int, "default": 10, "help": "number of components (default 10)"},
     "--seed": {"type": int, "default": 0, "help": "seed of random choices (default 0)"},
@@ -10702,16 +10705,19 @@ _ARGUMENTS = {  # for argparse
     "--center": {"action": "store_true", "help": "subtract the mean in feature space"},
     "-s": {
         "type": _number_type,
-        "help": "landmarks (default 500), or 1 kept in s entries (default 4)",
+        "help": "landmarks (default 500), or keep 1 in s entries (4)",
     },
     "--errors": {"action": _SWITCH, "default": True, "help": "compare with exact results"},
-    "-m": {"type": int, "help": "random features (default: skpca 2000, dsgd 8192)"},
+    "-m": {"type": int, "help": "number of random features (default: skpca 2000, dsgd 8192)"},
     "--ell": {"type": int, "help": "rows of the sketch of skpca (default 50)"},
     "--block": {"type": int, "help": "points per step (default: skpca 8192, dsgd 512)"},
-    "--state": {"type": _file_type(".npz"), "help": "file to resume from, saved every 30 s"},
+    "--state": {"type": _file_type(".npz"), "help": "resume from this file; saved every 30 s"},
     "--error": {"type": float, "default": 0.01, "help": "largest relative error (default 0.01)"},
     "--residual": {"action": "store_true", "help": "append a column of residuals (novelty)"},
-    "-o": {"type": _file_type(".npz", ".npy"), "help": "write the embedding (.npz: and the model)"},
+    "-o": {
+        "type": _file_type(".npz", ".npy"),
+        "help": "write the embedding; to .npz, also the model",
+    },
     "--model": {"type": _file_type(".npz"), "help": "write the model, for `apply`"},
     "--plot": {"type": _file_type(".png", ".svg", ".pdf"), "help": "draw components and spectrum"},
 }
@@ -10726,7 +10732,7 @@ _COMMANDS = {  # function, help, options, and methods (the first is the default)
     ),
     "embed": (
         _embed,
-        "kernel PCA of a file: exact (lanczos, implicit), by fewer entries or bits, or by landmarks",
+        "kernel PCA of a file: exact (lanczos, implicit), from fewer entries or bits, or by landmarks",
         f"{_FIT} --center -s --errors -o --model --plot",
         *_TABLE,
         "all",
@@ -10775,9 +10781,9 @@ def main(argv=None):
     """Run the command line: demo, embed, stream, apply or advise; see --help (textbook).
 
     Args:
-        argv: list of str. A command and its options; empty for demo, None for the process's own.
+        argv: list of str. Command and options. Empty means demo, None the process's own.
     Returns:
-        int: Exit status: 0, 2 after an error, 130 after an interrupt, 1 if the reader has gone.
+        int: Exit status: 0, 2 after an error, 130 after an interrupt, 1 after a broken pipe.
     """
     global _WORTH_COMPILING
     typed = sys.argv[1:] if argv is None else argv
@@ -10815,3 +10821,28 @@ __all__ = sorted(
 if __name__ == "__main__" and pathlib.Path(globals().get("__file__", "")).name == "kpcasketch.py":
     # Run the imported module, which can keep compiled code on disk. Pasted, the file runs nothing.
     sys.exit(importlib.import_module("kpcasketch").main())
+
+# Copyright (c) 2026, the kpcasketch developers
+#
+# Redistribution and use in source and binary forms, with or without modification, are permitted
+# provided that the following conditions are met:
+#
+# 1. Redistributions of source code must retain the above copyright notice, this list of conditions
+#    and the following disclaimer.
+#
+# 2. Redistributions in binary form must reproduce the above copyright notice, this list of
+#    conditions and the following disclaimer in the documentation and/or other materials provided
+#    with the distribution.
+#
+# 3. Neither the name of the copyright holder nor the names of its contributors may be used to
+#    endorse or promote products derived from this software without specific prior written
+#    permission.
+#
+# THIS SOFTWARE IS PROVIDED BY THE COPYRIGHT HOLDERS AND CONTRIBUTORS "AS IS" AND ANY EXPRESS OR
+# IMPLIED WARRANTIES, INCLUDING, BUT NOT LIMITED TO, THE IMPLIED WARRANTIES OF MERCHANTABILITY AND
+# FITNESS FOR A PARTICULAR PURPOSE ARE DISCLAIMED. IN NO EVENT SHALL THE COPYRIGHT HOLDER OR
+# CONTRIBUTORS BE LIABLE FOR ANY DIRECT, INDIRECT, INCIDENTAL, SPECIAL, EXEMPLARY, OR CONSEQUENTIAL
+# DAMAGES (INCLUDING, BUT NOT LIMITED TO, PROCUREMENT OF SUBSTITUTE GOODS OR SERVICES; LOSS OF USE,
+# DATA, OR PROFITS; OR BUSINESS INTERRUPTION) HOWEVER CAUSED AND ON ANY THEORY OF LIABILITY, WHETHER
+# IN CONTRACT, STRICT LIABILITY, OR TORT (INCLUDING NEGLIGENCE OR OTHERWISE) ARISING IN ANY WAY OUT
+# OF THE USE OF THIS SOFTWARE, EVEN IF ADVISED OF THE POSSIBILITY OF SUCH DAMAGE.
