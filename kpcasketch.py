@@ -9312,7 +9312,6 @@ def _compiled_features_of(x, model, out):
 # --------------------------------------------------------------------------------------------------
 
 # 16.1 Methods by name
-
 # s: default of -s, or None. make returns K, a sketch of it, Landmarks or a ReducedSet.
 _Method = collections.namedtuple("_Method", "s make")
 _METHODS = {
@@ -9331,7 +9330,7 @@ _SAMPLERS = ("uniform", "rls", "rls-accelerated", "rpcholesky")
 
 
 # 16.2 Files
-_STANDARDIZED = ("standardized.mean", "standardized.scale")  # in a file of the command line
+_STANDARDIZED = ("standardized.mean", "standardized.scale")  # arrays of the command line
 
 
 @_validated("an Advice")
@@ -9559,8 +9558,8 @@ def _least_size(errors, wanted, ladder):
 
 
 def _predicted_sketches(X, kernel, P, wanted, seed, k):
-    """Predict each sketch for X from points P, as (method, size, bytes, error, make, work, source).
-    make() returns the sketch for P. The sketch for X takes `work` times as long."""
+    """Yield (method, size, bytes, error, make, work, source) for each sketch of X, from points P.
+    make() returns the sketch of P. The sketch of X takes `work` times as long."""
     (n, d) = X.shape
     few = len(P)
     growth = n / few
@@ -9613,7 +9612,7 @@ def advise(X, kernel, error, memory=None, seed=0, k=10):
     The predictions come from a pilot on at most 4096 points, which also measures this machine. The
     norm |K|_2 grows like n, and errors from independent noise grow like sqrt(n) (AMS theorem 1).
     The relative error of landmarks and `fourier_features` (skpca), at most 1024, is assumed not to
-    depend on n. Sketches with more than 80 % of the given error are rejected. The pilot may miss
+    depend on n. Sketches with more than 80 % of `error` are rejected. The pilot may miss
     small clusters: `nystrom_to` sees all points and certifies its error.
 
     Args:
@@ -9643,7 +9642,7 @@ def advise(X, kernel, error, memory=None, seed=0, k=10):
     for method, size, held, error, make, work, source in sketches:
         flaw = ""
         if error > wanted * (1.0 + 1e-3):  # sizes are rounded
-            flaw = "error above 80 % of the given one; "
+            flaw = "error above 80 % of the requested error; "
         elif held > memory:
             flaw = f"larger than the {_human(memory)} of memory allowed; "
         elif method != "lanczos" and held >= len(X) ** 2 * X.itemsize:
@@ -9718,7 +9717,7 @@ def warm_up():
 
     The tasks are kernel PCA (exact, by landmarks, reduced sets, streams or stochastic gradients),
     features of new points, pre-images, eigenpairs of `Implicit`, sampled and 1-bit matrices, and
-    errors, for all kernels except for `custom`. It takes minutes, or seconds with code on disk.
+    errors, for all kernels except for `custom`. Compiling takes minutes, and loading seconds.
 
     Returns:
         float: Seconds that it took.
@@ -9896,7 +9895,7 @@ _at_work = threading.Lock()  # a process runs one task at a time, on all its thr
 
 def _together(function, *values, rows=""):
     """Call function(*values) on all threads of this worker, one task at a time, because numba's
-    workqueue allows one parallel loop. rows: a text about the rows, which ends messages."""
+    workqueue allows one parallel loop. rows: the end of error messages, to name the block."""
     before = threads = numba.get_num_threads()
     # Outside a worker, the number of threads stays as the caller has set it.
     with contextlib.suppress(AttributeError, ValueError):
@@ -9959,7 +9958,7 @@ def dask_map(function, X, *model):
     """
     _require(callable(function), f"function must be callable, got {_shown(function)}")
     _, starts = _row_blocks("X", X)
-    # Try a point of the model if it has any, as a row of ones may be too far from these.
+    # Try a point of the model if it has points, because a row of ones may be far from them.
     points = [getattr(part, "points", part) for part in model] + [np.ones((1, X.shape[1]))]
     arrays = [P for P in points if isinstance(P, np.ndarray)]
     point = next(P[:1] for P in arrays if P.shape[1:] == X.shape[1:])
@@ -9995,7 +9994,7 @@ def _folded(block, first, state, feature_map, update):
 
 @_public
 def dask_fold(X, state, update, merge):
-    """State of a stream after all rows of a Dask array: one state a block, merged in pairs.
+    """State of a stream after all rows of a Dask array: one state per block, merged in pairs.
 
     For fd, skpca, rnca and reservoir, merging keeps the bound of one pass (SKPCA section 2). Equal
     chunks give equal bits. A worker holds one block and up to three states.
@@ -10015,9 +10014,11 @@ def dask_fold(X, state, update, merge):
     held = getattr(state, "sketch", state)
     count = getattr(held, "count", 0)
     # A tuple has a method `count`.
-    _require(callable(count) or count == 0, f"state must be new, got one of {count} points")
+    _require(callable(count) or count == 0, f"state must have seen no points, got one with {count}")
     half_life = getattr(held, "half_life", 0.0)
-    _require(not half_life, f"state must have no half_life, as it is merged, got {half_life}")
+    _require(
+        not half_life, f"state must have no half_life, since states are merged; got {half_life}"
+    )
     feature_map = getattr(state, "map", None)
     shared = _dask().delayed(feature_map, traverse=False)
     parts = _each_block(_folded, X, None, _with_map(state), shared, update)
@@ -10288,7 +10289,7 @@ def _has_header(options, first, wanted):
     """Whether the first row of a CSV file is a header. wanted: the columns of a model."""
     if options.header is not None:
         return options.header
-    # A row with the names of the model is a header, even if they are years.
+    # A row with the model's column names is a header, even if the names are years.
     header = not all(map(_is_number, first)) or bool(wanted) and {*first}.issuperset(wanted)
     if not header and first == [str(j) for j in range(len(first))]:
         raise ValueError(f"{options.points}, line 1 may be a header: pass --header or --no-header")
@@ -10332,7 +10333,7 @@ def _load_csv(options, wanted):
                 number = _number(row[j])
                 if not -1e150 < number < 1e150:
                     raise ValueError(
-                        f"{path}, line {line}, column {known[j]!r} holds {row[j]!r}, no number within 1e150: use "
+                        f"{path}, line {line}, column {known[j]!r} holds {row[j]!r}, not a number within +-1e150: use "
                         "commas between columns and decimal points, fill in missing values, or pass --columns"
                     )
                 yield number
@@ -10398,7 +10399,7 @@ def _fitted(name, X, kernel, options, exact):
     return model, Z, row.replace("nan", "  -")
 
 
-_LEGEND = """seconds: time of the method, with compiling
+_LEGEND = """seconds: time of the method, including compilation
 error: |K - A|_2 / |K|_2 for the Gram matrix K and its sketch A, both centered if --center is given
 within 10 deg: number of principal angles to the exact components that are at most 10 degrees
 of best %: variance along the components, relative to the exact components
@@ -10583,7 +10584,7 @@ def _take_blocks(options, state, points, sources):
             arrays = {**_as_arrays(state), **_written_with(points), **texts}
             _write_whole(options.state, lambda file: np.savez(file, **arrays))
 
-    # One point cannot be centered: if it is the last, it joins the block before it.
+    # A single point cannot be centered: as the last block, it joins the block before it.
     ends = [*range(begun + options.block, n - 1, options.block), n][: n - begun]
     saved = time.perf_counter()
     try:
@@ -10628,7 +10629,7 @@ def _stream(options):
     _print_eigenvalues(values / model.count if sketched else values)
     if sketched:
         lost = model.shrunk / model.count
-        print(f"components below {lost:.3g} may fit only the last points: use a larger --ell")
+        print(f"eigenvalues / n below {lost:.3g} may fit only the last points: use a larger --ell")
     _write_results(options, points, options.method, model)
 
 
@@ -10703,10 +10704,7 @@ _ARGUMENTS = {  # for argparse
     "--kernel": {"choices": [*_KERNELS, "linear"], "default": "gaussian"},
     "--sigma": {"type": float, "help": "bandwidth of the kernel (default: median distance)"},
     "--center": {"action": "store_true", "help": "subtract the mean in feature space"},
-    "-s": {
-        "type": _number_type,
-        "help": "landmarks (default 500), or keep 1 in s entries (4)",
-    },
+    "-s": {"type": _number_type, "help": "landmarks (default 500), or keep 1 in s entries (4)"},
     "--errors": {"action": _SWITCH, "default": True, "help": "compare with exact results"},
     "-m": {"type": int, "help": "number of random features (default: skpca 2000, dsgd 8192)"},
     "--ell": {"type": int, "help": "rows of the sketch of skpca (default 50)"},
@@ -10714,10 +10712,7 @@ _ARGUMENTS = {  # for argparse
     "--state": {"type": _file_type(".npz"), "help": "resume from this file; saved every 30 s"},
     "--error": {"type": float, "default": 0.01, "help": "largest relative error (default 0.01)"},
     "--residual": {"action": "store_true", "help": "append a column of residuals (novelty)"},
-    "-o": {
-        "type": _file_type(".npz", ".npy"),
-        "help": "write the embedding; to .npz, also the model",
-    },
+    "-o": {"type": _file_type(".npz", ".npy"), "help": "write the embedding (to .npz: and model)"},
     "--model": {"type": _file_type(".npz"), "help": "write the model, for `apply`"},
     "--plot": {"type": _file_type(".png", ".svg", ".pdf"), "help": "draw components and spectrum"},
 }

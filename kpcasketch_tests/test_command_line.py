@@ -120,7 +120,7 @@ def test_csv_files_are_read_as_help_says(tmp_path, capsys, content, words, rows,
         (
             "1,2\n#DIV/0!,4\n5,6\n",
             [],
-            "line 2, column 1 holds '#DIV/0!', no number",
+            "line 2, column 1 holds '#DIV/0!', not a number",
         ),
         (
             ",a,b\n0,1,2\n1,3,4\n",
@@ -148,7 +148,7 @@ def test_csv_files_are_read_as_help_says(tmp_path, capsys, content, words, rows,
         (
             "1,5;2,5\n3,5;4,5\n",
             [],
-            "line 2, column '5;2' holds '5;4', no number within 1e150: use commas",
+            "line 2, column '5;2' holds '5;4', not a number within +-1e150: use commas",
         ),
         ("a;b\n1;2\n", [], "line 2, column 'a;b' holds '1;2'"),
         ("a\tb\n1\t2\n", [], "line 2, column 'a\\tb' holds '1\\t2'"),
@@ -156,11 +156,11 @@ def test_csv_files_are_read_as_help_says(tmp_path, capsys, content, words, rows,
         ("5\n\n7\n", [], "line 2 is blank"),
         ("a,b\n1,2\n\n3,4\n", [], "line 3 is blank"),
         ("\n1,2\n", [], "line 1 is blank"),
-        ('a\n1\n""\n', [], "line 3, column 'a' holds '', no number"),
+        ('a\n1\n""\n', [], "line 3, column 'a' holds '', not a number"),
         ("1,2\n3,\n", [], "line 2, column 2 holds ''"),
         ("1,2\n3\n", [], "line 2 has 1 fields, but line 1 has 2"),
         ("a,b\n1,2\n3,4,5\n", [], "line 3 has 3 fields, but line 1 has 2"),
-        ("a,b\n1,2\n3,x\n", [], "line 3, column 'b' holds 'x', no number"),
+        ("a,b\n1,2\n3,x\n", [], "line 3, column 'b' holds 'x', not a number"),
         ("a,b\n1,2\n3,NA\n", [], "line 3, column 'b' holds 'NA'"),
         ("1,2\n" * 5000 + "1,oops\n", [], "line 5001, column 2 holds 'oops'"),
         ('a,b\n"1,5",2\n3,4\n', [], "line 2, column 'a' holds '1,5'"),
@@ -176,17 +176,17 @@ def test_csv_files_are_read_as_help_says(tmp_path, capsys, content, words, rows,
         ("", [], "a.csv must have each of the columns [''] once"),
         ("a,b\n", [], "must have at least one row and one column, got shape (0, 2)"),
         # "row 0 is not" finite
-        ("a,b\nnan,2\n3,4\n", [], "line 2, column 'a' holds 'nan', no number"),
+        ("a,b\nnan,2\n3,4\n", [], "line 2, column 'a' holds 'nan', not a number"),
         (
             "a,b\n3,4\n7,inf\n",
             [],
-            "line 3, column 'b' holds 'inf', no number within 1e150",
+            "line 3, column 'b' holds 'inf', not a number within +-1e150",
         ),
         ("a,b\n3,4\n1e200,2\n", ["--standardize"], "line 3, column 'a' holds '1e200'"),
         ("1,2\n" * 5000 + "nan,3\n", [], "line 5001, column 1 holds 'nan'"),
         # Python's float takes both: they were 1000 and 4.
-        ("a,b\n1,2\n3,1_000\n", [], "line 3, column 'b' holds '1_000', no number"),
-        ("a,b\n1,2\n3,\u0664\n", [], "line 3, column 'b' holds '\u0664', no number"),
+        ("a,b\n1,2\n3,1_000\n", [], "line 3, column 'b' holds '1_000', not a number"),
+        ("a,b\n1,2\n3,\u0664\n", [], "line 3, column 'b' holds '\u0664', not a number"),
         ('1,2\n"3,4\n' + "5,6\n" * 40_000, [], "cannot read"),  # a field without end
         ("caf\u00e9,b\n1,2\n".encode("latin-1"), [], "cannot read"),
         ("a,b\n1,2\n".encode("utf-16"), [], "cannot read"),
@@ -1257,7 +1257,11 @@ def test_components_below_what_was_lost_did_not_say_so(tmp_path, capsys):
 
 def test_advice_ends_with_a_command(points, tmp_path, capsys):
     out = done(capsys, "advise", points, "--error", "0.05", "-k", "2")
-    assert "recommended" in out and "quantize" in out and "NO: error above 80 % of" in out
+    assert (
+        "recommended" in out
+        and "quantize" in out
+        and "NO: error above 80 % of the requested" in out
+    )
     command = out.splitlines()[-1].split()
     assert command[:3] == ["python", "-m", "kpcasketch"]
     done(capsys, *command[3:])
