@@ -10016,9 +10016,7 @@ def dask_fold(X, state, update, merge):
     # A tuple has a method `count`.
     _require(callable(count) or count == 0, f"state must have seen no points, got one with {count}")
     half_life = getattr(held, "half_life", 0.0)
-    _require(
-        not half_life, f"state must have no half_life, since states are merged; got {half_life}"
-    )
+    _require(not half_life, f"state must have no half_life, as states are merged; got {half_life}")
     feature_map = getattr(state, "map", None)
     shared = _dask().delayed(feature_map, traverse=False)
     parts = _each_block(_folded, X, None, _with_map(state), shared, update)
@@ -10506,10 +10504,9 @@ def _write_results(options, points, what, model, embedding=None):
         step = max(1, n // 10_000)
         labels = None if points.labels is None else points.labels[::step]
         shares = []
-        shown = model
-        if isinstance(model, Expansion):  # each further component would cost a pseudoinverse
-            first = {name: getattr(model, name)[..., :2] for name in ("coef", "values", "offset")}
-            shown = model._replace(**first)
+        # Two components are drawn, and each component costs a pseudoinverse.
+        cut = ("coef", "values", "offset") if isinstance(model, Expansion) else ()
+        shown = model._replace(**{name: getattr(model, name)[..., :2] for name in cut})
         with contextlib.suppress(ValueError):  # some models have no components
             shares = explained_variance_ratio(points.rows(slice(0, n, step)), shown)
         title = f"{points.source}: kernel PCA ({what})"

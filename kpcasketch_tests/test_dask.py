@@ -260,7 +260,7 @@ def test_states_that_forget_were_refused_after_the_work_of_two_blocks(kind, star
 
     with pytest.raises(
         ValueError,
-        match="^dask_fold: state must have no half_life, since states are merged; got 9.0",
+        match="^dask_fold: state must have no half_life, as states are merged; got 9.0",
     ):
         kp.dask_fold(spread(X), start(), update, getattr(kp, kind + "_merge"))
 
