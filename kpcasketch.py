@@ -9478,7 +9478,7 @@ def save(path, model):
 
     Args:
         path: str, path, or file open for writing. ".npz" is added to a name that lacks it.
-        model: named tuple. The result. A kernel of `custom` is compiled code and not saved.
+        model: named tuple. The result. It must not have a kernel of `custom` (compiled code).
     Returns:
         None: The file is written. It replaces an earlier file only when it is complete.
     Example:
@@ -9612,8 +9612,8 @@ def advise(X, kernel, error, memory=None, seed=0, k=10):
     The predictions come from a pilot on at most 4096 points, which also measures this machine. The
     norm |K|_2 grows like n, and errors from independent noise grow like sqrt(n) (AMS theorem 1).
     The relative error of landmarks and `fourier_features` (skpca), at most 1024, is assumed not to
-    depend on n. Sketches with more than 80 % of `error` are rejected. The pilot may miss
-    small clusters: `nystrom_to` sees all points and certifies its error.
+    depend on n. Sketches with more than 80 % of `error` are rejected. The pilot may miss small
+    clusters: `nystrom_to` sees all points and certifies its error.
 
     Args:
         X: (n, d) array. Points, one per row.
@@ -9996,8 +9996,8 @@ def _folded(block, first, state, feature_map, update):
 def dask_fold(X, state, update, merge):
     """State of a stream after all rows of a Dask array: one state per block, merged in pairs.
 
-    For fd, skpca, rnca and reservoir, merging keeps the bound of one pass (SKPCA section 2). Equal
-    chunks give equal bits. A worker holds one block and up to three states.
+    For the streams fd, skpca, rnca and reservoir, merging keeps the bound of one pass (SKPCA
+    section 2). Equal chunks give equal bits. A worker holds one block and up to three states.
 
     Args:
         X: (n, d) dask array. Points, chunked by rows.
@@ -10090,13 +10090,13 @@ def dask_nystrom_kpca(X, landmarks, kernel, k, seed=0, centered=False):
 
     Args:
         X: (n, d) dask array. Points, chunked by rows.
-        landmarks: LandmarkPoints, row numbers, or (s, d) array. All that `nystrom_map` takes.
+        landmarks: LandmarkPoints, row numbers, or (s, d) array. Any landmarks that `nystrom_map` takes.
         kernel: Kernel. Positive semidefinite.
         k: int from 1 to s. Number of components.
         seed: int from 0 to 2**64 - 1. Seed of the first block of vectors.
         centered: bool. True for components about the mean.
     Returns:
-        Expansion: k components over the landmarks, as `nystrom_kpca` has them up to rounding.
+        Expansion: The k components of `nystrom_kpca` over the landmarks, up to rounding.
     """
     key = _checked_key(seed, _START)
     centered = _as_flag("centered", centered)
@@ -10118,11 +10118,11 @@ def dask_nystrom_ridge(X, Y, landmarks, kernel, lam):
     Args:
         X: (n, d) dask array. Points, chunked by rows.
         Y: (n,) or (n, t) array or dask array. Targets.
-        landmarks: LandmarkPoints, row numbers, or (s, d) array. All that `nystrom_map` takes.
+        landmarks: LandmarkPoints, row numbers, or (s, d) array. Any landmarks that `nystrom_map` takes.
         kernel: Kernel. Positive semidefinite.
         lam: float above 0. The ridge, in the units of the eigenvalues of K.
     Returns:
-        Expansion: t columns for `expand`, as `nystrom_ridge` has them up to rounding.
+        Expansion: The regression of `nystrom_ridge`, up to rounding, with t columns for `expand`.
     """
     _, starts = _row_blocks("X", X)
     lam = _checked_real("lam", lam, 1e-300)
