@@ -10090,7 +10090,7 @@ def dask_nystrom_kpca(X, landmarks, kernel, k, seed=0, centered=False):
 
     Args:
         X: (n, d) dask array. Points, chunked by rows.
-        landmarks: LandmarkPoints, row numbers, or (s, d) array. Any landmarks that `nystrom_map` takes.
+        landmarks: LandmarkPoints, row numbers, or (s, d) array. As in `nystrom_map`.
         kernel: Kernel. Positive semidefinite.
         k: int from 1 to s. Number of components.
         seed: int from 0 to 2**64 - 1. Seed of the first block of vectors.
@@ -10118,7 +10118,7 @@ def dask_nystrom_ridge(X, Y, landmarks, kernel, lam):
     Args:
         X: (n, d) dask array. Points, chunked by rows.
         Y: (n,) or (n, t) array or dask array. Targets.
-        landmarks: LandmarkPoints, row numbers, or (s, d) array. Any landmarks that `nystrom_map` takes.
+        landmarks: LandmarkPoints, row numbers, or (s, d) array. As in `nystrom_map`.
         kernel: Kernel. Positive semidefinite.
         lam: float above 0. The ridge, in the units of the eigenvalues of K.
     Returns:
