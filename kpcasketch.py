@@ -6610,25 +6610,24 @@ def random_noisy(n, d, seed=0, signal=50, zeta=10.0, decay=0):
     return _dense_product(S, signal, U.T.copy()) + F / zeta
 
 
-# ----------------------------------------------------------------------------------------------------------------------
+# --------------------------------------------------------------------------------------------------
 # 12. Doubly stochastic gradients (DSGD)
 #
-# Eigenfunctions are sums of random features, h(x) = sum_j coef_j phi_j(x), phi_j(x) = sqrt(2 k(x, x)) cos(r_j.x +
-# gamma_j). A step sees a few points and a few features. Feature j is regenerated from the seed and j whenever it is
-# needed: a state holds k numbers a feature, whatever d, if its map stores no frequencies. The number of features is
-# fixed at the start, where the paper's grows for ever: the limit is that of m features.
+# The functions are sums of m random features: h(x) = sum_j coef_j phi_j(x), where phi_j(x) =
+# sqrt(2 k(x, x)) cos(r_j.x + gamma_j). The paper adds features in each step; here m is fixed. Steps
+# regenerate feature j from the seed and j, so a state stores k numbers a feature for any d.
 #
-# `_values` is the paper's algorithm 2; `_kpca_step`, `_ksvd_step` and `_kcca_step` are 1, 3 and 4: "line 4" is one of
-# theirs. The caller, or `_descend`, draws points (line 2), the seed features (line 3). The paper's alpha_j and beta_j
-# are rows of coef and other_coef, its omega_j is r_j with gamma_j, its mini-batch mean of h h^T is W.
-# ----------------------------------------------------------------------------------------------------------------------
+# `_values` is the paper's algorithm 2. Comments in `_kpca_step`, `_ksvd_step` and `_kcca_step` cite
+# lines of algorithms 1, 3 and 4; the caller draws the points (line 2). Rows of coef and other_coef
+# are the paper's alpha_j and beta_j, and W is the mean of its h h^T over a mini-batch.
+# --------------------------------------------------------------------------------------------------
 
 # 12.1 States
 
 
 @_validated("Slices", edges=2, weights=2)
 class Slices(NamedTuple):
-    """Slices of t targets: edges (t, S - 1), ascending; weights (t S, q), features of slices."""
+    """S slices of each of t targets: edges (t, S - 1), ascending; weights (t S, q), features."""
 
     edges: np.ndarray
     weights: np.ndarray
@@ -6639,7 +6638,7 @@ _TWO_VIEWS = (_SINGULAR, _CANONICAL)
 
 
 def _is_sound_descent(state):
-    """Whether no core reads beyond the coefficients, frequencies or phases."""
+    """Whether `used` is small enough that no core reads past the end of an array."""
     limits = [state.map.m, len(state.coef)]
     if state.task in _TWO_VIEWS:
         limits += state.other.m, len(state.other_coef)
@@ -6647,19 +6646,15 @@ def _is_sound_descent(state):
 
 
 @_validated(
-    "a DSGDState, as dsgd_start and dsgd_update return it",
-    _is_sound_descent,
-    coef=2,
-    other_coef=2,
-    moment=2,
-    constraint=2,
+    "a DSGDState, from dsgd_start", _is_sound_descent, coef=2, other_coef=2, moment=2, constraint=2
 )
 class DSGDState(NamedTuple):
-    """Doubly stochastic gradients in progress. coef (m, k) of the functions; other and other_coef of the second view's;
-    moment (k, k): weighted mean of W over the steps, late ones weighing more, whose eigenvalues (for individual
-    functions its diagonal) converge to those of the operator; used: features so far; step: number of the next;
-    constraint (k, k): such a mean of what canonical variates bring to the unit matrix (else empty); chosen: whether
-    theta0 was None, so that small mini-batches take smaller steps; others as at the start."""
+    """Doubly stochastic gradients in progress. Fields not listed here are arguments of the start.
+
+    task: the problem, a constant above; coef and other_coef (m, k): coefficients for each view;
+    moment (k, k): mean of W over the steps, where step t has weight t + 1; constraint (k, k): the
+    same mean of `_constraint`, or empty; used and step: numbers of features and steps so far;
+    chosen: True if theta0 was None."""
 
     task: int
     map: FourierMap
@@ -6680,13 +6675,12 @@ class DSGDState(NamedTuple):
 
 
 def _kernel_scale(state):
-    """k(x, x), which bounds steps; for SVD sqrt(k(x, x) l(y, y))."""
+    """k(x, x), which limits the steps; for two views the larger one, for SVD the geometric mean."""
     scales = state.map.kernel.scale, state.other.kernel.scale
     return math.prod(map(math.sqrt, scales)) if state.task == _SINGULAR else max(scales)
 
 
 def _view(state, second):
-    """Map and coefficients of the functions of a view."""
     return (state.other, state.other_coef) if second else (state.map, state.coef)
 
 
@@ -6699,7 +6693,7 @@ def _centered(state, U):
 
 @_core
 def _add_features(X, kernel, key, frequencies, copies, phases, factor, p, panels, infinite, slots):
-    """Add shares of sum_j coef_j phi_j(x) to slots, and count angles that are not finite."""
+    """Add each task's terms of sum_j coef_j phi_j(x) to its slot, and count infinite angles."""
     for index in prange(slots.shape[0]):
         _wide_vectors()
         task = np.int64(index)
@@ -6734,13 +6728,13 @@ def _add_features(X, kernel, key, frequencies, copies, phases, factor, p, panels
                 _add_block(product, rows, slots[task], first)
 
 
-_POINTS_AT_A_TIME = 32 * _BLOCK  # points whose partial sums are held
+_POINTS_AT_A_TIME = 32 * _BLOCK  # points whose partial sums are stored
 _START_POINTS = 2048  # points of the initial problem
-_NO_VARIANCE = 1e-14  # in units of k(x, x): the rounding error in the variance of constant features
+_NO_VARIANCE = 1e-14  # rounding error of the variance of constant features, over k(x, x)
 
 
 def _values(state, X, second=False):
-    """h(x) = sum_j coef_j phi_j(x) for a view's functions, (n, k) float64 (DSGD algorithm 2)."""
+    """h(x) = sum_j coef_j phi_j(x) for one view's functions, (n, k) float64 (DSGD algorithm 2)."""
     feature_map, coef = _view(state, second)
     if second and state.task == _SLICED:
         return _slice_features(state, X) @ coef
@@ -6768,7 +6762,6 @@ def _values(state, X, second=False):
 
 
 def _some_features(X, feature_map, first, count, divisor=1.0):
-    """phi_j(x) / sqrt(divisor) for so many features from the first on, (n, count) float64."""
     features = _features_from(X, feature_map, first, count, divisor, "X (or Y)")
     return features.astype(np.float64, copy=False)
 
@@ -6777,7 +6770,6 @@ def _some_features(X, feature_map, first, count, divisor=1.0):
 
 
 def _checked_views(X, Y):
-    """Points in two views, in the precision of X; a vector is one column."""
     X = _checked_points("X", X)
     return X, _checked_points("Y", _as_columns("Y", Y).astype(X.dtype, copy=False), rows=len(X))
 
@@ -6785,11 +6777,10 @@ def _checked_views(X, Y):
 def _new_state(
     task, feature_map, other, k, feature_batch, theta0, theta1, initial, centered, ridge=0.0
 ):
-    """A state without functions, whose used features are those of the initial problem."""
     initial = min(_checked_whole("initial", initial, 1), feature_map.m)
     k = _checked_whole("k", k, 1, initial)
     if theta1 is None and task >= _CANONICAL:
-        theta1 = 0.001  # which the paper has for SIR; for canonical correlations it gives none
+        theta1 = 0.001  # the paper's value for SIR; it has none for canonical correlations
     nothing = np.zeros((0, k))
     functions = (feature_map, nothing, other, nothing, Slices(nothing, nothing))
     return DSGDState(
@@ -6811,30 +6802,27 @@ _RANK = "k must be at most the rank of the first features on these points: give 
 
 
 def _first_features(state, feature_map, X):
-    """phi_j(x) / sqrt(initial), whose inner products approximate the kernel."""
     Z = _centered(state, _some_features(X, feature_map, 0, state.used, state.used))
     _require((Z**2).sum() > _NO_VARIANCE * feature_map.kernel.scale * len(Z), _RANK)
     return Z
 
 
 def _start_of_two_views(task, X, Y, map_x, map_y, *settings):
-    """A state without functions, and the first features of both views."""
     X, Y = _checked_views(X, Y)
     map_x = _checked_map("map_x", map_x, X, True)
     map_y = _checked_map("map_y", map_y, Y, True, "Y")
-    _require(map_x.m == map_y.m, "map_x and map_y must have as many features")
+    _require(map_x.m == map_y.m, "map_x and map_y must have equally many features")
     state = _new_state(task, map_x, map_y, *settings)
     return state, _first_features(state, map_x, X), _first_features(state, map_y, Y)
 
 
 def _of_all_features(state, weights):
-    """Coefficients of all features from weights of the first, which were over sqrt(initial)."""
     initial = len(weights)
     return np.pad(weights / math.sqrt(initial), ((0, state.map.m - initial), (0, 0)))
 
 
 def _singular_pairs(C, k):
-    """All singular values of C and the k leading pairs of vectors, from C C^T: half the digits."""
+    """All singular values of C and k pairs of vectors, by C C^T, which halves the digits."""
     B = np.ascontiguousarray(C.T)
     values, U = _small_eigen(_column_products(B, B), len(C), False)
     values = np.sqrt(np.maximum(values, 0.0))
@@ -6844,7 +6832,7 @@ def _singular_pairs(C, k):
 
 
 def _first_variates(Z, B, left, right, k):
-    """(left U, V) / sqrt(2) for the leading singular pairs of left^T (Z^T B / n) right."""
+    """left U / sqrt(2) and V / sqrt(2) for the k leading pairs U, V of left^T (Z^T B / n) right."""
     cross = _dense_product(_column_products(Z, B) / len(Z), B.shape[1], right)
     _, U, V = _singular_pairs(_column_products(left, cross), k)
     share = math.sqrt(0.5)
@@ -6852,18 +6840,17 @@ def _first_variates(Z, B, left, right, k):
 
 
 def _whitener(Z, ridge, share):
-    """E (D + r)^-1/2 for Z^T Z / n = E D E^T up to rounding, r at least share max D; and max D."""
+    """E (D + r)^-1/2 and max D, where Z^T Z / n = E D E^T and r = max(ridge, share max D)."""
     values, vectors = _small_eigen(_column_products(Z, Z) / len(Z), Z.shape[1], False)
     rank = np.count_nonzero(values > 1e-10 * values[0])
     return vectors[:, :rank] / np.sqrt(values[:rank] + max(ridge, share * values[0])), values[0]
 
 
 def _with_steps(state, values, weights, **more):
-    """The state with its functions, and with theta0 and theta1 by the leading values if None."""
     if state.theta0 is None:
         bound = math.sqrt(0.05 * state.feature_batch) / _kernel_scale(state)
         state = state._replace(theta0=float(min(0.5 / values[0], bound)))
-    if state.theta1 is None:  # for eigenvalues; of two that are nearly equal either will do
+    if state.theta1 is None:  # if values k and k + 1 are nearly equal, either function will do
         last, beyond = np.append(values, 0.0)[weights.shape[1] - 1 :][:2]
         state = state._replace(theta1=float(state.theta0 * max(last - beyond, 0.1 * last)))
     return state._replace(coef=_of_all_features(state, weights), **more)
@@ -6881,33 +6868,35 @@ def dsgd_start(
     initial=256,
     centered=False,
 ):
-    """Doubly stochastic kernel PCA before the first step (DSGD algorithm 1).
+    """State of doubly stochastic kernel PCA before the first step (DSGD algorithm 1).
 
-    The first functions solve an initial problem, of the first features on a few points: orthonormal, as equation (4)
-    asks. (The listing starts from an empty sum, from which every step is 0.) Step t has the size theta0 / (1 + theta1
-    t). Where none is given, theta0 = min(1 / (2 l_1), sqrt(feature_batch / 20) / k(x, x)) and theta1 = theta0 max(l_k -
-    l_(k+1), l_k / 10), l_i the eigenvalues of the initial problem: no direction overshoots, and the noise of a block of
-    features adds at most a twentieth of its variance (a tenth for half a block). Errors fall like 1 / t if 2 (l_k -
-    l_(k+1)) theta0 / theta1 > 1 (ours: DSGD theorem 1 says that such steps exist), as with the default unless l_k -
-    l_(k+1) < l_k / 20. On n points a chosen step is at most .6 n / k(x, x), for canonical correlations .005 n / k(x,
-    x).
-    Parameters:
-        X : (n, d) array, a few hundred or thousand points
-        feature_map : FourierMap; it carries the kernel, the seed and m, the number of features
-        k : int, at least 1, at most the rank of the initial problem; functions
-        individual : bool; each function is an eigenfunction (generalised Hebbian rule, DSGD section 4.3), or all are a
-            basis of the leading subspace, which `dsgd_finish` turns into them
-        feature_batch : int, at least 1; features a step, at most
-        theta0, theta1 : float, positive and not negative, or None: chosen as above
-        initial : int, at least 1; features of the initial problem, cut to m
-        centered : bool; about the mean, by the means of each mini-batch
-    Returns: DSGDState, for `dsgd_update`; O(n initial (d + initial) + initial^3) time
-    >>> X = np.random.default_rng(0).standard_normal((3000, 1))
-    >>> state = dsgd_start(X, fourier_features_map(gaussian(1.0), 1, 2000, 0, False), 1)
-    >>> for rows in np.split(X, 10):
-    ...     state = dsgd_update(state, rows)
-    >>> state.step, dsgd_values(state).round(1).tolist()       # .618 for endless points and steps
-    (10, [0.6])
+    The first functions solve an initial problem with eigenvalues l_i, for the first features on X.
+    They are orthonormal, as equation (4) requires. (The listing starts from an empty sum, for which
+    every step is 0.) Step t has size theta0 / (1 + theta1 t). The default theta0 cannot overshoot;
+    a block of features raises the variance of h by at most a twentieth (half a block: a tenth). A
+    default step on n points is also at most .6 n / k(x, x). Errors fall like 1 / t if
+    2 (l_k - l_(k+1)) theta0 / theta1 > 1 (our condition; theorem 1 says that step sizes exist), as
+    by default unless l_k - l_(k+1) < l_k / 20. Costs O(n initial (d + initial) + initial^3) time.
+
+    Args:
+        X: (n, d) array. A few hundred or thousand points.
+        feature_map: FourierMap. It contains the kernel, the seed and the number m of features.
+        k: int from 1 to the rank of the initial problem. Number of functions.
+        individual: bool. True for eigenfunctions (Hebbian rule, DSGD section 4.3), not their span.
+        feature_batch: int, at least 1. Largest number of features in a step.
+        theta0: float > 0. First step; None for min(.5 / l_1, sqrt(feature_batch / 20) / k(x, x)).
+        theta1: float, at least 0. Decay; None for theta0 max(l_k - l_(k+1), l_k / 10).
+        initial: int, at least 1. Number of features of the initial problem, cut to m.
+        centered: bool. True subtracts the mean of each mini-batch.
+    Returns:
+        DSGDState: State for `dsgd_update`.
+    Example:
+        >>> X = np.random.default_rng(0).standard_normal((3000, 1))
+        >>> state = dsgd_start(X, fourier_features_map(gaussian(1.0), 1, 2000, 0, False), 1)
+        >>> for rows in np.split(X, 10):
+        ...     state = dsgd_update(state, rows)
+        >>> state.step, dsgd_values(state).round(1).tolist()  # the exact eigenvalue is .618
+        (10, [0.6])
     """
     X = _checked_points("X", X)
     feature_map = _checked_map("feature_map", feature_map, X, True)
@@ -6925,16 +6914,18 @@ def dsgd_start(
 def dsgd_ksvd_start(
     X, Y, map_x, map_y, k, feature_batch=128, theta0=None, theta1=None, initial=256, centered=False
 ):
-    """Doubly stochastic kernel SVD before the first step (DSGD algorithm 3).
+    """State of doubly stochastic kernel SVD before the first step (DSGD algorithm 3).
 
-    The singular functions of E k(x, .) l(y, .) and the step sizes begin as in `dsgd_start`, with singular values for
-    eigenvalues and sqrt(k(x, x) l(y, y)) for k(x, x).
-    Parameters:
-        X, Y : (n, d) and (n, e) arrays, a few hundred or thousand points in two views
-        map_x, map_y : FourierMap for each view, with as many features and another seed
-        k : int, at least 1, at most the rank of the initial problem; pairs of functions
-        feature_batch, theta0, theta1, initial, centered : as of `dsgd_start`
-    Returns: DSGDState
+    Args:
+        X: (n, d) array. A few hundred or thousand points, first view.
+        Y: (n, e) array. The same points, second view.
+        map_x: FourierMap. Features of the first view.
+        map_y: FourierMap. Equally many features of the second view, from another seed.
+        k: int from 1 to the rank of the initial problem. Number of pairs of functions.
+        feature_batch, theta0, theta1, initial, centered: See `dsgd_start`. Singular values replace
+            l_i, and sqrt(k(x, x) l(y, y)) replaces k(x, x).
+    Returns:
+        DSGDState: State for `dsgd_update`, with singular functions of E k(x, .) l(y, .).
     """
     settings = (k, feature_batch, theta0, theta1, initial, centered)
     state, Z, B = _start_of_two_views(_SINGULAR, X, Y, map_x, map_y, *settings)
@@ -6957,16 +6948,18 @@ def dsgd_kcca_start(
     initial=256,
     centered=True,
 ):
-    """Doubly stochastic kernel canonical correlations before the first step (DSGD algorithm 4).
+    """State of doubly stochastic kernel CCA before the first step (DSGD algorithm 4).
 
-    The functions begin as canonical variates of an initial problem, its ridge at least a thousandth of its largest
-    eigenvalue. theta0 is that of `dsgd_start`, with l_1 the largest eigenvalue of both views plus the ridge, and theta1
-    .001 unless given. Steps are slow along small eigenvalues. Without a ridge, stopping early regularises the problem.
-    Parameters:
-        X, Y, map_x, map_y, k : as of `dsgd_ksvd_start`
-        ridge : float, not negative; added to the covariance operators, in the units of eigenvalues
-        feature_batch, theta0, theta1, initial, centered : as of `dsgd_start`
-    Returns: DSGDState
+    Args:
+        X: (n, d) array. A few hundred or thousand points, first view.
+        Y, map_x, map_y: See `dsgd_ksvd_start`.
+        k: int from 1 to the rank of the initial problem. Number of pairs of functions.
+        ridge: float, at least 0. Added to the covariance operators. Few steps act like a ridge.
+        feature_batch, theta0, theta1, initial: See `dsgd_start`. By default l_1 is the largest
+            eigenvalue plus the ridge, theta1 is .001, and steps are at most .005 n / k(x, x).
+        centered: bool. True subtracts the means of both halves of each mini-batch.
+    Returns:
+        DSGDState: State for `dsgd_update`. Convergence is slow along small eigenvalues.
     """
     settings = (k, feature_batch, theta0, theta1, initial, centered, ridge)
     state, Z, B = _start_of_two_views(_CANONICAL, X, Y, map_x, map_y, *settings)
@@ -6979,19 +6972,18 @@ def dsgd_kcca_start(
 
 
 def _quantile_edges(targets, slices):
-    """Where each target is cut, (t, slices - 1): at its quantiles, each once, then infinity."""
+    """Edges of the slices, (t, slices - 1): distinct quantiles of each target, then infinity."""
     edges = np.full((targets.shape[1], slices - 1), np.inf)
     for row, column in zip(edges, np.sort(targets, axis=0).T):
-        above = column[column > column[0]]  # an edge at the least value would cut nothing off
+        above = column[column > column[0]]  # an edge at the minimum leaves a slice empty
         found = np.intersect1d(column[np.arange(1, slices) * len(column) // slices], above)
-        if not found.size:  # most points have the least value; a slice is above it
+        if not found.size:  # most targets are the minimum: all above it are one slice
             found = above[:1]
         row[: found.size] = found
     return edges
 
 
 def _indicators(targets, edges):
-    """1 for the slice of each target, (n, t S)."""
     one_hot = np.eye(edges.shape[1] + 1)
     pairs = zip(edges, targets.T)
     return np.hstack([one_hot[np.searchsorted(row, column, "right")] for row, column in pairs])
@@ -7015,18 +7007,19 @@ def dsgd_ksir_start(
     initial=256,
     centered=True,
 ):
-    """Doubly stochastic kernel sliced inverse regression before the first step (DSGD section 4.3).
+    """State of doubly stochastic sliced inverse regression before the first step (DSGD 4.3).
 
-    Canonical correlations of the features with indicators of slices, of all targets together, find the same subspace as
-    C_xy C_yy^-1 C_yx against C_xx. Each target is cut at its quantiles on X, equal ones once.
-    Parameters:
-        X : (n, d) array, a few hundred or thousand points
-        targets : (n,) or (n, t) array, their targets
-        feature_map : FourierMap
-        k : int, at least 1, at most the number of slices less t; functions
-        slices : int from 2 to 10000, of each target
-        ridge, feature_batch, theta0, theta1, initial, centered : as of `dsgd_kcca_start`
-    Returns: DSGDState
+    Args:
+        X: (n, d) array. A few hundred or thousand points.
+        targets: (n,) or (n, t) array. One or several targets of each point.
+        feature_map: FourierMap. It contains the kernel, the seed and the number m of features.
+        k: int from 1 to the number of slices minus t. Number of functions.
+        slices: int from 2 to 10000. Slices of each target, cut at its distinct quantiles on X.
+        ridge: float, at least 0. Added to the features' covariance operator.
+        feature_batch, theta0, theta1, initial: See `dsgd_start`; defaults as in `dsgd_kcca_start`.
+        centered: bool. True subtracts the means of both halves of each mini-batch.
+    Returns:
+        DSGDState: State for C_xy C_yy^-1 C_yx f = value C_xx f, with indicators of slices as y.
     """
     X = _checked_points("X", X)
     targets = _checked_points("targets", _as_columns("targets", targets), rows=len(X))
@@ -7050,7 +7043,7 @@ def dsgd_ksir_start(
     left, largest = _whitener(Z, state.ridge, 0.001)
     right, _ = _whitener(B, 0.0, 0.0)
     weights, V = _first_variates(Z, B, left, right, k)
-    size = math.sqrt(largest)  # both views are made as large, so that one step size fits both
+    size = math.sqrt(largest)  # gives both views the same scale, as they share a step size
     functions = {"other_coef": V / size, "slices": Slices(edges, right * size)}
     return _with_steps(state, [largest + state.ridge], weights, **functions)
 
@@ -7059,18 +7052,16 @@ def dsgd_ksir_start(
 
 
 def _step_size(state, n):
-    """theta0 / (1 + theta1 t), like c / t of DSGD theorems 1 and 4; if chosen, safe for n points. A point adds
-    eta k(x, x) h / n to the values there, and with few points W is as noisy. Measured: steps of kernel PCA and SVD
-    are safe up to .6 n / k(x, x) for 8 functions, of canonical correlations up to .005 to .035 n / k(x, x)."""
+    """theta0 / (1 + theta1 t), limited for n points if chosen: a point adds eta k(x, x) h / n to h.
+    Measured: steps up to .6 n / k(x, x) are stable, for canonical correlations .005 to .035."""
     eta = state.theta0 / (1.0 + state.theta1 * state.step)
     share = 0.005 if state.task >= _CANONICAL else 0.6
     return min(eta, share * n / _kernel_scale(state)) if state.chosen else eta
 
 
 def _feature_block(state):
-    """First feature of a step (line 3) and what follows its last: new ones while at least half a block is left.
-    Then blocks of all m come in a random order, which changes with each round. Blocks have even sizes, as each
-    stands for the whole kernel: a last block of one feature destroyed what 1280 had found."""
+    """First feature of a step (line 3) and the one after its last: new ones, or a block of all m at
+    random. Blocks have even sizes: a last block of one feature destroyed what 1280 had found."""
     m = state.map.m
     b = min(state.feature_batch, m)
     new = m - state.used
@@ -7084,15 +7075,14 @@ def _feature_block(state):
 
 
 def _symmetric_products(state, u, v):
-    """W = u v^T + v u^T, summed over the points and divided by their number n, or by n - 1 if centered."""
     products = _column_products(u, v) / (len(u) - state.centered)
     return products + products.T
 
 
 def _moved(state, block, X, g, eta, decay, second=False):
-    """Coefficients of a view after a step, equation (3): coef (1 - decay), and eta phi(x) g^T for its block."""
+    """One view's coef after a step (3): coef (I - decay), plus eta phi(x) g^T for a block."""
     feature_map, coef = _view(state, second)
-    if second and state.task == _SLICED:  # slices are features without a ridge
+    if second and state.task == _SLICED:  # no ridge, so no decay
         return coef + eta / (len(X) - state.centered) * _slice_features(state, X).T @ g
     first, stop = block
     k = len(decay)
@@ -7104,12 +7094,10 @@ def _moved(state, block, X, g, eta, decay, second=False):
 
 
 def _mean_over_steps(state, mean, new):
-    """The weighted mean over the steps, late ones weighing more."""
     return mean + 2.0 / (state.step + 2.0) * (new - mean) if mean.size else new
 
 
 def _stepped(state, block, W, coef, other_coef=None, **more):
-    """The state after a step."""
     other_coef = state.other_coef if other_coef is None else other_coef
     _require(
         _all_below(coef, math.inf) and _all_below(other_coef, math.inf),
@@ -7126,10 +7114,9 @@ def _stepped(state, block, W, coef, other_coef=None, **more):
 
 
 def _kpca_step(state, eta, block, X):
-    """A step of kernel PCA (DSGD algorithm 1), or of the generalised Hebbian rule (section 4.3)."""
+    """A step of kernel PCA (DSGD algorithm 1); UT[W] is for the Hebbian rule (section 4.3)."""
     h = _centered(state, _values(state, X))  # line 4
     W = _column_products(h, h) / (len(h) - state.centered)
-    # UT[W]: an individual function decays along those before it and itself.
     decay = eta * (np.triu(W) if state.task == _SINGLE_COMPONENTS else W)
     coef = _moved(state, block, X, h, eta, decay)  # lines 5 and 6
     return _stepped(state, block, W, coef)
@@ -7150,8 +7137,7 @@ def _halves(state, U):
 
 
 def _constraint(state, u, v):
-    """E u u^T + E v v^T + ridge G, which steps bring to the unit matrix; G: inner products of functions, coef^T coef
-    times the number of features. Functions of slices have no ridge."""
+    """E u u^T + E v v^T + ridge G, the identity for canonical variates; G: functions' products."""
     C = (_column_products(u, u) + _column_products(v, v)) / (len(u) - state.centered)
     for coef in (state.coef,) if state.task == _SLICED else (state.coef, state.other_coef):
         weights = coef[: state.used]
@@ -7160,8 +7146,8 @@ def _constraint(state, u, v):
 
 
 def _kcca_step(state, eta, block, X, Y):
-    """A step of canonical correlations (DSGD algorithm 4), or of SIR, whose second view is slices. The first half of a
-    mini-batch makes W, the second the gradient, as one for both has a bias. With a ridge all coefficients decay."""
+    """A step of canonical correlations (DSGD algorithm 4), or of SIR with slices as second view. W
+    and the gradient use different halves of the mini-batch, as the same half would bias them."""
     u, late_u = _halves(state, _values(state, X))  # line 4
     v, late_v = _halves(state, _values(state, Y, True))  # line 5
     W = _symmetric_products(state, u, v)  # line 6
@@ -7174,7 +7160,7 @@ def _kcca_step(state, eta, block, X, Y):
     return _stepped(state, block, W, coef, other_coef=other_coef, constraint=constraint)
 
 
-_STEPS = (_kpca_step, _kpca_step, _ksvd_step, _kcca_step, _kcca_step)  # of each task
+_STEPS = (_kpca_step, _kpca_step, _ksvd_step, _kcca_step, _kcca_step)  # by task
 
 
 def _step(state, X, *second):
@@ -7189,30 +7175,31 @@ def _step(state, X, *second):
 def dsgd_update(state, X, Y=None):
     """One doubly stochastic step on a mini-batch of points (DSGD algorithms 1, 3 and 4).
 
-    A step of kernel PCA multiplies the coefficients by 1 - eta W, W the mean of h h^T over the points (its upper
-    triangle for individual functions), and adds the mean of eta phi(x) h(x)^T for a block of features phi. Blocks have
-    even sizes, at most feature_batch; they are new until less than half a block is left, then those of all m come in a
-    random order. For canonical correlations the first half of the mini-batch makes the matrix W by which the second
-    half makes the gradient.
-    Parameters:
-        state : DSGDState; it stays as it is, also where a step is refused
-        X : (n, d) array of independent points; at least 2 if centered, 4 for canonical correlations
-        Y : (n, e) array of second views, or (n,) or (n, t) array of targets; None for kernel PCA
-    Returns: DSGDState. ValueError with the number of the step if steps diverge
-    Cost: n used (d + k) multiply-adds, n used cosines, used d random numbers where frequencies are not stored; memory
-        for n feature_batch + m k numbers. States cannot be merged.
-    >>> X = np.random.default_rng(0).standard_normal((5000, 2))
-    >>> state = dsgd_start(X[:500], fourier_features_map(gaussian(1.0), 2, 1000, 0, False), 3)
-    >>> for t in range(9):
-    ...     state = dsgd_update(state, X[500 + 500 * t:1000 + 500 * t])
-    >>> state.used, state.step
-    (1000, 9)
+    Kernel PCA multiplies coef by I - eta W, where W is the mean of h h^T (its upper triangle for
+    individual functions), and adds the mean of eta phi(x) h(x)^T for a block of features: new ones
+    until less than half a block is left, then blocks of all m in random order. Canonical
+    correlations and SIR use half of the points for W, and half for the gradient. Costs as much as
+    `dsgd_evaluate`, used d random numbers if none are stored, and n feature_batch + m k floats.
+
+    Args:
+        state: DSGDState. It is not changed. States cannot be merged.
+        X: (n, d) array. Independent points: at least 2 if centered, 4 for kernel CCA and SIR.
+        Y: array or None. (n, e) second views, (n,) or (n, t) targets, None for kernel PCA.
+    Returns:
+        DSGDState: State after the step. A ValueError names the step if steps diverge.
+    Example:
+        >>> X = np.random.default_rng(0).standard_normal((5000, 2))
+        >>> state = dsgd_start(X[:500], fourier_features_map(gaussian(1.0), 2, 1000, 0, False), 3)
+        >>> for t in range(9):
+        ...     state = dsgd_update(state, X[500 + 500 * t:1000 + 500 * t])
+        >>> state.used, state.step
+        (1000, 9)
     """
     state = _checked_as(DSGDState, "state", state)
     X = _checked_points("X", X)
     _checked_map("state.map", state.map, X)
     one_view = state.task < _SINGULAR
-    _require((Y is None) == one_view, "Y must be given for two views, or targets, and not else")
+    _require((Y is None) == one_view, "Y must be given for two views or targets, and only then")
     views = [X]
     if state.task in _TWO_VIEWS:
         views = _checked_views(X, Y)
@@ -7231,32 +7218,35 @@ def dsgd_update(state, X, Y=None):
 def dsgd_evaluate(X, state, second=False):
     """Values of the functions at any points, h(x) = sum_j coef_j phi_j(x) (DSGD algorithm 2).
 
-    In the limit, finished (or individual) functions of kernel PCA and SVD have norm 1 in the kernel's space: means of
-    squares are the eigenvalues, of products u v the singular values. For canonical variates the variance plus ridge
-    times the squared norm is 1. If centered, a constant is not determined.
-    Parameters:
-        X : (n, d) array
-        state : DSGDState, finished or not
-        second : bool; the functions of the second view, X being points of it
-    Returns: (n, k) array of X's precision; n used (d + k) multiply-adds and n used cosines
-    >>> X = np.random.default_rng(0).standard_normal((5000, 1))
-    >>> state = dsgd_kpca(X, gaussian(1.0), 1, 2000, 0)
-    >>> bool(abs((dsgd_evaluate(X, state) ** 2).mean() / 0.618 - 1) < 0.1)
-    True
+    Functions of kernel PCA and SVD converge to norm 1 in the kernel's space once finished. Mean
+    squares are then eigenvalues, and means of u v singular values. Canonical variates have variance
+    plus ridge times squared norm 1. Costs n used (d + k) multiply-adds and n used cosines.
+
+    Args:
+        X: (n, d) array. Points.
+        state: DSGDState. It need not be finished. Centered functions are known up to a constant.
+        second: bool. True for the functions of the second view, whose points are then X.
+    Returns:
+        array: (n, k), in the precision of X.
+    Example:
+        >>> X = np.random.default_rng(0).standard_normal((5000, 1))
+        >>> state = dsgd_kpca(X, gaussian(1.0), 1, 2000, 0)
+        >>> bool(abs((dsgd_evaluate(X, state) ** 2).mean() / 0.618 - 1) < 0.1)
+        True
     """
     X = _checked_points("X", X)
     state = _checked_as(DSGDState, "state", state)
     second = _as_flag("second", second)
-    _require(not second or state.task in _TWO_VIEWS, "second must be False of one view")
+    _require(not second or state.task in _TWO_VIEWS, "second must be False for one view")
     _checked_map("state.map", _view(state, second)[0], X)
     values = _values(state, X, second)
     out = (values * (math.sqrt(2.0) if state.task >= _SINGULAR else 1.0)).astype(X.dtype)
-    _require(_all_below(out, math.inf), "state.coef must not be so large that values overflow")
+    _require(_all_below(out, math.inf), "state.coef must be smaller: the values overflow")
     return out
 
 
 def _principal(state):
-    """Eigenpairs of the moment against the constraint; its diagonal for individual functions."""
+    """Eigenpairs of the moment relative to the constraint; if individual, its diagonal."""
     M = state.moment
     B = np.eye(len(M))
     if state.task == _SINGLE_COMPONENTS or not state.step:
@@ -7270,26 +7260,24 @@ def _principal(state):
 
 @_public
 def dsgd_values(state):
-    """Estimates of eigenvalues, singular values or canonical correlations from the mini-batches.
+    """Eigenvalues, singular values or canonical correlations: Rayleigh quotients (textbook).
 
-    Rayleigh quotients (textbook): eigenvalues of the weighted mean of W over the steps, late ones weighing more;
-    canonical correlations against that of the constraint, so that none exceeds 1.
-    Parameters:
-        state : DSGDState
-    Returns: (k,) float64 array, descending; for individual functions, of each. 0 before any step
+    Args:
+        state: DSGDState. It need not be finished. Later steps count more.
+    Returns:
+        array: (k,), descending, or in the order of individual functions; 0 before any step.
     """
     return _principal(_checked_as(DSGDState, "state", state))[0]
 
 
 @_public
 def dsgd_finish(state):
-    """Single functions in the order of their values, by a rotation in the space that they span.
+    """Single functions in descending order of their values, by Rayleigh-Ritz rotation (textbook).
 
-    Rayleigh and Ritz (textbook), by the matrices of `dsgd_values`; canonical variates then meet their constraint. The
-    coefficient of largest magnitude is positive, which is all that changes for individual functions.
-    Parameters:
-        state : DSGDState; it stays as it is, and steps may go on from either
-    Returns: DSGDState
+    Args:
+        state: DSGDState. It is not changed; steps may continue from it or from the result.
+    Returns:
+        DSGDState: Its largest coefficients are positive. Individual functions only change sign.
     """
     state = _checked_as(DSGDState, "state", state)
     turn = _principal(state)[1]
@@ -7303,11 +7291,10 @@ def dsgd_finish(state):
     )
 
 
-# 12.6 In one line
+# 12.6 Start, steps and finish in one call
 
 
 def _descend(start, views, kernels, m, seed, steps, batch, settings):
-    """The start on random points, all steps on random mini-batches, and the finish."""
     n = len(views[0])
     m = _checked_whole("m", m, 1, _MOST)
     seed = _as_seed("seed", seed)
@@ -7317,7 +7304,7 @@ def _descend(start, views, kernels, m, seed, steps, batch, settings):
     for (name, kernel), points in zip(kernels.items(), views):
         kernel = _checked_stationary(name, kernel, X=points)
         maps.append(fourier_features_map(kernel, points.shape[1], m, seed, False))
-        seed = _python_subkey(_key(seed, _FREQUENCIES), 2**62)  # of the second view
+        seed = _python_subkey(_key(seed, _FREQUENCIES), 2**62)  # for the second view
     rows = _draw_uniformly(n, min(n, _START_POINTS), _python_subkey(key, 2**62))
     state = start(*[points[rows] for points in views], *maps, *settings)
     if steps is None:
@@ -7342,25 +7329,29 @@ def dsgd_kpca(
     theta1=None,
     centered=False,
 ):
-    """Doubly stochastic kernel PCA (DSGD algorithm 1): start, steps and finish in one.
+    """Doubly stochastic kernel PCA in one call: start, steps and finish (DSGD algorithm 1).
 
-    With steps like c / t the squared sine of the largest angle to the space of the k leading eigenfunctions falls like
-    1 / t (DSGD theorem 1), and the squared error of values like ln(t / delta) / t, with probability 1 - delta (theorem
-    4), for a start as equation (4) asks and mini-batches that know the operator to an eighth of the gap.
-    Parameters:
-        X : (n, d) array
-        kernel : Kernel: gaussian, laplacian, matern, rational_quadratic or cauchy
-        k, m : int, k from 1 to 256 and m at least k; functions, and random features of them
-        seed : int from 0 to 2**64 - 1
-        steps : int, at least 1; None for each feature four times, 200 at least
-        batch : int from 1 to n; points a step, drawn with replacement; None for 512, at most n
-        feature_batch, theta0, theta1, centered : as of `dsgd_start`
-    Returns: DSGDState, finished, for `dsgd_evaluate` and `dsgd_values`; steps may go on
-    Cost: steps m batch (d + k) / 2 to twice that in multiply-adds, and as many cosines over d + k; memory for k
-        numbers a feature and 16 k numbers for each point of a mini-batch
-    >>> X = np.random.default_rng(0).standard_normal((5000, 1))
-    >>> dsgd_values(dsgd_kpca(X, gaussian(1.0), 2, 2000, 0)).round(1).tolist()
-    [0.6, 0.2]
+    For steps like c / t, the squared sine of the largest angle to the span of the k leading
+    eigenfunctions falls like 1 / t (DSGD theorem 1), and the squared error of values like
+    ln(t / delta) / t with probability 1 - delta (theorem 4). Both require the start of equation (4)
+    and mini-batches whose operator is accurate to an eighth of the eigengap. Costs half to all of
+    steps m batch (d + k) multiply-adds and steps m batch cosines, and 16 k numbers a point.
+
+    Args:
+        X: (n, d) array. Points.
+        kernel: Kernel. gaussian, laplacian, matern, rational_quadratic or cauchy.
+        k: int from 1 to 256. Number of functions.
+        m: int, at least k. Number of random features.
+        seed: int from 0 to 2**64 - 1. Seed of features and mini-batches.
+        steps: int, at least 1, or None. None uses each feature four times, in at least 200 steps.
+        batch: int from 1 to n, or None. Points in a step, with replacement; None for min(512, n).
+        feature_batch, theta0, theta1, centered: See `dsgd_start`.
+    Returns:
+        DSGDState: Finished state for `dsgd_evaluate` and `dsgd_values`; steps may continue.
+    Example:
+        >>> X = np.random.default_rng(0).standard_normal((5000, 1))
+        >>> dsgd_values(dsgd_kpca(X, gaussian(1.0), 2, 2000, 0)).round(1).tolist()
+        [0.6, 0.2]
     """
     views = (_checked_points("X", X),)
     settings = (k, False, feature_batch, theta0, theta1, 256, centered)
@@ -7381,12 +7372,18 @@ def dsgd_gha(
     theta1=None,
     centered=False,
 ):
-    """Doubly stochastic kernel PCA, each function an eigenfunction (generalised Hebbian rule, DSGD section 4.3).
+    """Doubly stochastic kernel PCA by the generalized Hebbian rule (DSGD section 4.3).
 
-    Parameters:
-        X, kernel, k, m, seed, steps, batch : as of `dsgd_kpca`
-        feature_batch, theta0, theta1, centered : as of `dsgd_start`
-    Returns: DSGDState, as of `dsgd_kpca`
+    Args:
+        X: (n, d) array. Points.
+        kernel: Kernel. A shift-invariant one, as for `dsgd_kpca`.
+        k: int from 1 to 256. Number of functions, each of which converges to an eigenfunction.
+        m: int, at least k. Number of random features.
+        seed: int from 0 to 2**64 - 1. Seed of features and mini-batches.
+        steps, batch: See `dsgd_kpca`.
+        feature_batch, theta0, theta1, centered: See `dsgd_start`.
+    Returns:
+        DSGDState: Finished state; steps may continue.
     """
     views = (_checked_points("X", X),)
     settings = (k, True, feature_batch, theta0, theta1, 256, centered)
@@ -7409,14 +7406,20 @@ def dsgd_ksvd(
     theta1=None,
     centered=False,
 ):
-    """Doubly stochastic kernel SVD of E k(x, .) l(y, .) over pairs (DSGD algorithm 3), in one.
+    """Doubly stochastic kernel SVD of E k(x, .) l(y, .), in one call (DSGD algorithm 3).
 
-    Parameters:
-        X, Y : (n, d) and (n, e) arrays, points in two views
-        kernel_x, kernel_y : Kernel for each view, as of `dsgd_kpca`
-        k, m, seed, steps, batch : as of `dsgd_kpca`
-        feature_batch, theta0, theta1, centered : as of `dsgd_start`
-    Returns: DSGDState, as of `dsgd_kpca`
+    Args:
+        X: (n, d) array. Points, first view.
+        Y: (n, e) array. The same points, second view.
+        kernel_x: Kernel. A shift-invariant one for the first view, as for `dsgd_kpca`.
+        kernel_y: Kernel. A shift-invariant one for the second view.
+        k: int from 1 to 256. Number of pairs of functions.
+        m: int, at least k. Number of random features of each view.
+        seed: int from 0 to 2**64 - 1. Seed of features and mini-batches.
+        steps, batch: See `dsgd_kpca`.
+        feature_batch, theta0, theta1, centered: See `dsgd_start`.
+    Returns:
+        DSGDState: Finished state; steps may continue.
     """
     kernels = {"kernel_x": kernel_x, "kernel_y": kernel_y}
     views = _checked_views(X, Y)
@@ -7441,12 +7444,19 @@ def dsgd_kcca(
     ridge=0.0,
     centered=True,
 ):
-    """Doubly stochastic kernel canonical correlations (DSGD algorithm 4), in one.
+    """Doubly stochastic kernel canonical correlations, in one call (DSGD algorithm 4).
 
-    Parameters:
-        X, Y, kernel_x, kernel_y, k, m, seed, steps, batch : as of `dsgd_ksvd`
-        feature_batch, theta0, theta1, ridge, centered : as of `dsgd_kcca_start`
-    Returns: DSGDState, as of `dsgd_kpca`
+    Args:
+        X: (n, d) array. Points, first view.
+        Y, kernel_x, kernel_y: See `dsgd_ksvd`.
+        k: int from 1 to 256. Number of pairs of functions.
+        m: int, at least k. Number of random features of each view.
+        seed: int from 0 to 2**64 - 1. Seed of features and mini-batches.
+        steps, batch: See `dsgd_kpca`.
+        feature_batch, theta0, theta1: See `dsgd_start`; defaults as in `dsgd_kcca_start`.
+        ridge, centered: See `dsgd_kcca_start`.
+    Returns:
+        DSGDState: Finished state; steps may continue.
     """
     kernels = {"kernel_x": kernel_x, "kernel_y": kernel_y}
     views = _checked_views(X, Y)
@@ -7471,13 +7481,20 @@ def dsgd_ksir(
     ridge=0.0,
     centered=True,
 ):
-    """Doubly stochastic kernel sliced inverse regression (DSGD section 4.3), in one.
+    """Doubly stochastic kernel sliced inverse regression, in one call (DSGD section 4.3).
 
-    Parameters:
-        X, targets : (n, d) array, and (n,) or (n, t) array
-        kernel, k, m, seed, steps, batch : as of `dsgd_kpca`
-        feature_batch, theta0, theta1, slices, ridge, centered : as of `dsgd_ksir_start`
-    Returns: DSGDState, as of `dsgd_kpca`
+    Args:
+        X: (n, d) array. Points.
+        targets: (n,) or (n, t) array. One or several targets of each point.
+        kernel: Kernel. A shift-invariant one, as for `dsgd_kpca`.
+        k: int from 1 to the number of slices minus t. Number of functions.
+        m: int, at least k. Number of random features.
+        seed: int from 0 to 2**64 - 1. Seed of features and mini-batches.
+        steps, batch: See `dsgd_kpca`.
+        feature_batch, theta0, theta1: See `dsgd_start`; defaults as in `dsgd_kcca_start`.
+        slices, ridge, centered: See `dsgd_ksir_start`.
+    Returns:
+        DSGDState: Finished state; steps may continue.
     """
     X = _checked_points("X", X)
     views = (X, _checked_points("targets", _as_columns("targets", targets), rows=len(X)))
@@ -8696,14 +8713,14 @@ def kernel_ridge_cg(X, Y, kernel, lam, s=1000, seed=0, tol=1e-8, max_iterations=
     return Expansion(X.copy(), coef, rest, np.zeros(len(sizes)), kernel, targets=np.ndim(Y))
 
 
-# ----------------------------------------------------------------------------------------------------------------------
+# --------------------------------------------------------------------------------------------------
 # 14. Downstream
-# ----------------------------------------------------------------------------------------------------------------------
+# --------------------------------------------------------------------------------------------------
 
 
 @_validated("a Clustering")
 class Clustering(NamedTuple):
-    """labels (n,); centers (k, r) in the space of the factor's rows; cost: sum of squared distances to them."""
+    """labels (n,); centers (k, r), means of rows of the factor; cost: sum of squared distances."""
 
     labels: np.ndarray
     centers: np.ndarray
@@ -8712,16 +8729,16 @@ class Clustering(NamedTuple):
 
 @_public
 def kernel_kmeans(F, k, seed=0, restarts=10, max_iterations=300):
-    """Kernel k-means on a factor (RLS theorem 16, (42)): k-means of the rows of F, with k-means++ starts.
+    """Kernel k-means: k-means of the rows of a factor, with k-means++ starts (RLS theorem 16).
 
-    The cost is tr(K~ - C C^T K~ C C^T) for K~ = F F^T and C the normalised indicators of the clusters.
-    Parameters:
-        F : (n, r) array, factor of K~ = F F^T
-        k : int from 1 to n, number of clusters
-        seed : int from 0 to 2**64 - 1
-        restarts : int, at least 1; the best run is kept
-        max_iterations : int, at least 1; passes over the rows in each run, O(n k r) operations each
-    Returns: Clustering
+    Args:
+        F: (n, r) array. Factor of K~ = F F^T.
+        k: int from 1 to n. Number of clusters.
+        seed: int from 0 to 2**64 - 1. Seed of the starts.
+        restarts: int, at least 1. Number of runs, of which the best is returned.
+        max_iterations: int, at least 1. Most passes over the rows in a run, at O(n k r) each.
+    Returns:
+        Clustering: Its cost is tr(K~ - C C^T K~ C C^T) with C the normalized indicators (RLS (42)).
     """
     F = _checked_points("F", F)
     k = _checked_whole("k", k, 1, len(F))
@@ -8731,7 +8748,7 @@ def kernel_kmeans(F, k, seed=0, restarts=10, max_iterations=300):
 
 @_validated("Correlations")
 class Correlations(NamedTuple):
-    """values (k,) descending; weights of the canonical variates F w and G v, one column each: w (r, k), v (q, k)."""
+    """values (k,), descending; w (r, k) and v (q, k): F w and G v are the canonical variates."""
 
     values: np.ndarray
     w: np.ndarray
@@ -8739,8 +8756,8 @@ class Correlations(NamedTuple):
 
 
 def _ridge_basis(F, lam, squared):
-    """B with F B = U D, U left singular vectors of F, D = s^2 / (s^2 + lam) or its square root; 0 where s is rounding.
-    The singular values are those of R in F = Q R: from F^T F, those below 1e-8 of the largest would be lost."""
+    """B with F B = U D, left singular vectors U of F and D = s^2 / (s^2 + lam) or its root. F = Q R
+    gives s, as F^T F would lose values below 1e-8 of the largest."""
     _, s, rows = np.linalg.svd(np.linalg.qr(F, "r"), full_matrices=False)
     shares = s / (s * s + lam) if squared else 1.0 / np.sqrt(s * s + lam)
     return rows.T * np.where(s > max(F.shape) * 2.2e-16 * s[0], shares, 0.0)
@@ -8748,20 +8765,26 @@ def _ridge_basis(F, lam, squared):
 
 @_public
 def kernel_cca(F, G, lam_x, lam_y, k, squared=True):
-    """Regularised kernel canonical correlations of two views, K~_x = F F^T and K~_y = G G^T (RLS theorem 18).
+    """Regularized kernel canonical correlations of K_x = F F^T and K_y = G G^T (RLS theorem 18).
 
-    Maximises f^T Phi_x^T Phi_y g. squared: under |(K_x + lam_x) alpha| = |(K_y + lam_y) beta| = 1, with the optimum of
-    RLS theorem 18, sigma_1((K_x + lam_x)^-1 K_x K_y (K_y + lam_y)^-1). Else: under the constraints as printed,
-    |Phi_x f|^2 + lam_x |f|^2 = 1 and so for g; optimum sigma_1(P_x^(1/2) P_y^(1/2)), P = K (K + lam)^-1.
-    Parameters:
-        F, G : (n, r) and (n, q) arrays; views are not centered, center their columns for that
-        lam_x, lam_y : float, positive ridges, in the units of the eigenvalues of F F^T and G G^T
-        k : int from 1 to min(n, r, q)
-        squared : bool, which program
-    Returns: Correlations; (F w_i).(G v_i) = values_i; weights meet the constraints, or are 0 beyond the ranks
-    >>> one = np.ones((1, 1))
-    >>> kernel_cca(one, one, 1.0, 1.0, 1).values.round(12), kernel_cca(one, one, 1.0, 1.0, 1, False).values.round(12)
-    (array([0.25]), array([0.5]))
+    Maximizes f^T Phi_x^T Phi_y g for f = Phi_x^T alpha and g = Phi_y^T beta. If squared, the norms
+    |(K_x + lam_x) alpha| and |(K_y + lam_y) beta| are 1; the optimum is sigma_1((K_x + lam_x)^-1
+    K_x K_y (K_y + lam_y)^-1), as in theorem 18. Otherwise |Phi_x f|^2 + lam_x |f|^2 = 1 as printed,
+    and the same for g; the optimum is sigma_1(P_x^(1/2) P_y^(1/2)) with P = K (K + lam)^-1.
+
+    Args:
+        F: (n, r) array. Factor of the first view; center its columns to center the view.
+        G: (n, q) array. Factor of the second view.
+        lam_x: float, positive. Ridge, in the units of the eigenvalues of F F^T.
+        lam_y: float, positive. Ridge, in the units of the eigenvalues of G G^T.
+        k: int from 1 to min(n, r, q). Number of correlations.
+        squared: bool. Selects the constraints, as above.
+    Returns:
+        Correlations: (F w_i).(G v_i) = values_i. Weights are 0 beyond the ranks.
+    Example:
+        >>> one = np.ones((1, 1))
+        >>> [kernel_cca(one, one, 1.0, 1.0, 1, s).values.round(12).item() for s in (True, False)]
+        [0.25, 0.5]
     """
     F = _checked_points("F", F).astype(np.float64, copy=False)
     G = _checked_points("G", G, rows=len(F)).astype(np.float64, copy=False)
@@ -8775,23 +8798,27 @@ def kernel_cca(F, G, lam_x, lam_y, k, squared=True):
     return Correlations(values[:k], left @ a[:, :k], right @ b[:k].T)
 
 
-# ----------------------------------------------------------------------------------------------------------------------
+# --------------------------------------------------------------------------------------------------
 # 15. Errors
-# ----------------------------------------------------------------------------------------------------------------------
+# --------------------------------------------------------------------------------------------------
 
-# 15.1 Of matrices
+# 15.1 Errors of matrices
 
 
 @_public
 def spectral_error(A, B, seed=0, tol=1e-2, max_iterations=1000):
-    """Spectral norm |A - B|_2 of the difference of two operators, which is never formed (AMS theorem 1 bounds it).
+    """Spectral norm |A - B|_2 of a difference that is never formed (bounded by AMS theorem 1).
 
-    Parameters:
-        A, B : (n, n) symmetric arrays or operators of the same size
-        seed, tol, max_iterations : as of `spectral_norm`. A difference below the rounding of products comes out as such
-    Returns: float, in the units of the entries; divide by spectral_norm(A, seed) for a relative error
-    >>> round(spectral_error(np.eye(3), np.diag(np.array([1.0, 3.0, 0.0])), 0), 9)
-    2.0
+    Args:
+        A: (n, n) symmetric array or operator. Divide by its `spectral_norm` for a relative error.
+        B: (n, n) symmetric array or operator.
+        seed: int from 0 to 2**64 - 1. Seed of the first block of vectors.
+        tol, max_iterations: See `spectral_norm`.
+    Returns:
+        float: The norm; it cannot be less than the rounding error of the products.
+    Example:
+        >>> round(spectral_error(np.eye(3), np.diag(np.array([1.0, 3.0, 0.0])), 0), 9)
+        2.0
     """
     D = Difference(*_checked_pair(A, B, True))
     return spectral_norm(D, seed, tol, max_iterations)
@@ -8799,11 +8826,12 @@ def spectral_error(A, B, seed=0, tol=1e-2, max_iterations=1000):
 
 @_public
 def frobenius_error(A, B):
-    """Frobenius norm |A - B|_F of a difference of operators, exactly, a block of rows at a time (textbook).
+    """Frobenius norm |A - B|_F of a difference of operators, by blocks of rows (textbook).
 
-    Parameters:
-        A, B : (n, n) arrays or operators of the same size
-    Returns: float
+    Args:
+        A, B: See `difference`.
+    Returns:
+        float: The norm, exact up to rounding.
     """
     A, B = _checked_pair(A, B)
     total = 0.0
@@ -8816,23 +8844,23 @@ def frobenius_error(A, B):
 
 
 def _orthonormal(name, V, rows=None):
-    """Orthonormal columns that span those of V, in float64."""
     V = _checked_points(name, V, rows=rows).astype(np.float64)
     wide = V.shape[1] > V.shape[0]
     _require(not wide, f"{name} must not have more columns than rows, got shape {V.shape}")
-    Q, independent = _orthonormalize(V, np.uint64(0))  # takes half of LAPACK's time
+    Q, independent = _orthonormalize(V, np.uint64(0))  # takes half the time of LAPACK
     _require(independent, f"{name} must have independent columns")
     return Q
 
 
 @_public
 def principal_angles(U, V):
-    """Principal angles between column spaces of U and V, in radians, largest first (textbook; Knyazev, Argentati 2002).
+    """Principal angles between column spaces (AMS theorems 2 and 3; Knyazev, Argentati 2002).
 
-    The measure behind AMS theorems 2 and 3. Small angles come from sines, large ones from cosines, each to rounding.
-    Parameters:
-        U, V : (n, p) and (n, q) arrays of full column rank
-    Returns: (min(p, q),) float64 array
+    Args:
+        U: (n, p) array. Independent columns.
+        V: (n, q) array. Independent columns.
+    Returns:
+        array: (min(p, q),), radians, largest first; small and large ones are accurate to rounding.
     """
     P = _orthonormal("U", U)
     Q = _orthonormal("V", V, len(P))
@@ -8843,28 +8871,30 @@ def principal_angles(U, V):
     return np.where(cosines**2 > 0.5, np.arcsin(sines), np.arccos(cosines))
 
 
-_SOLVED_DIRECTLY = 512  # rows up to which traces come from all eigenvalues
+_SOLVED_DIRECTLY = 512  # most rows for which traces are computed from all eigenvalues
 
 
 @_public
 def effective_dimension(A, lam, seed=0, probes=32, steps=64):
-    """Estimate of d_eff(lam) = tr A (A + lam I)^-1 of a positive semidefinite operator (RLS definition 1).
+    """Estimate of tr A (A + lam I)^-1 for a positive semidefinite operator A (RLS definition 1).
 
-    The mean of z^T f(A) z over random signs z, by block Lanczos quadrature from all of them (Ubaru, Chen, Saad 2017),
-    which is too large by at most |z - (A + lam I) y|^2, y the solution in the Krylov space. It ends when that is .1 %
-    of the result, so that only the error of the probes is left. Operators of at most 512 rows, and those whose basis
-    would need more than n / 4 columns, are solved directly, without error.
-    Parameters:
-        A : (n, n) symmetric positive semidefinite array or operator
-        lam : float, positive ridge, in the units of A's eigenvalues
-        seed : int from 0 to 2**64 - 1
-        probes : int, at least 1; random sign vectors. The error falls like 1 / sqrt(probes)
-        steps : int, at least 1; products with all probes at most. Where they are too few, a ValueError gives bounds
-    Returns: float from 0 to n
-    Cost: `steps` products of A with `probes` vectors, d_eff / probes where eigenvalues fall fast, and O(n (probes
-        steps)^2) beside them; memory O(n probes steps). Solved directly: O(n^3) and n^2 numbers.
-    >>> effective_dimension(np.diag(np.array([1.0, 3.0])), 1.0, 0)
-    1.25
+    It is the mean of z^T A (A + lam I)^-1 z over random sign vectors z, by block Lanczos quadrature
+    (Ubaru, Chen, Saad 2017). The quadrature is at most |z - (A + lam I) y|^2 too large, where y is
+    the Krylov solution. It stops at .1 % of the result, so only the error of the probes remains.
+    Costs `steps` products of A with `probes` vectors, O(n (probes steps)^2) time and O(n probes
+    steps) memory. Exact for up to 512 rows, or a basis over n / 4 columns, in O(n^3) time.
+
+    Args:
+        A: (n, n) symmetric positive semidefinite array or operator.
+        lam: float, positive. Ridge, in the units of A's eigenvalues.
+        seed: int from 0 to 2**64 - 1. Seed of the probes.
+        probes: int, at least 1. Number of sign vectors; the error falls like 1 / sqrt(probes).
+        steps: int, at least 1. Most products; if they are too few, a ValueError gives bounds.
+    Returns:
+        float: From 0 to n.
+    Example:
+        >>> effective_dimension(np.diag(np.array([1.0, 3.0])), 1.0, 0)
+        1.25
     """
     A = _as_operator("A", A, True)
     lam = _checked_real("lam", lam, 1e-300)
@@ -8891,11 +8921,10 @@ def effective_dimension(A, lam, seed=0, probes=32, steps=64):
             total = float((of_start**2 @ (values / (values + lam))).sum())
             beyond = _dense_product(R, probes, Y[-probes:] / (values + lam) @ of_start.T)
             excess = np.square(beyond).sum()
-            # of an indefinite matrix it is no bound
-            if excess <= 1e-3 * total and lowest > -0.01 * lam:
+            if excess <= 1e-3 * total and lowest > -0.01 * lam:  # no bound if indefinite
                 return total
             least = max(total - excess, 0.0)
-            told = f"after {steps} the result may be anything from {least:.6g} to {total:.6g}"
+            told = f"after {steps} the result is between {least:.6g} and {total:.6g}"
             _require(step < steps, f"steps must be larger: {told}")
         W = basis.next_block(R)
     entries = _rows(A, 0, n)
@@ -8906,13 +8935,12 @@ def effective_dimension(A, lam, seed=0, probes=32, steps=64):
 
 @_public
 def nuclear_error(A, B):
-    """Nuclear norm |A - B|_* = sum_i abs(eigenvalue_i) of the difference of two operators (textbook).
+    """Nuclear norm |A - B|_* = sum_i abs(eigenvalue_i) of a difference of operators (textbook).
 
-    For a Nystrom factor F of any number of points it is the trace of K - F F^T; see `nystrom`.
-    Parameters:
-        A, B : (n, n) symmetric arrays or operators of the same size
-    Returns: float, in the units of the entries
-    Cost: O(n^3) time for all eigenvalues, 8 n^2 bytes for the difference.
+    Args:
+        A, B: See `spectral_error`.
+    Returns:
+        float: The norm, in O(n^3) time and 8 n^2 bytes; for a Nystrom factor see `nystrom`.
     """
     D = Difference(*_checked_pair(A, B, True))
     return float(np.abs(np.linalg.eigvalsh(dense(D))).sum())
@@ -8920,14 +8948,13 @@ def nuclear_error(A, B):
 
 @_public
 def projection_cost(A, V):
-    """What a projection loses: tr(A - P A P) = tr A - tr(Q^T A Q), P = Q Q^T onto the columns of V (RLS (10)).
+    """Cost tr(A - P A P) of the orthogonal projection P onto the columns of V (RLS (10)).
 
-    With the leading eigenvectors of a sketch it is the cost of kernel PCA, with normalised indicators of clusters that
-    of kernel k-means. Landmarks by scores keep it for all V at once, but for a constant (RLS theorem 14).
-    Parameters:
-        A : (n, n) symmetric array or operator
-        V : (n, k) array of independent columns; they are made orthonormal
-    Returns: float, in the units of the entries
+    Args:
+        A: (n, n) symmetric array or operator.
+        V: (n, k) array. Independent columns: eigenvectors, or indicators for kernel k-means.
+    Returns:
+        float: The cost; landmarks by scores preserve it up to a constant (RLS theorem 14).
     """
     A = _as_operator("A", A)
     Q = _orthonormal("V", V, _size(A))
@@ -8938,7 +8965,7 @@ def projection_cost(A, V):
 
 @_validated("a Reliable")
 class Reliable(NamedTuple):
-    """count: leading components that stand clear of an error; angles (k,): see `reliable_components`."""
+    """count: number of reliable components; angles (k,): see `reliable_components`."""
 
     count: int
     angles: np.ndarray
@@ -8946,33 +8973,35 @@ class Reliable(NamedTuple):
 
 @_public
 def reliable_components(values, error):
-    """How many leading components of a sketch stand clear of its spectral error at worst (AMS theorems 2 and 3).
+    """Leading components that a sketch determines despite its spectral error (AMS theorem 3).
 
-    With a gap g_j = values_j - values_{j+1} above 2 |A - K|_2 the spans of the first j eigenvectors of A and of K make
-    angles of at most arcsin(2 |A - K|_2 / g_j) / 2 (Davis, Kahan 1970: sin 2 theta; AMS theorem 3 with c = 1).
-    Parameters:
-        values : (k,) array, leading eigenvalues of the sketch, falling; one more than the components in question
-        error : float, not negative; |A - K|_2, or a bound: (1 + tol) times `spectral_error`
-    Returns: Reliable: count, the largest j with g_j > 2 error, or 0; angles (k,), in radians, pi / 2 without a bound
-    >>> found = reliable_components(np.array([10.0, 4.0, 3.9, 1.0]), 0.5)
-    >>> found.count, np.degrees(found.angles).round(1).tolist()
-    (3, [4.8, 90.0, 10.1, 90.0])
+    Let g_j = values_j - values_(j+1). If g_j > 2 |A - K|_2, the first j eigenvectors of A and of K
+    have spans at angles of at most arcsin(2 |A - K|_2 / g_j) / 2 (Davis, Kahan 1970: sin 2 theta).
+
+    Args:
+        values: (k,) array. Leading eigenvalues of the sketch A, descending; the last has no gap.
+        error: float, at least 0. |A - K|_2, or a bound: (1 + tol) times `spectral_error`.
+    Returns:
+        Reliable: count, the largest j with g_j > 2 error; angles in radians, pi / 2 if not bounded.
+    Example:
+        >>> found = reliable_components(np.array([10.0, 4.0, 3.9, 1.0]), 0.5)
+        >>> found.count, np.degrees(found.angles).round(1).tolist()
+        (3, [4.8, 90.0, 10.1, 90.0])
     """
     values = _checked_vector("values", values)
     error = _checked_real("error", error, 0.0)
     halves = 0.5 * values[:-1] - 0.5 * values[1:]  # a whole gap may overflow
-    _require(not (halves < 0.0).any(), "values must fall, or be equal")
+    _require(not (halves < 0.0).any(), "values must not increase")
     clear = np.flatnonzero(halves > error)
     angles = np.full(values.size, math.pi / 2.0)
     angles[clear] = 0.5 * np.arcsin(error / halves[clear])
     return Reliable(int(clear.max(initial=-1)) + 1, angles)
 
 
-# 15.2 Of any model
+# 15.2 Errors of models
 
 
 def _checked_any(name, X, model):
-    """An Expansion, NystromMap or Subspace that goes with these points."""
     if isinstance(model, Expansion):
         return _checked_expansion(name, model, X)
     _require(
@@ -8988,8 +9017,8 @@ def _checked_any(name, X, model):
 
 
 def _in_double(X, model):
-    """In float64, the Expansion with components of length 1 in feature space, features of X, and the components'
-    products coef^T K coef; of a NystromMap, whose features are orthonormal, None for these."""
+    """In float64: the model, its features of X, and M = coef^T K coef for an Expansion, scaled to
+    components of length 1; M is None for a NystromMap, whose features are orthonormal."""
     model = model._replace(points=model.points.astype(np.float64))
     if isinstance(model, NystromMap):
         return model, _map_features(X, model), None
@@ -9003,17 +9032,20 @@ def _in_double(X, model):
 
 @_public
 def residual(X, model):
-    """How far points are off what a model explains: |f - P f| / sqrt(k(x, x)), f = phi(x) - mean (RLS 2.1; SKPCA 1).
+    """Distance of points from the span of a model, relative to their length (RLS 2.1; SKPCA 1).
 
-    P projects on the span of the model's components, or landmarks; the mean is 0 where the model is not centered.
-    Parameters:
-        X : (n, d) array of points
-        model : Expansion, which knows its mean if it has an offset; NystromMap; or Subspace, in the space of features
-    Returns: (n,) float64 array: 0 where the model explains all, about 1 far from all that it has seen. Below 1e-7 it is
-        rounding; above 1 for features that are not paired, and about a mean longer than phi(x): infinite at k(x, x) = 0
-    >>> X = np.array([[0.0], [1.0], [2.0]])
-    >>> residual(np.array([[1.0], [50.0]]), kpca(X, gaussian(1.0), 3)).round(6).tolist()
-    [0.0, 1.0]
+    It is |f - P f| / sqrt(k(x, x)) for f = phi(x) - mean, where P projects onto the span of the
+    components or landmarks. It may exceed 1 for unpaired features, or if the mean is not 0.
+
+    Args:
+        X: (n, d) array. Points.
+        model: Expansion, NystromMap or Subspace. An Expansion with an offset must contain its mean.
+    Returns:
+        array: (n,), about 1 far from the training points. Less than 1e-7 is rounding error.
+    Example:
+        >>> X = np.array([[0.0], [1.0], [2.0]])
+        >>> residual(np.array([[1.0], [50.0]]), kpca(X, gaussian(1.0), 3)).round(6).tolist()
+        [0.0, 1.0]
     """
     X = _checked_points("X", X)
     model = _checked_any("model", X, model)
@@ -9025,7 +9057,7 @@ def residual(X, model):
     if M is None:
         squares = sizes - (features**2).sum(1)
     else:
-        _require(not _mean_is_unknown(model), "model must know the mean that its offset stands for")
+        _require(not _mean_is_unknown(model), "model must contain the mean behind its offset")
         _require(np.isfinite(M).all(), "model must give finite features on its own points")
         inverse = np.linalg.pinv(M, 1e-10, hermitian=True)
         squares = sizes - ((features @ inverse) * features).sum(1)
@@ -9042,14 +9074,16 @@ def residual(X, model):
 
 @_public
 def explained_variance_ratio(X, expansion):
-    """The share of the points' variance in feature space that each component explains, tr(H K H) being all (textbook).
+    """Share of the points' variance in feature space that each component explains (textbook).
 
-    sum_i (f_j(x_i) - mean)^2 / tr(H K H) for components that are orthonormal in feature space, as exact ones are, about
-    the mean of X whether the model is centered or not; others count for what they add to the span of those before.
-    Parameters:
-        X : (n, d) array of points, those of training or others
-        expansion : Expansion; or NystromMap, or Subspace, for which tr(H Z Z^T H) of its random features is all
-    Returns: (k,) float64 array, not negative; its sum is at most 1 but for rounding. n^2 kernel values, or features
+    For orthonormal components it is sum_i (f_j(x_i) - mean)^2 / tr(H K H) about the mean of X, even
+    if the model is not centered. Others count only for the variance that the previous ones leave.
+
+    Args:
+        X: (n, d) array. Points, new or from training; n^2 kernel values are evaluated.
+        expansion: Expansion, NystromMap, or Subspace, for which Z Z^T of its features is K.
+    Returns:
+        array: (k,), not negative; the sum is at most 1 up to rounding.
     """
     X = _checked_points("X", X).astype(np.float64)
     model = _checked_any("expansion", X, expansion)
@@ -9084,19 +9118,17 @@ def explained_variance_ratio(X, expansion):
 
 @_validated("a SketchError")
 class SketchError(NamedTuple):
-    """values (k,): those of a sketch less the exact ones; angles (k,) between the spans: see `sketch_error`."""
+    """values (k,): the sketch's minus the exact ones; angles (k,): see `sketch_error`."""
 
     values: np.ndarray
     angles: np.ndarray
 
 
 def _directions(sketch, X, k, seed, centered):
-    """Eigenvalues and directions of a sketch: all of a model, 2 k + 8 of a matrix, in 12 steps if they are noise."""
+    """Eigenvalues and directions of a model, or 2 k + 8 of a matrix: 12 steps for those after k."""
     if isinstance(sketch, (Expansion, Subspace)):
         model = _checked_any("sketch", X, sketch)
-        _require(
-            not getattr(model, "targets", 0), "sketch must have components, and not predict targets"
-        )
+        _require(not getattr(model, "targets", 0), "sketch must not predict targets")
         return model.values, (expand if isinstance(model, Expansion) else skpca_transform)(X, model)
     if isinstance(sketch, Eigen):
         return _checked_as(Eigen, "sketch", sketch)[:2]
@@ -9115,26 +9147,28 @@ def _directions(sketch, X, k, seed, centered):
 
 @_public
 def sketch_error(sketch, X, kernel, k=None, seed=0, rows=512, centered=False):
-    """Estimate of how wrong leading eigenpairs of a sketch are, from a few rows of the Gram matrix (textbook theory).
+    """Estimated errors of leading eigenpairs of a sketch, from a few rows of K (textbook theory).
 
-    For orthonormal directions U of the sketch, twice as many as are judged, (K U)_S = U_S T + E by least squares at
-    rows S drawn at random. T has eigenvalues mu_i and vectors y_i; E, off the span of U, adds (n / |S|) |E y_i|^2 /
-    (mu_i - nu) to mu_i, and E y_i / (mu_i - nu) to U y_i (Stewart, Sun 1990); nu is half the last mu. Angles come out
-    too large where value k and the next are nearly equal. An eigenvector that no direction of the sketch touches, as
-    of a far cluster without landmarks, leaves no trace in E.
-    Parameters:
-        sketch : a matrix in the place of K (Bits, CSR, LowRank, any operator) or NystromMap; or an Eigen, Expansion or
-            Subspace of at least 2 k components, as the first k mix with the next ones most of all
-        X : (n, d) array, the points that the sketch is of
-        kernel : Kernel of the exact matrix K
-        k : number of components to judge, by default half of those that there are, 10 of a matrix
-        seed : int from 0 to 2**64 - 1
-        rows : rows of K that are evaluated, so many that they tell the components apart; n * rows kernel values
-        centered : whether the exact matrix is H K H, about the mean in feature space, and the model or Eigen centered
-    Returns: SketchError: values (k,), those of the sketch less the exact ones; angles (k,), the principal angles
-        between the spans of k directions, in radians, largest first. Not bounds: `reliable_components` has those
-    >>> X, kernel = random_noisy(2000, 4), gaussian(10.0)
-    >>> found = sketch_error(quantize_gram(X, kernel), X, kernel, 2)
+    U has orthonormal directions of the sketch, twice as many as are judged; S are random rows.
+    Least squares gives (K U)_S = U_S T + E. T has eigenvalues mu_i and eigenvectors y_i; nu is half
+    the last mu. E adds (n / |S|) |E y_i|^2 / (mu_i - nu) to mu_i, and E y_i / (mu_i - nu) to U y_i
+    (Stewart, Sun 1990). Angles are too large if value k and the next are nearly equal. Eigenvectors
+    orthogonal to U, as of a far cluster, are missed. For bounds, see `reliable_components`.
+
+    Args:
+        sketch: Array or operator that approximates K, NystromMap, Eigen, Expansion or Subspace. The
+            last three need 2 k components, because the first k mix most with the next ones.
+        X: (n, d) array. Points of the sketch.
+        kernel: Kernel. Kernel of the exact matrix K.
+        k: int or None. Components to judge; None for half of a model's, 10 of a matrix.
+        seed: int from 0 to 2**64 - 1. Seed of the rows.
+        rows: int, at least 1. Rows of K that are evaluated, at n kernel values each.
+        centered: bool. True if the exact matrix is H K H, and the model or Eigen is centered.
+    Returns:
+        SketchError: values minus the exact ones; principal angles to the exact span, largest first.
+    Example:
+        >>> X, kernel = random_noisy(2000, 4), gaussian(10.0)
+        >>> found = sketch_error(quantize_gram(X, kernel), X, kernel, 2)
     """
     X, kernel = _points_and_kernel(X, kernel)
     n = len(X)
@@ -9151,39 +9185,37 @@ def sketch_error(sketch, X, kernel, k=None, seed=0, rows=512, centered=False):
     U, R = np.linalg.qr(V - V.mean(0) if centered else V)
     independent = np.abs(R.diagonal()) > 1e-8 * np.sqrt(np.square(V).sum(0))
     new = independent & (values[:m] > 1e-13 * values.max())
-    count = int(np.append(new, False).argmin())  # before one that is rounding, or depends on those
+    count = int(np.append(new, False).argmin())  # up to the first that is rounding or dependent
     if k is None:
         k = min(count, m // 2 if isinstance(sketch, (Eigen, Expansion, Subspace)) else 10)
     _require(
         1 <= k <= count and (2 * k <= m or m >= n - centered),
         f"sketch must have 2 k components, the first k of them not 0, to judge k = {k or 1}; "
-        f"got {m}, of which the first {count} are not 0: judge fewer, or make a model of more",
+        f"got {m}, of which the first {count} are not 0: judge fewer, or use a larger sketch",
     )
     P = X.astype(np.float64, copy=False)
     P = _about_mean(kernel, P) if centered else P
     U = np.ascontiguousarray(U[:, new])
     drawn = _draw_uniformly(n, rows, key)
-    terms = np.column_stack([U[drawn], np.ones((rows, int(centered)))])  # H takes off a constant
+    terms = np.column_stack([U[drawn], np.ones((rows, int(centered)))])  # for the mean
     spread = np.linalg.svd(terms, compute_uv=False)[-1] if rows >= terms.shape[1] else 0.0
-    # Where rows are even, it is 1 - (columns / rows)^(1/2) of the root.
-    enough = rows == n or spread >= 0.3 * math.sqrt(rows / n)
-    _require(enough, f"rows must be more, to tell {U.shape[1]} directions apart, got {rows}")
+    enough = rows == n or spread >= 0.3 * math.sqrt(rows / n)  # even rows: 1 - sqrt(columns / rows)
+    _require(enough, f"rows must be larger, to tell {U.shape[1]} directions apart, got {rows}")
     B = _gram_product(kernel, _prepare(kernel, P[drawn], P, False), U)
     _require(np.isfinite(B).all(), "kernel must be finite on X")
     T = np.linalg.lstsq(terms, B, rcond=None)[0]
     mu, Y = _small_eigen(T, U.shape[1], False)
     gaps = np.maximum(mu - 0.5 * max(mu[-1], 0.0), 1e-12 * max(mu[0], 1e-288))
     E = (B - terms @ T) @ Y / gaps
-    # All rows, from those that the fit leaves free.
-    W = E.T @ E * (n / (rows - terms.shape[1] * (1.0 - rows / n)))
+    W = E.T @ E * (n / (rows - terms.shape[1] * (1.0 - rows / n)))  # estimate for all rows
     squares, turn = _small_eigen(W, k, False)
     off = np.sqrt(squares.clip(0.0))[:, None] * turn.T
-    exact = np.vstack([Y[:, :k], off])  # in U, and in directions off it
+    exact = np.vstack([Y[:, :k], off])  # in U, and orthogonal to U
     exact_values = (mu + W.diagonal() * gaps)[:k]
     return SketchError(values[:k] - exact_values, principal_angles(np.eye(len(exact), k), exact))
 
 
-# 15.3 Features by any model, and of one point in compiled code
+# 15.3 Features by any model, for arrays and for one point in compiled code
 
 
 def _of_expansion(x, model, out):
@@ -9205,7 +9237,7 @@ def _of_landmarks(x, model, out):
 
 @_open_helper
 def _one_feature(x, feature_map, j):
-    """sqrt(2 k(x, x) / m) cos(r_j.x + gamma_j) of a map that is stored, or plain."""
+    """sqrt(2 k(x, x) / m) cos(r_j.x + gamma_j) for a plain map or stored frequencies."""
     if feature_map.kind != _PLAIN and feature_map.frequencies.shape[0] == 0:
         raise ValueError("model must be a plain map, or have stored frequencies")
     key = _subkey(_mix(np.uint64(feature_map.seed)), _FREQUENCIES)
@@ -9246,8 +9278,7 @@ def _of_subspace(x, model, out):
             out[q] += z * model.basis[j, q]
 
 
-# Of each class, the function of points and model, and that of one point, in compiled code.
-_models.update(
+_models.update(  # by class: the function of points, and the compiled function of one point
     {
         Expansion: (expand, _of_expansion),
         NystromMap: (nystrom_features, _of_landmarks),
@@ -9261,15 +9292,16 @@ _models.update(
 
 @_public
 def features(X, model):
-    """Features of points by any model that gives them. Source: textbook.
+    """Features of points by any model that gives them (textbook).
 
-    Parameters:
-        X : (n, d) array of points
-        model : Expansion, NystromMap, Subspace, FourierMap, DSGDState or Manifold
-    Returns: what `expand`, `nystrom_features`, `skpca_transform`, `fourier_features`, `dsgd_evaluate` or
-        `manifold_features` returns, (n, k)
-    >>> features(np.array([[3.0]]), kpca(np.array([[1.0], [2.0]]), linear(), 1)).round(6).tolist()
-    [[3.0]]
+    Args:
+        X: (n, d) array. Points.
+        model: Expansion, NystromMap, Subspace, FourierMap, DSGDState or Manifold.
+    Returns:
+        array: (n, k), from the model's own function, such as `expand` for an Expansion.
+    Example:
+        >>> features(np.array([[3.0]]), kpca(np.array([[1.0], [2.0]]), linear(), 1)).round(6)
+        array([[3.]])
     """
     if type(model) not in _models:
         names = [cls.__name__ for cls in _models]
@@ -9279,26 +9311,24 @@ def features(X, model):
 
 @_public
 def features_of(x, model, out):
-    """Features of one point by a model, written to `out`: for loops of your own `@njit` code (RLS section 2.1).
+    """Write the features of one point to `out`, for loops in your own `@njit` code (RLS 2.1).
 
-    What `expand`, `nystrom_features`, `fourier_features` or `skpca_transform` give for it, but for rounding.
-    Parameters:
-        x : (d,) array
-        model : Expansion, NystromMap, FourierMap (plain, or with stored frequencies) or Subspace
-        out : (k,) array, as many numbers as the model has features
-    Returns: None
-    Cost: The time of its kernel values, or cosines; no memory. Sizes are not checked.
-    >>> out = np.empty(1)
-    >>> features_of(np.array([3.0]), nystrom_map(np.array([[2.0]]), np.array([0]), linear()), out)
-    >>> out.tolist()
-    [3.0]
+    Args:
+        x: (d,) array. The point; its length and the length of `out` are not checked.
+        model: Expansion, NystromMap, Subspace, or FourierMap (plain, or storing its frequencies).
+        out: (k,) array. Receives as many numbers as the model has features.
+    Returns:
+        None: `out` equals a row of `features`, up to rounding. No memory is allocated.
+    Example:
+        >>> out = np.empty(1)
+        >>> features_of(np.array([3.0]), nystrom_map(np.eye(1), np.array([0]), linear()), out)
+        >>> out.tolist()
+        [3.0]
     """
     (_, of_one) = _models.get(type(model), (None, None))
     if of_one is None:
         kind = type(model).__name__
-        raise ValueError(
-            f"model must be an Expansion, NystromMap, FourierMap or Subspace, got {kind}"
-        )
+        raise ValueError(f"model must be Expansion, NystromMap, Subspace or FourierMap, not {kind}")
     of_one(x, model, out)
 
 

@@ -342,7 +342,7 @@ def known(task):
         (lambda: kp.dsgd_kcca(X, Y[:-1], G, L, 2, 300), r"must have \d+ rows"),
         (
             lambda: kp.dsgd_kcca_start(X, Y, MAP, kp.fourier_features_map(L, 2, 299), 2),
-            "must have as many features",
+            "must have equally many features",
         ),
         (
             lambda: kp.dsgd_ksvd_start(X, np.ones((700, 2)), MAP, OTHER, 2, centered=True),
@@ -352,7 +352,7 @@ def known(task):
         (lambda: kp.dsgd_ksir(X, np.sign(X[:, 0]), G, 2, 300), "k must be at most the rank"),
         (
             lambda: kp.dsgd_update(known("kpca"), X, Y),
-            "Y must be given for two views, or targets, and not else",
+            "Y must be given for two views or targets, and only then",
         ),
         (lambda: kp.dsgd_update(known("kcca"), X), "Y must be given"),
         (lambda: kp.dsgd_update(known("ksir"), X), "Y must be given"),
