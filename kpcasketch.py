@@ -6627,7 +6627,7 @@ def random_noisy(n, d, seed=0, signal=50, zeta=10.0, decay=0):
 
 @_validated("Slices", edges=2, weights=2)
 class Slices(NamedTuple):
-    """S slices of each of t targets: edges (t, S - 1), ascending; weights (t S, q), features."""
+    """S slices for each of t targets: edges (t, S - 1), ascending; weights (t S, q), features."""
 
     edges: np.ndarray
     weights: np.ndarray
@@ -6651,10 +6651,10 @@ def _is_sound_descent(state):
 class DSGDState(NamedTuple):
     """Doubly stochastic gradients in progress. Fields not listed here are arguments of the start.
 
-    task: the problem, a constant above; coef and other_coef (m, k): coefficients for each view;
-    moment (k, k): mean of W over the steps, where step t has weight t + 1; constraint (k, k): the
-    same mean of `_constraint`, or empty; used and step: numbers of features and steps so far;
-    chosen: True if theta0 was None."""
+    task: the problem, a constant above; map, coef (m, k), other and other_coef: features and
+    coefficients of both views; moment (k, k): mean of W over the steps, where step t has weight
+    t + 1; constraint (k, k): the same mean of `_constraint`, or empty; used and step: numbers of
+    features and steps so far; chosen: True if theta0 was None."""
 
     task: int
     map: FourierMap
@@ -6870,23 +6870,23 @@ def dsgd_start(
 ):
     """State of doubly stochastic kernel PCA before the first step (DSGD algorithm 1).
 
-    The first functions solve an initial problem with eigenvalues l_i, for the first features on X.
-    They are orthonormal, as equation (4) requires. (The listing starts from an empty sum, for which
-    every step is 0.) Step t has size theta0 / (1 + theta1 t). The default theta0 cannot overshoot;
-    a block of features raises the variance of h by at most a twentieth (half a block: a tenth). A
-    default step on n points is also at most .6 n / k(x, x). Errors fall like 1 / t if
+    The first functions are eigenfunctions for the first features on X, with eigenvalues l_i. They
+    are orthonormal, as equation (4) requires. (The listing starts from an empty sum, where every
+    step is 0.) Step t has size theta0 / (1 + theta1 t). The default theta0 cannot overshoot, and a
+    block of features raises the variance of h by at most a twentieth (half a block: a tenth). A step
+    on n points is at most .6 n / k(x, x) by default. Errors fall like 1 / t if
     2 (l_k - l_(k+1)) theta0 / theta1 > 1 (our condition; theorem 1 says that step sizes exist), as
     by default unless l_k - l_(k+1) < l_k / 20. Costs O(n initial (d + initial) + initial^3) time.
 
     Args:
         X: (n, d) array. A few hundred or thousand points.
         feature_map: FourierMap. It contains the kernel, the seed and the number m of features.
-        k: int from 1 to the rank of the initial problem. Number of functions.
-        individual: bool. True for eigenfunctions (Hebbian rule, DSGD section 4.3), not their span.
+        k: int from 1 to the rank of the first features on X. Number of functions.
+        individual: bool. True finds eigenfunctions (Hebbian rule, DSGD 4.3), False their span.
         feature_batch: int, at least 1. Largest number of features in a step.
         theta0: float > 0. First step; None for min(.5 / l_1, sqrt(feature_batch / 20) / k(x, x)).
         theta1: float, at least 0. Decay; None for theta0 max(l_k - l_(k+1), l_k / 10).
-        initial: int, at least 1. Number of features of the initial problem, cut to m.
+        initial: int, at least 1. Number of first features that are used for the start, at most m.
         centered: bool. True subtracts the mean of each mini-batch.
     Returns:
         DSGDState: State for `dsgd_update`.
@@ -6921,7 +6921,7 @@ def dsgd_ksvd_start(
         Y: (n, e) array. The same points, second view.
         map_x: FourierMap. Features of the first view.
         map_y: FourierMap. Equally many features of the second view, from another seed.
-        k: int from 1 to the rank of the initial problem. Number of pairs of functions.
+        k: int from 1 to the rank of the first features. Number of pairs of functions.
         feature_batch, theta0, theta1, initial, centered: See `dsgd_start`. Singular values replace
             l_i, and sqrt(k(x, x) l(y, y)) replaces k(x, x).
     Returns:
@@ -6953,13 +6953,13 @@ def dsgd_kcca_start(
     Args:
         X: (n, d) array. A few hundred or thousand points, first view.
         Y, map_x, map_y: See `dsgd_ksvd_start`.
-        k: int from 1 to the rank of the initial problem. Number of pairs of functions.
+        k: int from 1 to the rank of the first features. Number of pairs of functions.
         ridge: float, at least 0. Added to the covariance operators. Few steps act like a ridge.
-        feature_batch, theta0, theta1, initial: See `dsgd_start`. By default l_1 is the largest
-            eigenvalue plus the ridge, theta1 is .001, and steps are at most .005 n / k(x, x).
+        feature_batch, theta0, theta1, initial: See `dsgd_start`. Here l_1 is the largest eigenvalue
+            plus the ridge, theta1 is .001 by default, and a default step at most .005 n / k(x, x).
         centered: bool. True subtracts the means of both halves of each mini-batch.
     Returns:
-        DSGDState: State for `dsgd_update`. Convergence is slow along small eigenvalues.
+        DSGDState: State for `dsgd_update`. Steps converge slowly along small eigenvalues.
     """
     settings = (k, feature_batch, theta0, theta1, initial, centered, ridge)
     state, Z, B = _start_of_two_views(_CANONICAL, X, Y, map_x, map_y, *settings)
@@ -7007,7 +7007,7 @@ def dsgd_ksir_start(
     initial=256,
     centered=True,
 ):
-    """State of doubly stochastic sliced inverse regression before the first step (DSGD 4.3).
+    """State of kernel sliced inverse regression before the first step (DSGD section 4.3).
 
     Args:
         X: (n, d) array. A few hundred or thousand points.
@@ -7019,7 +7019,7 @@ def dsgd_ksir_start(
         feature_batch, theta0, theta1, initial: See `dsgd_start`; defaults as in `dsgd_kcca_start`.
         centered: bool. True subtracts the means of both halves of each mini-batch.
     Returns:
-        DSGDState: State for C_xy C_yy^-1 C_yx f = value C_xx f, with indicators of slices as y.
+        DSGDState: State for C_xy C_yy^-1 C_yx f = value C_xx f, where y are indicators of slices.
     """
     X = _checked_points("X", X)
     targets = _checked_points("targets", _as_columns("targets", targets), rows=len(X))
@@ -7052,16 +7052,16 @@ def dsgd_ksir_start(
 
 
 def _step_size(state, n):
-    """theta0 / (1 + theta1 t), limited for n points if chosen: a point adds eta k(x, x) h / n to h.
-    Measured: steps up to .6 n / k(x, x) are stable, for canonical correlations .005 to .035."""
+    """theta0 / (1 + theta1 t). Chosen steps have a limit, as a point adds eta k(x, x) h / n to h.
+    Measured limits in units of n / k(x, x): .6; for canonical correlations .005 to .035."""
     eta = state.theta0 / (1.0 + state.theta1 * state.step)
     share = 0.005 if state.task >= _CANONICAL else 0.6
     return min(eta, share * n / _kernel_scale(state)) if state.chosen else eta
 
 
 def _feature_block(state):
-    """First feature of a step (line 3) and the one after its last: new ones, or a block of all m at
-    random. Blocks have even sizes: a last block of one feature destroyed what 1280 had found."""
+    """First feature of a step (line 3) and the one after its last: new ones, later any of the m.
+    Blocks have nearly equal sizes: a last block of one feature destroyed what 1280 had found."""
     m = state.map.m
     b = min(state.feature_batch, m)
     new = m - state.used
@@ -7137,7 +7137,7 @@ def _halves(state, U):
 
 
 def _constraint(state, u, v):
-    """E u u^T + E v v^T + ridge G, the identity for canonical variates; G: functions' products."""
+    """E u u^T + E v v^T + ridge (Gram matrix of functions), the identity for canonical variates."""
     C = (_column_products(u, u) + _column_products(v, v)) / (len(u) - state.centered)
     for coef in (state.coef,) if state.task == _SLICED else (state.coef, state.other_coef):
         weights = coef[: state.used]
@@ -7176,7 +7176,7 @@ def dsgd_update(state, X, Y=None):
     """One doubly stochastic step on a mini-batch of points (DSGD algorithms 1, 3 and 4).
 
     Kernel PCA multiplies coef by I - eta W, where W is the mean of h h^T (its upper triangle for
-    individual functions), and adds the mean of eta phi(x) h(x)^T for a block of features: new ones
+    individual functions). It adds the mean of eta phi(x) h(x)^T for a block of features: new ones
     until less than half a block is left, then blocks of all m in random order. Canonical
     correlations and SIR use half of the points for W, and half for the gradient. Costs as much as
     `dsgd_evaluate`, used d random numbers if none are stored, and n feature_batch + m k floats.
@@ -7218,14 +7218,14 @@ def dsgd_update(state, X, Y=None):
 def dsgd_evaluate(X, state, second=False):
     """Values of the functions at any points, h(x) = sum_j coef_j phi_j(x) (DSGD algorithm 2).
 
-    Functions of kernel PCA and SVD converge to norm 1 in the kernel's space once finished. Mean
-    squares are then eigenvalues, and means of u v singular values. Canonical variates have variance
-    plus ridge times squared norm 1. Costs n used (d + k) multiply-adds and n used cosines.
+    Finished or individual functions of kernel PCA and SVD converge to norm 1 in the kernel's space.
+    Mean squares are then eigenvalues, and means of u v singular values. Canonical variates have
+    variance plus ridge times squared norm 1. Costs n used (d + k) multiply-adds and n used cosines.
 
     Args:
         X: (n, d) array. Points.
         state: DSGDState. It need not be finished. Centered functions are known up to a constant.
-        second: bool. True for the functions of the second view, whose points are then X.
+        second: bool. True evaluates the functions of the second view at points X of that view.
     Returns:
         array: (n, k), in the precision of X.
     Example:
@@ -7237,7 +7237,7 @@ def dsgd_evaluate(X, state, second=False):
     X = _checked_points("X", X)
     state = _checked_as(DSGDState, "state", state)
     second = _as_flag("second", second)
-    _require(not second or state.task in _TWO_VIEWS, "second must be False for one view")
+    _require(not second or state.task in _TWO_VIEWS, "second must be False for a state of one view")
     _checked_map("state.map", _view(state, second)[0], X)
     values = _values(state, X, second)
     out = (values * (math.sqrt(2.0) if state.task >= _SINGULAR else 1.0)).astype(X.dtype)
@@ -7260,12 +7260,12 @@ def _principal(state):
 
 @_public
 def dsgd_values(state):
-    """Eigenvalues, singular values or canonical correlations: Rayleigh quotients (textbook).
+    """Rayleigh quotients (textbook): eigenvalues, singular values or correlations (at most 1).
 
     Args:
         state: DSGDState. It need not be finished. Later steps count more.
     Returns:
-        array: (k,), descending, or in the order of individual functions; 0 before any step.
+        array: (k,), descending or in the order of individual functions, and 0 before any step.
     """
     return _principal(_checked_as(DSGDState, "state", state))[0]
 
@@ -7277,7 +7277,7 @@ def dsgd_finish(state):
     Args:
         state: DSGDState. It is not changed; steps may continue from it or from the result.
     Returns:
-        DSGDState: Its largest coefficients are positive. Individual functions only change sign.
+        DSGDState: Largest coefficients are positive. Individual functions change only in sign.
     """
     state = _checked_as(DSGDState, "state", state)
     turn = _principal(state)[1]
@@ -7334,8 +7334,8 @@ def dsgd_kpca(
     For steps like c / t, the squared sine of the largest angle to the span of the k leading
     eigenfunctions falls like 1 / t (DSGD theorem 1), and the squared error of values like
     ln(t / delta) / t with probability 1 - delta (theorem 4). Both require the start of equation (4)
-    and mini-batches whose operator is accurate to an eighth of the eigengap. Costs half to all of
-    steps m batch (d + k) multiply-adds and steps m batch cosines, and 16 k numbers a point.
+    and mini-batches whose operator is accurate to an eighth of the eigengap. Costs about
+    steps m batch (d + k) multiply-adds, and 16 k numbers of memory for each point of a mini-batch.
 
     Args:
         X: (n, d) array. Points.
@@ -8756,8 +8756,8 @@ class Correlations(NamedTuple):
 
 
 def _ridge_basis(F, lam, squared):
-    """B with F B = U D, left singular vectors U of F and D = s^2 / (s^2 + lam) or its root. F = Q R
-    gives s, as F^T F would lose values below 1e-8 of the largest."""
+    """B with F B = U D, where F = U diag(s) V^T and D = s^2 / (s^2 + lam), or its square root. s is
+    computed from R in F = Q R, as F^T F would lose values below 1e-8 of the largest."""
     _, s, rows = np.linalg.svd(np.linalg.qr(F, "r"), full_matrices=False)
     shares = s / (s * s + lam) if squared else 1.0 / np.sqrt(s * s + lam)
     return rows.T * np.where(s > max(F.shape) * 2.2e-16 * s[0], shares, 0.0)
@@ -8768,9 +8768,9 @@ def kernel_cca(F, G, lam_x, lam_y, k, squared=True):
     """Regularized kernel canonical correlations of K_x = F F^T and K_y = G G^T (RLS theorem 18).
 
     Maximizes f^T Phi_x^T Phi_y g for f = Phi_x^T alpha and g = Phi_y^T beta. If squared, the norms
-    |(K_x + lam_x) alpha| and |(K_y + lam_y) beta| are 1; the optimum is sigma_1((K_x + lam_x)^-1
-    K_x K_y (K_y + lam_y)^-1), as in theorem 18. Otherwise |Phi_x f|^2 + lam_x |f|^2 = 1 as printed,
-    and the same for g; the optimum is sigma_1(P_x^(1/2) P_y^(1/2)) with P = K (K + lam)^-1.
+    |(K_x + lam_x) alpha| and |(K_y + lam_y) beta| are 1. The optimum is then RLS theorem 18's
+    sigma_1((K_x + lam_x)^-1 K_x K_y (K_y + lam_y)^-1). Otherwise |Phi_x f|^2 + lam_x |f|^2 = 1, as
+    RLS prints it, with optimum sigma_1(P_x^(1/2) P_y^(1/2)), P = K (K + lam)^-1.
 
     Args:
         F: (n, r) array. Factor of the first view; center its columns to center the view.
@@ -8780,7 +8780,7 @@ def kernel_cca(F, G, lam_x, lam_y, k, squared=True):
         k: int from 1 to min(n, r, q). Number of correlations.
         squared: bool. Selects the constraints, as above.
     Returns:
-        Correlations: (F w_i).(G v_i) = values_i. Weights are 0 beyond the ranks.
+        Correlations: values_i = (F w_i).(G v_i). Weights beyond the ranks are 0.
     Example:
         >>> one = np.ones((1, 1))
         >>> [kernel_cca(one, one, 1.0, 1.0, 1, s).values.round(12).item() for s in (True, False)]
@@ -8860,7 +8860,7 @@ def principal_angles(U, V):
         U: (n, p) array. Independent columns.
         V: (n, q) array. Independent columns.
     Returns:
-        array: (min(p, q),), radians, largest first; small and large ones are accurate to rounding.
+        array: (min(p, q),), in radians, largest first, each accurate to rounding.
     """
     P = _orthonormal("U", U)
     Q = _orthonormal("V", V, len(P))
@@ -8880,9 +8880,9 @@ def effective_dimension(A, lam, seed=0, probes=32, steps=64):
 
     It is the mean of z^T A (A + lam I)^-1 z over random sign vectors z, by block Lanczos quadrature
     (Ubaru, Chen, Saad 2017). The quadrature is at most |z - (A + lam I) y|^2 too large, where y is
-    the Krylov solution. It stops at .1 % of the result, so only the error of the probes remains.
-    Costs `steps` products of A with `probes` vectors, O(n (probes steps)^2) time and O(n probes
-    steps) memory. Exact for up to 512 rows, or a basis over n / 4 columns, in O(n^3) time.
+    the Krylov solution. It stops when this is .1 % of the result. Costs up to `steps` products of A
+    with `probes` vectors, O(n (probes steps)^2) time and O(n probes steps) memory. For up to 512
+    rows, or a basis of over n / 4 columns, it is exact, in O(n^3) time.
 
     Args:
         A: (n, n) symmetric positive semidefinite array or operator.
@@ -8924,7 +8924,7 @@ def effective_dimension(A, lam, seed=0, probes=32, steps=64):
             if excess <= 1e-3 * total and lowest > -0.01 * lam:  # no bound if indefinite
                 return total
             least = max(total - excess, 0.0)
-            told = f"after {steps} the result is between {least:.6g} and {total:.6g}"
+            told = f"after {steps} steps the result is between {least:.6g} and {total:.6g}"
             _require(step < steps, f"steps must be larger: {told}")
         W = basis.next_block(R)
     entries = _rows(A, 0, n)
@@ -8973,10 +8973,10 @@ class Reliable(NamedTuple):
 
 @_public
 def reliable_components(values, error):
-    """Leading components that a sketch determines despite its spectral error (AMS theorem 3).
+    """Number of leading components that are reliable despite a spectral error (AMS theorem 3).
 
-    Let g_j = values_j - values_(j+1). If g_j > 2 |A - K|_2, the first j eigenvectors of A and of K
-    have spans at angles of at most arcsin(2 |A - K|_2 / g_j) / 2 (Davis, Kahan 1970: sin 2 theta).
+    Let g_j = values_j - values_(j+1). If g_j > 2 |A - K|_2, the spans of the first j eigenvectors of
+    A and K have angles up to arcsin(2 |A - K|_2 / g_j) / 2 (Davis, Kahan 1970: sin 2 theta).
 
     Args:
         values: (k,) array. Leading eigenvalues of the sketch A, descending; the last has no gap.
@@ -9034,8 +9034,8 @@ def _in_double(X, model):
 def residual(X, model):
     """Distance of points from the span of a model, relative to their length (RLS 2.1; SKPCA 1).
 
-    It is |f - P f| / sqrt(k(x, x)) for f = phi(x) - mean, where P projects onto the span of the
-    components or landmarks. It may exceed 1 for unpaired features, or if the mean is not 0.
+    It is |f - P f| / sqrt(k(x, x)) for f = phi(x) - mean, where P projects onto the components or
+    landmarks. It may exceed 1 if the model is centered, or has features that are not paired.
 
     Args:
         X: (n, d) array. Points.
@@ -9057,7 +9057,7 @@ def residual(X, model):
     if M is None:
         squares = sizes - (features**2).sum(1)
     else:
-        _require(not _mean_is_unknown(model), "model must contain the mean behind its offset")
+        _require(not _mean_is_unknown(model), "model.mean must be known (it is NaN or missing)")
         _require(np.isfinite(M).all(), "model must give finite features on its own points")
         inverse = np.linalg.pinv(M, 1e-10, hermitian=True)
         squares = sizes - ((features @ inverse) * features).sum(1)
@@ -9081,7 +9081,7 @@ def explained_variance_ratio(X, expansion):
 
     Args:
         X: (n, d) array. Points, new or from training; n^2 kernel values are evaluated.
-        expansion: Expansion, NystromMap, or Subspace, for which Z Z^T of its features is K.
+        expansion: Expansion, NystromMap or Subspace; a Subspace takes Z Z^T of its features for K.
     Returns:
         array: (k,), not negative; the sum is at most 1 up to rounding.
     """
@@ -9149,11 +9149,11 @@ def _directions(sketch, X, k, seed, centered):
 def sketch_error(sketch, X, kernel, k=None, seed=0, rows=512, centered=False):
     """Estimated errors of leading eigenpairs of a sketch, from a few rows of K (textbook theory).
 
-    U has orthonormal directions of the sketch, twice as many as are judged; S are random rows.
-    Least squares gives (K U)_S = U_S T + E. T has eigenvalues mu_i and eigenvectors y_i; nu is half
+    U contains orthonormal directions of the sketch, twice as many as are judged. At random rows S,
+    least squares gives (K U)_S = U_S T + E. T has eigenvalues mu_i and eigenvectors y_i; nu is half
     the last mu. E adds (n / |S|) |E y_i|^2 / (mu_i - nu) to mu_i, and E y_i / (mu_i - nu) to U y_i
     (Stewart, Sun 1990). Angles are too large if value k and the next are nearly equal. Eigenvectors
-    orthogonal to U, as of a far cluster, are missed. For bounds, see `reliable_components`.
+    orthogonal to U are missed, as for a far cluster. `reliable_components` gives bounds.
 
     Args:
         sketch: Array or operator that approximates K, NystromMap, Eigen, Expansion or Subspace. The

@@ -89,7 +89,7 @@ def test_effective_dimension_at_a_small_ridge_was_the_number_of_rows():
         assert kp.effective_dimension(A, 1e-9, 0, probes, steps) == pytest.approx(exact, rel=within)
     with pytest.raises(
         ValueError,
-        match="^effective_dimension: steps must be larger: after 64 the result is between",
+        match="^effective_dimension: steps must be larger: after 64 steps the result is between",
     ):
         kp.effective_dimension(decaying(2000)[0], 1e-9, 0, 1)
 
@@ -111,7 +111,7 @@ def test_bounds_of_an_effective_dimension_hold_after_few_steps_and_after_many():
         with pytest.raises(ValueError, match="steps must be larger") as refusal:
             kp.effective_dimension(A, 1e-9, 0, 4, steps)
         found.append(
-            [float(word) for word in re.findall(r"from (\S+) to (\S+)", str(refusal.value))[0]]
+            [float(word) for word in re.findall(r"between (\S+) and (\S+)", str(refusal.value))[0]]
         )
     assert all(low <= 1.01 * exact and exact <= 1.01 * high for low, high in found)
     assert found[0][1] > 9 * exact and found[-1][0] > 0.9 * exact
@@ -738,7 +738,7 @@ def test_the_size_of_a_component_changed_what_it_explains(rng):
         ),
         (
             lambda X: kp.residual(X, kp.kpca(X, SQUARE, 1)._replace(offset=np.ones(1))),
-            "residual: model must contain the mean",
+            "residual: model.mean must be known",
         ),
         (
             lambda X: kp.explained_variance_ratio(X, SQUARE),
