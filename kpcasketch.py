@@ -6873,8 +6873,8 @@ def dsgd_start(
     The first functions are eigenfunctions for the first features on X, with eigenvalues l_i. They
     are orthonormal, as equation (4) requires. (The listing starts from an empty sum, where every
     step is 0.) Step t has size theta0 / (1 + theta1 t). The default theta0 cannot overshoot, and a
-    block of features raises the variance of h by at most a twentieth (half a block: a tenth). A step
-    on n points is at most .6 n / k(x, x) by default. Errors fall like 1 / t if
+    block of features raises the variance of h by at most a twentieth (half a block: a tenth). By
+    default, a step on n points is at most .6 n / k(x, x). Errors fall like 1 / t if
     2 (l_k - l_(k+1)) theta0 / theta1 > 1 (our condition; theorem 1 says that step sizes exist), as
     by default unless l_k - l_(k+1) < l_k / 20. Costs O(n initial (d + initial) + initial^3) time.
 
@@ -8975,8 +8975,8 @@ class Reliable(NamedTuple):
 def reliable_components(values, error):
     """Number of leading components that are reliable despite a spectral error (AMS theorem 3).
 
-    Let g_j = values_j - values_(j+1). If g_j > 2 |A - K|_2, the spans of the first j eigenvectors of
-    A and K have angles up to arcsin(2 |A - K|_2 / g_j) / 2 (Davis, Kahan 1970: sin 2 theta).
+    Let g_j = values_j - values_(j+1). If g_j > 2 |A - K|_2, the first j eigenvectors of A and of K
+    span spaces at angles of at most arcsin(2 |A - K|_2 / g_j) / 2 (Davis, Kahan 1970).
 
     Args:
         values: (k,) array. Leading eigenvalues of the sketch A, descending; the last has no gap.
