@@ -6954,7 +6954,7 @@ def dsgd_kcca_start(
         X: (n, d) array. A few hundred or thousand points, first view.
         Y, map_x, map_y: See `dsgd_ksvd_start`.
         k: int from 1 to the rank of the first features. Number of pairs of functions.
-        ridge: float, at least 0. Added to the covariance operators. Few steps act like a ridge.
+        ridge: float, at least 0. Added to the covariance operators. Early stopping also regularizes.
         feature_batch, theta0, theta1, initial: See `dsgd_start`. Here l_1 is the largest eigenvalue
             plus the ridge, theta1 is .001 by default, and a default step at most .005 n / k(x, x).
         centered: bool. True subtracts the means of both halves of each mini-batch.
@@ -7060,7 +7060,7 @@ def _step_size(state, n):
 
 
 def _feature_block(state):
-    """First feature of a step (line 3) and the one after its last: new ones, later any of the m.
+    """First feature of a step (line 3) and the one after its last: new ones, later blocks of all.
     Blocks have nearly equal sizes: a last block of one feature destroyed what 1280 had found."""
     m = state.map.m
     b = min(state.feature_batch, m)
@@ -7179,7 +7179,7 @@ def dsgd_update(state, X, Y=None):
     individual functions). It adds the mean of eta phi(x) h(x)^T for a block of features: new ones
     until less than half a block is left, then blocks of all m in random order. Canonical
     correlations and SIR use half of the points for W, and half for the gradient. Costs as much as
-    `dsgd_evaluate`, used d random numbers if none are stored, and n feature_batch + m k floats.
+    `dsgd_evaluate`, and memory for n feature_batch + m k numbers.
 
     Args:
         state: DSGDState. It is not changed. States cannot be merged.
@@ -7227,7 +7227,7 @@ def dsgd_evaluate(X, state, second=False):
         state: DSGDState. It need not be finished. Centered functions are known up to a constant.
         second: bool. True evaluates the functions of the second view at points X of that view.
     Returns:
-        array: (n, k), in the precision of X.
+        array: (n, k), in the precision of X. Unstored frequencies cost used d random numbers.
     Example:
         >>> X = np.random.default_rng(0).standard_normal((5000, 1))
         >>> state = dsgd_kpca(X, gaussian(1.0), 1, 2000, 0)
@@ -7335,7 +7335,7 @@ def dsgd_kpca(
     eigenfunctions falls like 1 / t (DSGD theorem 1), and the squared error of values like
     ln(t / delta) / t with probability 1 - delta (theorem 4). Both require the start of equation (4)
     and mini-batches whose operator is accurate to an eighth of the eigengap. Costs about
-    steps m batch (d + k) multiply-adds, and 16 k numbers of memory for each point of a mini-batch.
+    steps m batch (d + k) multiply-adds, steps m batch cosines, and 16 k batch floats of memory.
 
     Args:
         X: (n, d) array. Points.
@@ -8768,9 +8768,9 @@ def kernel_cca(F, G, lam_x, lam_y, k, squared=True):
     """Regularized kernel canonical correlations of K_x = F F^T and K_y = G G^T (RLS theorem 18).
 
     Maximizes f^T Phi_x^T Phi_y g for f = Phi_x^T alpha and g = Phi_y^T beta. If squared, the norms
-    |(K_x + lam_x) alpha| and |(K_y + lam_y) beta| are 1. The optimum is then RLS theorem 18's
-    sigma_1((K_x + lam_x)^-1 K_x K_y (K_y + lam_y)^-1). Otherwise |Phi_x f|^2 + lam_x |f|^2 = 1, as
-    RLS prints it, with optimum sigma_1(P_x^(1/2) P_y^(1/2)), P = K (K + lam)^-1.
+    |(K_x + lam_x) alpha| and |(K_y + lam_y) beta| are 1. Then the optimum is theorem 18's
+    sigma_1((K_x + lam_x)^-1 K_x K_y (K_y + lam_y)^-1). Otherwise |Phi_x f|^2 + lam_x |f|^2 = 1 as
+    printed, and the same for g, with sigma_1(P_x^(1/2) P_y^(1/2)) for P = K (K + lam)^-1.
 
     Args:
         F: (n, r) array. Factor of the first view; center its columns to center the view.
@@ -8954,7 +8954,7 @@ def projection_cost(A, V):
         A: (n, n) symmetric array or operator.
         V: (n, k) array. Independent columns: eigenvectors, or indicators for kernel k-means.
     Returns:
-        float: The cost; landmarks by scores preserve it up to a constant (RLS theorem 14).
+        float: The cost. Landmarks by scores keep it up to a constant, for all V (RLS theorem 14).
     """
     A = _as_operator("A", A)
     Q = _orthonormal("V", V, _size(A))
@@ -9153,7 +9153,7 @@ def sketch_error(sketch, X, kernel, k=None, seed=0, rows=512, centered=False):
     least squares gives (K U)_S = U_S T + E. T has eigenvalues mu_i and eigenvectors y_i; nu is half
     the last mu. E adds (n / |S|) |E y_i|^2 / (mu_i - nu) to mu_i, and E y_i / (mu_i - nu) to U y_i
     (Stewart, Sun 1990). Angles are too large if value k and the next are nearly equal. Eigenvectors
-    orthogonal to U are missed, as for a far cluster. `reliable_components` gives bounds.
+    orthogonal to U are missed, for example on a far cluster. `reliable_components` gives bounds.
 
     Args:
         sketch: Array or operator that approximates K, NystromMap, Eigen, Expansion or Subspace. The
