@@ -6954,7 +6954,7 @@ def dsgd_kcca_start(
         X: (n, d) array. A few hundred or thousand points, first view.
         Y, map_x, map_y: See `dsgd_ksvd_start`.
         k: int from 1 to the rank of the first features. Number of pairs of functions.
-        ridge: float, at least 0. Added to the covariance operators. Early stopping also regularizes.
+        ridge: float, at least 0. Added to the covariance operators. Few steps regularize as well.
         feature_batch, theta0, theta1, initial: See `dsgd_start`. Here l_1 is the largest eigenvalue
             plus the ridge, theta1 is .001 by default, and a default step at most .005 n / k(x, x).
         centered: bool. True subtracts the means of both halves of each mini-batch.
