@@ -2563,7 +2563,7 @@ def _bits_product(A, V):
 
 def _unit_of(values, axis=None):
     """The largest magnitude (along an axis, if given), or 1 if all are 0: a safe divisor."""
-    largest = np.maximum(values.max(axis, initial=0.0), -values.min(axis, initial=0.0))
+    largest = np.abs(values).max(axis, initial=0.0)
     return largest + (largest == 0.0)
 
 
@@ -2665,7 +2665,7 @@ _OPERATORS = {
             V.astype(A.X.dtype, copy=False),
         ),
         lambda A, first, last: _gram(  # all rows together have the bits of `gram`
-            A.kernel, _prepare(A.kernel, A.X[first:last], A.X, last - first == len(A.X))
+            A.kernel, A.X[first:last], A.X, last - first == len(A.X)
         ).astype(np.float64),
         lambda A: _diagonal(A.X, A.kernel).sum(dtype=np.float64),
     ),
