@@ -10534,11 +10534,9 @@ def _write_results(options, points, what, model, embedding=None):
         step = max(1, n // 10_000)
         labels = None if points.labels is None else points.labels[::step]
         shares = []
-        # Two components are drawn, and each component costs a pseudoinverse.
-        cut = ("coef", "values", "offset") if isinstance(model, Expansion) else ()
-        shown = model._replace(**{name: getattr(model, name)[..., :2] for name in cut})
-        with contextlib.suppress(ValueError):  # some models have no components
-            shares = explained_variance_ratio(points.rows(slice(0, n, step)), shown)
+        if len(values) <= 100:  # each component costs a pseudoinverse
+            with contextlib.suppress(ValueError):  # some models have no components
+                shares = explained_variance_ratio(points.rows(slice(0, n, step)), model)
         title = f"{points.source}: kernel PCA ({what})"
         _plot(options, title, columns(0, n, step), values, labels, shares)
     for path in filter(None, (options.model, options.o, options.plot)):
@@ -10565,7 +10563,7 @@ def _plot(options, title, Z, values, labels, shares):
     figure.suptitle(os.path.basename(title), parse_math=False)
     names = [f"component {j + 1}" for j in range(Z.shape[1])]
     for j, share in enumerate(shares):
-        names[j] += f" ({100 * share:.3g} % of the variance)"
+        names[j] += f" ({share:.1%} of the variance)"
     left.set(xlabel=names[0], ylabel=names[second - 1])
     right.semilogy(np.arange(1, len(values) + 1), np.maximum(values, 1e-300), "o-")
     right.set(title="spectrum", xlabel="component", ylabel="eigenvalue")
