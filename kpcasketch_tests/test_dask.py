@@ -679,7 +679,7 @@ def test_the_walk_of_the_readme(tmp_path):
     zarr.create_array(str(tmp_path / "points.zarr"), shape=X.shape, chunks=(300, 4), dtype=X.dtype)[
         :
     ] = X
-    walk = next(snippet for snippet in snippets("Walks") if "dask" in snippet)
+    walk = next(snippet for snippet in snippets("Tasks") if "dask" in snippet)
     walk = walk.replace(
         "Client()",
         "Client(n_workers=2, threads_per_worker=1, dashboard_address=':0', silence_logs=50)",

@@ -26,13 +26,18 @@ def snippets(heading):
     return blocks
 
 
+def printed(snippet):
+    """The comments behind calls of print: what they print."""
+    return [
+        line.split("# ")[1].strip() for line in snippet.splitlines() if line.startswith("print(")
+    ]
+
+
 @pytest.mark.slow
 def test_the_snippets_run(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     names = {"__name__": "readme"}
-    exec(compile("\n".join(snippets("In a notebook")), "README", "exec"), names)
-    assert "(6000, 13) 0.0082" in capsys.readouterr().out
-    for snippet in snippets("Walks"):
+    for snippet in snippets("In a notebook") + snippets("Tasks"):
         if (
             "dask" in snippet
             or "sklearn" in snippet
@@ -40,15 +45,11 @@ def test_the_snippets_run(tmp_path, monkeypatch, capsys):
         ):
             continue  # a script has a test of its own
         exec(compile(snippet, "README", "exec"), names)
-        if "sklearn" in snippet:
-            assert float(capsys.readouterr().out) == pytest.approx(0.997, abs=5e-4)
-        if "quantize_gram" in snippet:
-            assert capsys.readouterr().out.startswith("4512000 288000000\n")
-    assert names["shares"].sum() == pytest.approx(0.88, abs=0.005) and (names["novelty"] < 1).all()
+        assert capsys.readouterr().out.splitlines() == printed(snippet)
+    assert kp.nbytes(names["K"]) == 4_512_000 and names["X"].shape[0] ** 2 * 8 == 288_000_000
+    assert len(names["light"].points) == 138 and names["clusters"].shape == (6000,)
+    assert kp.median_bandwidth(names["X"]) == pytest.approx(16.1, abs=0.05)
     values = names["eigen"].values
-    assert values[[0, 9, 10]] == pytest.approx([811, 403, 147], abs=1)
-    assert names["expansion"].values[[0, 9]] == pytest.approx([805, 389], abs=1)
-    assert names["error"] / names["expansion"].values[0] == pytest.approx(0.18, abs=0.005)
     assert kp.reliable_components(values, names["error"]).count == 0
     bound = names["certified"].error_bound * names["expansion"].values[0]
     assert kp.reliable_components(names["expansion"].values, bound).count == 10
@@ -61,15 +62,12 @@ def test_the_snippets_run(tmp_path, monkeypatch, capsys):
     )
     assert np.degrees([angles[0], names["told"].angles[0]]) == pytest.approx([11.0, 11.1], abs=0.05)
     assert names["mapped"].shape == (200, 5) and np.abs(names["clean"] - names["X"][:5]).max() < 2.0
-    assert (
-        names["novelty"].shape == (100,)
-        and names["cosine"].values[0] > 100
-        and names["top"].values.size == 5
-    )
+    assert names["novelty"].shape == (100,) and (names["novelty"] < 1).all()
+    assert names["cosine"].values[0] > 100
 
 
 def test_the_readme_is_short_and_its_links_lead_somewhere():
-    assert len(README.splitlines()) <= 180
+    assert len(README.splitlines()) <= 200 and len(README.split()) <= 2600
     titles = {
         re.sub(r"[^a-z0-9 -]", "", line.lstrip("# ").lower()).replace(" ", "-")
         for line in README.splitlines()
