@@ -5674,7 +5674,8 @@ def orthogonal_features_map(kernel, d, m, seed=0, stored=True, paired=True):
         seed: int from 0 to 2**64 - 1. Seed of the directions, lengths and phases.
         stored, paired: See `fourier_features_map`. If unpaired, c is .5 to .7.
     Returns:
-        FourierMap: An unbiased alternative to SKPCA's map (section 2). Costs O(d^2 m) time."""
+        FourierMap: An unbiased alternative to SKPCA's map (section 2). Costs O(d^2 m) time.
+    """
     return _new_map(kernel, d, m, seed, _ORTHOGONAL, stored, paired)
 
 
@@ -5688,7 +5689,8 @@ def quasi_features_map(kernel, d, m, seed=0, stored=True, paired=True):
         seed: int from 0 to 2**64 - 1. Seed of the permutations, lengths and phases.
         stored, paired: See `fourier_features_map`. If unpaired, c is .5 to .7.
     Returns:
-        FourierMap: An unbiased alternative to SKPCA's map (section 2). Costs O(d m log m) time."""
+        FourierMap: An unbiased alternative to SKPCA's map (section 2). Costs O(d m log m) time.
+    """
     return _new_map(kernel, d, m, seed, _QUASI, stored, paired)
 
 
@@ -5707,7 +5709,8 @@ def fastfood_features_map(kernel, d, m, seed=0, paired=True):
         seed: int from 0 to 2**64 - 1. Seed of B, P, G, S and the phases.
         paired: bool. If True, features are pairs of a cosine and a sine.
     Returns:
-        FourierMap: The map. It stores no r_j. Each call draws the 4 m numbers in B, P, G and S."""
+        FourierMap: The map. It stores no r_j. Each call draws the 4 m numbers in B, P, G and S.
+    """
     return _new_map(kernel, d, m, seed, _FASTFOOD, False, paired)
 
 
@@ -6013,7 +6016,8 @@ def fd_update(state, Z):
         state: FDState. It is not modified.
         Z: (n, m) array. Further rows.
     Returns:
-        FDState: The state, with the same bits for any split into calls if half_life is None."""
+        FDState: The state, with the same bits for any split into calls if half_life is None.
+    """
     state = _checked_as(FDState, "state", state)
     Z = _checked_points("Z", Z, columns=len(state.columns)).astype(np.float64, copy=False)
     return _absorb(state, Z)
@@ -6027,7 +6031,8 @@ def fd_merge(a, b):
         a: FDState. It is not modified.
         b: FDState. It must have been started with the same arguments.
     Returns:
-        FDState: The state for all rows. It satisfies the error bound of a single pass."""
+        FDState: The state for all rows. It satisfies the error bound of a single pass.
+    """
     return _merged(*_two_states(FDState, a, b))
 
 
@@ -6039,7 +6044,8 @@ def fd_finish(state):
         state: FDState. It is not modified, and the stream may continue.
     Returns:
         Sketch: B with ell rows, and shrunk <= |Z - Z_k|_F^2 / (share ell / 2 - k) for each k below
-            share ell / 2. If not `half`, ell replaces ell / 2."""
+            share ell / 2. If not `half`, ell replaces ell / 2.
+    """
     state = _checked_as(FDState, "state", state)
     columns = state.columns.copy()
     ell = state.ell
@@ -6136,7 +6142,8 @@ def skpca_start(feature_map, ell, centered=False, half=True, share=1.0, half_lif
         centered: bool. If True, subtract the mean of the features, which is tracked exactly.
         half, share, half_life: See `fd_start`.
     Returns:
-        SKPCAState: The state before the first point."""
+        SKPCAState: The state before the first point.
+    """
     feature_map = _checked_map("feature_map", feature_map)
     centered = _as_flag("centered", centered)
     return SKPCAState(
@@ -6155,7 +6162,8 @@ def skpca_update(state, X):
         state: SKPCAState. It is not modified.
         X: (n, d) array. Points. Features of 512 points, or 8 MB of them, are in memory at a time.
     Returns:
-        SKPCAState: The state, with the same bits for any split into calls if half_life is None."""
+        SKPCAState: The state, with the same bits for any split into calls if half_life is None.
+    """
     state = _checked_as(SKPCAState, "state", state)
     X = _checked_points("X", X, columns=state.map.d)
     sketch = state.sketch
@@ -6178,7 +6186,8 @@ def skpca_merge(a, b):
         a: SKPCAState. It is not modified.
         b: SKPCAState. It must have been started with the same arguments.
     Returns:
-        SKPCAState: The state for all points. If centered, their common mean is exact."""
+        SKPCAState: The state for all points. If centered, their common mean is exact.
+    """
     a, b = _two_states(SKPCAState, a, b)
     first = a.sketch.count
     share = b.sketch.count / max(1, first + b.sketch.count)
@@ -6195,7 +6204,8 @@ def skpca_finish(state, k):
         state: SKPCAState. It is not modified, and the stream may continue.
         k: int from 1 to ell. Number of directions. Directions beyond the sketch's rank are 0.
     Returns:
-        Subspace: The directions, for `skpca_transform` and `skpca_residual`."""
+        Subspace: The directions, for `skpca_transform` and `skpca_residual`.
+    """
     state = _checked_as(SKPCAState, "state", state)
     k = _checked_whole("k", k, 1, state.sketch.ell)
     sketch = fd_finish(state.sketch)
@@ -6276,7 +6286,8 @@ def skpca_transform(X, subspace):
         X: (n, d) array. Points. The random features of 4096 points are in memory at a time.
         subspace: Subspace. The result of `skpca_finish`, `skpca`, `rnca_finish` or `rnca`.
     Returns:
-        array: (n, k) in the precision of X. Costs O(n m (d + k)) time."""
+        array: (n, k) in the precision of X. Costs O(n m (d + k)) time.
+    """
     return _by_slabs(_along, X, subspace)
 
 
@@ -6343,7 +6354,8 @@ def rnca_start(feature_map, centered=False, half_life=None):
         centered: bool. If True, subtract the mean of the features.
         half_life: float, at least 1, or None (never). Number of points after which a weight halves.
     Returns:
-        RNCAState: The state before the first point. Needs O(m^2) memory."""
+        RNCAState: The state before the first point. Needs O(m^2) memory.
+    """
     feature_map = _checked_map("feature_map", feature_map)
     _fits("feature_map.m", 8.0 * feature_map.m**2)
     half_life = _as_half_life(half_life)
@@ -6366,7 +6378,8 @@ def rnca_update(state, X):
         state: RNCAState. It is not modified.
         X: (n, d) array. Points. The features of 8192 points are in memory at a time.
     Returns:
-        RNCAState: The state. Up to rounding, it does not depend on the split into calls."""
+        RNCAState: The state. Up to rounding, it does not depend on the split into calls.
+    """
     state = _checked_as(RNCAState, "state", state)
     X = _checked_points("X", X, columns=state.map.d)
     for Z in _feature_slabs(X, state.map, 64 * _BLOCK):
@@ -6389,7 +6402,8 @@ def rnca_merge(a, b):
         a: RNCAState. It is not modified.
         b: RNCAState. It must have been started with the same arguments.
     Returns:
-        RNCAState: The state for all points. Their covariances are added."""
+        RNCAState: The state for all points. Their covariances are added.
+    """
     a, b = _two_states(RNCAState, a, b)
     return _add_moments(a, b.squares, b.means, b.count, b.count)
 
@@ -6403,7 +6417,8 @@ def rnca_finish(state, k, seed=0):
         k: int from 1 to m. Number of directions.
         seed: int from 0 to 2**64 - 1. Seed of the eigensolver's start.
     Returns:
-        Subspace: The directions, for `skpca_transform` and `skpca_residual`, with shrunk = 0."""
+        Subspace: The directions, for `skpca_transform` and `skpca_residual`, with shrunk = 0.
+    """
     state = _checked_as(RNCAState, "state", state)
     key = _checked_key(seed, _START)
     k = _checked_whole("k", k, 1, state.map.m)
@@ -6422,7 +6437,8 @@ def rnca(X, feature_map, k, seed=0, centered=False):
         seed: int from 0 to 2**64 - 1. Seed of the eigensolver's start.
         centered: bool. If True, subtract the mean of the features.
     Returns:
-        Subspace: Directions with shrunk = 0. Costs O(n m (d + m)) time and O(m^2) memory."""
+        Subspace: Directions with shrunk = 0. Costs O(n m (d + m)) time and O(m^2) memory.
+    """
     state = rnca_start(feature_map, centered)
     k = _checked_whole("k", k, 1, state.map.m)
     seed = _as_seed("seed", seed)
@@ -6460,7 +6476,8 @@ def reservoir_start(c, d, seed=0, half_life=None):
         seed: int from 0 to 2**64 - 1. Seed of the draws.
         half_life: float, at least 1, or None (never). Number of points after which a weight halves.
     Returns:
-        ReservoirState: The state before the first point."""
+        ReservoirState: The state before the first point.
+    """
     c = _checked_whole("c", c, 1, _MOST)
     d = _checked_whole("d", d, 1, _MOST)
     _fits("c", 8.0 * c * d)
@@ -6480,7 +6497,8 @@ def reservoir_update(state, X):
         X: (n, d) array. Further points.
     Returns:
         ReservoirState: Each reservoir contains one of all points so far, drawn with probability
-            proportional to its weight. Weights are equal if half_life is None."""
+            proportional to its weight. Weights are equal if half_life is None.
+    """
     state = _checked_as(ReservoirState, "state", state)
     X = _checked_points("X", X, columns=state.points.shape[1])
     points, upcoming, replaced = [array.copy() for array in state[:3]]
@@ -6507,7 +6525,8 @@ def reservoir_merge(a, b):
         a: ReservoirState. It is not modified.
         b: ReservoirState. It must have been started with the same c and d, but another seed.
     Returns:
-        ReservoirState: One reservoir per pair, drawn with probability proportional to its count."""
+        ReservoirState: One reservoir per pair, drawn with probability proportional to its count.
+    """
     a, b = _two_states(ReservoirState, a, b)
     _require(a.seed != b.seed, "a and b must have been started with different seeds")
     if not (a.count and b.count):
@@ -6534,7 +6553,8 @@ def reservoir_finish(state, kernel, k):
         kernel: Kernel. Positive semidefinite, with the same k(x, x) for all points.
         k: int from 1 to c. Number of eigenvalues of W. Those below c 2^-50 of the largest become 0.
     Returns:
-        Expansion: Features over the c points, for `expand`."""
+        Expansion: Features over the c points, for `expand`.
+    """
     state = _checked_as(ReservoirState, "state", state)
     points = state.points
     k = _checked_whole("k", k, 1, len(points))
@@ -6594,7 +6614,8 @@ def random_noisy(n, d, seed=0, signal=50, zeta=10.0, decay=0):
         zeta: float, positive. Ratio of signal to noise.
         decay: int. 0 means d, as in the paper, where D_ii >= .951. Liberty 2013 has `signal`.
     Returns:
-        array: (n, d) in float64."""
+        array: (n, d) in float64.
+    """
     n = _checked_whole("n", n, 1, _MOST)
     d = _checked_whole("d", d, 1, _MOST)
     signal = min(_checked_whole("signal", signal, 1, _MOST), d)
@@ -7513,6 +7534,8 @@ def dsgd_ksir(
 
 
 # 13.1 The substitution
+
+
 @_validated("Landmarks")
 class Landmarks(NamedTuple):
     """Selected points: indices (s,); weights (s,), 1 / sqrt(probability); kernel evaluations."""
@@ -7647,6 +7670,8 @@ def _residual_gram(kernel, Z, shift, Y):
 
 
 # 13.2 Pivots
+
+
 def _require_definite(sound):
     _require(sound, "kernel must be finite and positive semidefinite on X")
 
@@ -7827,6 +7852,8 @@ def _factor(Z, kernel, shift):
 
 
 # 13.3 Scores (RLS definition 1, RLS lemma 6)
+
+
 def _scores(P, rows, Z, weights, kernel, lam, k=0, key=None):
     """Scores of P[rows] from weighted landmarks Z (RLS lemma 6), and the number of kernel values.
     They are (k_ii - |y_i|^2) / lam with L L^T = K(Z, Z) + lam diag(weights)^-2. If lam is near the
@@ -7857,6 +7884,7 @@ def _scores(P, rows, Z, weights, kernel, lam, k=0, key=None):
 @_public
 def ridge_leverage_scores(X, kernel, lam):
     """Exact ridge leverage scores l_i = (K (K + lam I)^-1)_ii (RLS definition 1).
+
     Their sum is the effective dimension d_eff(lam). Costs O(n^3) time and O(n^2) memory.
 
     Args:
@@ -7867,7 +7895,8 @@ def ridge_leverage_scores(X, kernel, lam):
         array: (n,) scores, at least their rounding error 2^-52 k(x, x) / lam and at most 1.
     Example:
         >>> ridge_leverage_scores(np.array([[1.0], [2.0]]), linear(), 5.0).round(12).tolist()
-        [0.1, 0.4]"""
+        [0.1, 0.4]
+    """
     X, kernel = _points_and_kernel(X, kernel)
     lam = _checked_real("lam", lam, 1e-300)
     n = len(X)
@@ -7879,6 +7908,7 @@ def ridge_leverage_scores(X, kernel, lam):
 @_public
 def approximate_ridge_leverage_scores(X, landmarks, weights, kernel, lam):
     """Ridge leverage scores of all points from weighted landmarks (RLS lemma 6), capped at 1.
+
     l_i = (1 / lam) (K - K S (S^T K S + lam I)^-1 S^T K)_ii, where S has a column weights_j e_j for
     each landmark j. If S S^T <= I, no l_i is below the exact score (RLS lemma 5; its second part
     requires the cap). Costs about n s kernel values and O(n s (d + s)) time.
@@ -7890,7 +7920,8 @@ def approximate_ridge_leverage_scores(X, landmarks, weights, kernel, lam):
         kernel: Kernel. Positive semidefinite.
         lam: float. Positive ridge, in the units of the eigenvalues of K.
     Returns:
-        array: (n,) scores, at least their rounding error 2^-52 k(x, x) / lam and at most 1."""
+        array: (n,) scores, at least their rounding error 2^-52 k(x, x) / lam and at most 1.
+    """
     X = _checked_points("X", X)
     weights = _checked_vector("weights", weights)
     Z = _checked_landmarks(X, landmarks)
@@ -7902,6 +7933,8 @@ def approximate_ridge_leverage_scores(X, landmarks, weights, kernel, lam):
 
 
 # 13.4 Landmarks (RLS algorithms 1 to 3, section 5)
+
+
 def _checked_sampling(delta, under, seed, oversampling):
     delta = _checked_between("delta", delta, 1, under)
     key = _checked_key(seed, _LANDMARKS)
@@ -7917,7 +7950,8 @@ def uniform_landmarks(n, s, seed=0):
         s: int, at least 1. Number of landmarks; n or more returns all points.
         seed: int from 0 to 2**64 - 1.
     Returns:
-        Landmarks: Ascending indices, weights sqrt(n / s)."""
+        Landmarks: Ascending indices, weights sqrt(n / s).
+    """
     n = _checked_whole("n", n, 1)
     s = min(n, _checked_whole("s", s, 1))
     rows, _ = _draw_by_size(np.ones(n), s, _checked_key(seed, _LANDMARKS))
@@ -7927,6 +7961,7 @@ def uniform_landmarks(n, s, seed=0):
 @_public
 def sample_landmarks(scores, delta, seed=0, oversampling=16.0):
     """Landmarks drawn by ridge leverage scores or overestimates of them (RLS algorithm 1).
+
     Keeps point i independently with probability p_i = min(1, 16 l_i log(sum l / delta)). A sum
     below 1 counts as 1, as the proof of RLS lemma 11 assumes. For overestimates of the scores at
     lam, the approximation K~ from `nystrom` satisfies K~ <= K <= K~ + lam I with probability
@@ -7938,7 +7973,8 @@ def sample_landmarks(scores, delta, seed=0, oversampling=16.0):
         seed: int from 0 to 2**64 - 1.
         oversampling: float. Positive; 16 above. Lower values often suffice, without a theorem.
     Returns:
-        Landmarks: Ascending indices, weights 1 / sqrt(p_i). Low scores may select no point."""
+        Landmarks: Ascending indices, weights 1 / sqrt(p_i). Low scores may select no point.
+    """
     scores = _checked_vector("scores", scores)
     delta, key, oversampling = _checked_sampling(delta, 8, seed, oversampling)
     _require(scores.min() >= 0.0, "scores must not be negative")
@@ -7950,6 +7986,7 @@ def sample_landmarks(scores, delta, seed=0, oversampling=16.0):
 @_public
 def rls_nystrom(X, kernel, lam, delta, seed=0, oversampling=16.0):
     """Landmarks drawn by exact ridge leverage scores (RLS algorithm 1).
+
     With probability 1 - delta, K~ <= K <= K~ + lam I. Costs O(n^3) time and O(n^2) memory.
 
     Args:
@@ -7960,7 +7997,8 @@ def rls_nystrom(X, kernel, lam, delta, seed=0, oversampling=16.0):
         seed: int from 0 to 2**64 - 1.
         oversampling: float. Positive; see `sample_landmarks`.
     Returns:
-        Landmarks: About 16 d_eff(lam) log(d_eff(lam) / delta), with weights 1 / sqrt(p_i)."""
+        Landmarks: About 16 d_eff(lam) log(d_eff(lam) / delta), with weights 1 / sqrt(p_i).
+    """
     _checked_sampling(delta, 8, seed, oversampling)  # before the O(n^3) work
     found = sample_landmarks(ridge_leverage_scores(X, kernel, lam), delta, seed, oversampling)
     return found._replace(evaluations=len(X) * (len(X) + 1) // 2)
@@ -8044,6 +8082,7 @@ def _recursive(
 @_public
 def recursive_rls(X, kernel, lam, delta, seed=0, oversampling=16.0):
     """Landmarks from recursive ridge leverage score sampling at a given ridge (RLS algorithm 2).
+
     Samples a random half of the points in the same way with delta / 3, until 192 log(1 / delta)
     points are left. The landmarks of the half give scores to all points (RLS lemma 6), and 3/2
     times these are used as in `sample_landmarks`. With probability 1 - 3 delta,
@@ -8064,7 +8103,8 @@ def recursive_rls(X, kernel, lam, delta, seed=0, oversampling=16.0):
         >>> found = recursive_rls(X, kernel, 50.0, 0.03)
         >>> error = spectral_error(LowRank(nystrom(X, found, kernel)), Implicit(X, kernel))
         >>> found.indices.size < 2000, error < 50.0
-        (True, True)"""
+        (True, True)
+    """
     X, kernel = _points_and_kernel(X, kernel)
     lam = _checked_real("lam", lam, 1e-300)
     delta, key, oversampling = _checked_sampling(delta, 32, seed, oversampling)
@@ -8074,6 +8114,7 @@ def recursive_rls(X, kernel, lam, delta, seed=0, oversampling=16.0):
 @_public
 def recursive_rls_fixed(X, kernel, s, delta, seed=0, constant=640.0, oversampling=16.0):
     """Landmarks from recursive ridge leverage score sampling for a sample size (RLS algorithm 3).
+
     Works like `recursive_rls`, but the ridge is (1 / k) sum_{i > k} sigma_i(S^T K S) for the
     landmarks of the half, scores are multiplied by 5, and p_i = min(1, 16 l_i log(2 k / delta)). k
     is the largest integer with c k log(2 k / delta) <= s. With probability 1 - 3 delta, there are
@@ -8090,7 +8131,8 @@ def recursive_rls_fixed(X, kernel, s, delta, seed=0, constant=640.0, oversamplin
         constant: float. Positive c. The proof requires about 640, and so s >= 2700 at delta = .03.
         oversampling: float. Positive; see `sample_landmarks`.
     Returns:
-        Landmarks: A random number of ascending indices, weights 1 / sqrt(p_i)."""
+        Landmarks: A random number of ascending indices, weights 1 / sqrt(p_i).
+    """
     X, kernel = _points_and_kernel(X, kernel)
     s = _checked_whole("s", s, 1)
     constant = _checked_real("constant", constant, 1e-300)
@@ -8111,6 +8153,7 @@ def _practical(X, kernel, s, seed, delta, accelerated):
 @_public
 def recursive_rls_practical(X, kernel, s, seed=0, delta=None):
     """Exactly s landmarks from recursive ridge leverage score sampling as in RLS section 5.
+
     This is `recursive_rls_fixed` with c = 4, without the factors 5 and 16, and with one delta for
     all levels. The top level draws s points without replacement, in proportion to p_i. No theorem
     covers it. Costs about 2 n s kernel values, n s (s + 2 d) multiplications and O(n + s^2) memory.
@@ -8127,13 +8170,15 @@ def recursive_rls_practical(X, kernel, s, seed=0, delta=None):
         >>> X = np.concatenate([np.zeros((990, 1)), np.arange(10.0).reshape(-1, 1)])  # outliers
         >>> found = recursive_rls_practical(X, gaussian(0.3), 20)
         >>> found.indices.size, bool((found.indices >= 990).sum() > 5)
-        (20, True)"""
+        (20, True)
+    """
     return _practical(X, kernel, s, seed, delta, False)
 
 
 @_public
 def recursive_rls_accelerated(X, kernel, s, seed=0, delta=None):
     """Exactly s landmarks by the accelerated recursive method (RLS section 5.2.1).
+
     This is `recursive_rls_practical` with samples of r = sqrt((n s + s^3) / n) points below the top
     level. It costs about 2 n r kernel values and n r (r + 2 d) multiplications. It can miss a
     small, distant group. Measured for s = 200 (r = 25) of 20,000 points, 3 % of them distant: the
@@ -8166,6 +8211,7 @@ def _landmarks_by_pivots(X, kernel, s, block, share, seed):
 @_public
 def rpcholesky(X, kernel, s, seed=0, block=64):
     """Landmarks by randomly pivoted Cholesky (Chen, Epperly, Tropp, Webber 2025), a rival of RLS.
+
     Draws each pivot with probability proportional to the diagonal of K - F F^T, where F is the
     factor so far. Blocks of proposals save time (Epperly and others 2025). Costs about n (s + 1)
     kernel values, O(n s (d + s)) time and n s floats of memory.
@@ -8181,13 +8227,15 @@ def rpcholesky(X, kernel, s, seed=0, block=64):
     Example:
         >>> X = np.concatenate([np.zeros((99, 1)), [[9.0]]])
         >>> sorted(X[rpcholesky(X, gaussian(1.0), 2).indices, 0].tolist())  # one of 99 equal points
-        [0.0, 9.0]"""
+        [0.0, 9.0]
+    """
     return _landmarks_by_pivots(X, kernel, s, block, 0.0, seed)
 
 
 @_public
 def pivoted_cholesky(X, kernel, s, block=64):
     """Landmarks by greedy pivoted Cholesky (textbook).
+
     Each pivot is the largest diagonal entry of K - F F^T, where F is the factor so far. Outliers
     are chosen first, which rarely helps kernel PCA. `rpcholesky` is several times faster.
 
@@ -8197,7 +8245,8 @@ def pivoted_cholesky(X, kernel, s, block=64):
         s: int, at least 1. Number of landmarks; n or more returns all points.
         block: int from 1 to 128. Candidates at a time. It changes the choice only among ties.
     Returns:
-        Landmarks: In the order of choice, weights 1. Fewer than s if no residual is left."""
+        Landmarks: In the order of choice, weights 1. Fewer than s if no residual is left.
+    """
     return _landmarks_by_pivots(X, kernel, s, block, 1.0, 0)
 
 
@@ -8250,7 +8299,8 @@ def rls_start(kernel, s, d, seed=0):
         d: int, at least 1. Number of coordinates of a point.
         seed: int from 0 to 2**64 - 1.
     Returns:
-        RLSState: No points yet."""
+        RLSState: No points yet.
+    """
     kernel = _checked_kernel("kernel", kernel)
     s = _checked_whole("s", s, 1)
     d = _checked_whole("d", d, 1, _MOST)
@@ -8261,6 +8311,7 @@ def rls_start(kernel, s, d, seed=0):
 @_public
 def rls_update(state, X):
     """State after more points, with s landmarks of all points so far.
+
     Draws s of the new points by `recursive_rls_accelerated`. Then draws s of these and the old
     landmarks by scores of their weighted union (RLS lemma 6, RLS algorithm 3), in O(s^3 + s^2 d)
     time. No theorem covers it; Calandriello, Lazaric, Valko (2017) flip coins at a given ridge.
@@ -8277,7 +8328,8 @@ def rls_update(state, X):
         ...     state = rls_update(state, rows)
         >>> F = nystrom(X, rls_finish(state), kernel)
         >>> bool(spectral_error(LowRank(F), Implicit(X, kernel)) < 1e-4 * 4000)
-        True"""
+        True
+    """
     state = _checked_as(RLSState, "state", state)
     X = _checked_points("X", X, columns=state.points.shape[1])
     seed = int(_python_subkey(_key(state.seed, _LANDMARKS), state.count))
@@ -8293,7 +8345,8 @@ def rls_merge(a, b):
         a: RLSState.
         b: RLSState. Started with the same kernel, s and d as a.
     Returns:
-        RLSState: At most s landmarks of both streams."""
+        RLSState: At most s landmarks of both streams.
+    """
     a = _checked_as(RLSState, "a", a)
     b = _checked_as(RLSState, "b", b)
     alike = a.kernel == b.kernel and a.s == b.s and a.points.shape[1] == b.points.shape[1]
@@ -8308,13 +8361,16 @@ def rls_finish(state):
     Args:
         state: RLSState. It must contain at least one point.
     Returns:
-        LandmarkPoints: At most s landmarks."""
+        LandmarkPoints: At most s landmarks.
+    """
     state = _checked_as(RLSState, "state", state)
     _require(state.count >= 1, "state must have seen a point")
     return LandmarkPoints(*state[:4])
 
 
 # 13.5 Nystrom approximation (RLS section 2.1, appendix C)
+
+
 def _checked_landmarks(X, landmarks, gathered=None):
     """Landmarks as points in X's precision. gathered(rows) reads them if X is not in memory."""
     while isinstance(landmarks, (CertifiedNystrom, Landmarks, LandmarkPoints, ReducedSet)):
@@ -8336,6 +8392,7 @@ def _checked_landmarks(X, landmarks, gathered=None):
 @_public
 def nystrom_map(X, landmarks, kernel):
     """Map from points to Nystrom features: landmarks and their Cholesky factor (RLS section 2.1).
+
     Costs about s^2 kernel values, O(s^2 (d + s)) time and O(s (d + s)) memory.
 
     Args:
@@ -8343,7 +8400,8 @@ def nystrom_map(X, landmarks, kernel):
         landmarks: Landmarks, LandmarkPoints, ReducedSet, CertifiedNystrom, row numbers or points.
         kernel: Kernel. Positive semidefinite.
     Returns:
-        NystromMap: In pivot order. Landmarks without a residual come last, with features 0."""
+        NystromMap: In pivot order. Landmarks without a residual come last, with features 0.
+    """
     Z = _checked_landmarks(_as_array("X", X, 2), landmarks)
     kernel = _checked_kernel("kernel", kernel, landmarks=Z)
     _fits("landmarks", 8.0 * len(Z) ** 2)
@@ -8364,13 +8422,15 @@ def _map_features(P, found):
 @_public
 def nystrom_features(X, feature_map):
     """Nystrom features of points: rows y(x)^T with y(x) = L^-1 k(landmarks, x) (RLS (35)).
+
     K~(x, x') = y(x).y(x'). Costs n s kernel values and O(n s (d + s)) time.
 
     Args:
         X: (n, d) array. Training points or new ones.
         feature_map: NystromMap. It contains its kernel.
     Returns:
-        array: (n, s) features, in float32 if both X and the landmarks are float32, else float64."""
+        array: (n, s) features, in float32 if both X and the landmarks are float32, else float64.
+    """
     feature_map = _checked_as(NystromMap, "feature_map", feature_map)
     X = _checked_points("X", X)
     _checked_model(X, "feature_map", feature_map)
@@ -8381,6 +8441,7 @@ def nystrom_features(X, feature_map):
 @_public
 def nystrom(X, landmarks, kernel):
     """Nystrom factor F, for which F F^T = K~ = K S (S^T K S)^+ S^T K (RLS (1)).
+
     `LowRank(F)` is K~ as an operator. K - K~ is semidefinite, so its nuclear norm is its trace,
     gram_diagonal(X, kernel).sum() - (F**2).sum(). Costs n s kernel values and O(n s (d + s)) time.
 
@@ -8392,7 +8453,8 @@ def nystrom(X, landmarks, kernel):
         array: (n, s) in X's precision. Columns are in the order of `nystrom_map`, 0 past its rank.
     Example:
         >>> nystrom(np.array([[1.0], [2.0]]), np.array([1]), linear()).tolist()
-        [[1.0], [2.0]]"""
+        [[1.0], [2.0]]
+    """
     X, kernel = _points_and_kernel(X, kernel)
     Z = _checked_landmarks(X, landmarks)
     _fits("landmarks", 1.0 * len(X) * len(Z) * X.itemsize)
@@ -8458,6 +8520,7 @@ def _components_by_map(found, squares, sums, n, middle, k, key):
 @_public
 def nystrom_kpca(X, landmarks, kernel, k, seed=0, centered=False):
     """Kernel PCA of all points, with components in the span of the landmarks (RLS theorem 17).
+
     The components are Z = Phi^T S C with C = (S^T K S)^+ S^T K~^(1/2) W~, where W~ has the leading
     eigenvectors of K~. They are orthonormal in feature space. If K <= K~ + lam I for
     lam = (eps / k) sum_{i > k} sigma_i, their squared error is at most 1 + 2 eps times the minimum.
@@ -8476,7 +8539,8 @@ def nystrom_kpca(X, landmarks, kernel, k, seed=0, centered=False):
     Example:
         >>> X = np.array([[1.0], [2.0]])
         >>> expand(X, nystrom_kpca(X, np.array([1]), linear(), 1, 0)).round(12).tolist()
-        [[1.0], [2.0]]"""
+        [[1.0], [2.0]]
+    """
     X, kernel = _points_and_kernel(X, kernel)
     key = _checked_key(seed, _START)
     centered = _as_flag("centered", centered)
@@ -8519,6 +8583,7 @@ def _certified_distance(X, kernel, F, key, tol):
 @_public
 def nystrom_to(X, kernel, error, seed=0, limit=0):
     """Nystrom approximation with a requested spectral error, and a certificate of it (RLS (1)).
+
     Adds pivots of `rpcholesky`, a fifth more at a time, until K~ is close enough on 2048 points.
     Then keeps about 1.3 r components, where r is the number of eigenvalues of K~ above error |K|_2:
     since K~ <= K, no rank below r suffices. The trace bounds their error, or 3 to 8 products of K
@@ -8536,7 +8601,8 @@ def nystrom_to(X, kernel, error, seed=0, limit=0):
     Example:
         >>> found = nystrom_to(np.arange(50.0).reshape(-1, 1), gaussian(9.0), 1e-3)
         >>> found.factor.shape[1] < 13, found.error_bound <= 1e-3
-        (True, True)"""
+        (True, True)
+    """
     X, kernel = _points_and_kernel(X, kernel)
     n = len(X)
     error = _checked_real("error", error, 1e-300)
@@ -8583,6 +8649,8 @@ def nystrom_to(X, kernel, error, seed=0, limit=0):
 
 
 # 13.6 Ridge regression (RLS appendix C.1)
+
+
 def _checked_targets(Y, rows):
     return _checked_points("Y", _as_columns("Y", Y), rows=rows)
 
@@ -8602,6 +8670,7 @@ def _ridge_by_map(found, squares, products, lam, targets):
 @_public
 def kernel_ridge(F, Y, lam):
     """Weights w = (F^T F + lam I)^-1 F^T Y of kernel ridge regression on a factor (RLS (32)-(35)).
+
     F w = K~ (K~ + lam I)^-1 Y fits the training points. nystrom_features(new, feature_map) @ w
     predicts. Costs O(n r^2 + r^3) time in float64. `nystrom_ridge` does the same without storing F.
 
@@ -8610,7 +8679,8 @@ def kernel_ridge(F, Y, lam):
         Y: (n,) or (n, t) array. Targets.
         lam: float. Positive ridge on eigenvalues of K~, raised to at least 100 roundings of tr K~.
     Returns:
-        array: (r, t) weights in float64; (r,) for a vector of targets."""
+        array: (r, t) weights in float64; (r,) for a vector of targets.
+    """
     F = _checked_points("F", F)
     lam = _checked_real("lam", lam, 1e-300)
     weights = _solve_ridge(*_normal_equations(F, None, _checked_targets(Y, len(F))), lam)
@@ -8620,6 +8690,7 @@ def kernel_ridge(F, Y, lam):
 @_public
 def nystrom_ridge(X, Y, landmarks, kernel, lam):
     """Kernel ridge regression over a few landmarks (RLS theorem 15, (32)-(35)).
+
     f(x) = k(x, landmarks) (S^T K S)^+ S^T K (K~ + lam I)^-1 Y in float64, in O(n s (d + s)) time.
 
     Args:
@@ -8633,7 +8704,8 @@ def nystrom_ridge(X, Y, landmarks, kernel, lam):
     Example:
         >>> X = np.array([[1.0], [2.0]])
         >>> expand(X, nystrom_ridge(X, X[:, 0], np.array([1]), linear(), 5.0)).round(12).tolist()
-        [0.5, 1.0]"""
+        [0.5, 1.0]
+    """
     X, kernel = _points_and_kernel(X, kernel)
     lam = _checked_real("lam", lam, 1e-300)
     T = _checked_targets(Y, len(X))
@@ -8644,6 +8716,7 @@ def nystrom_ridge(X, Y, landmarks, kernel, lam):
 @_public
 def kernel_ridge_cg(X, Y, kernel, lam, s=1000, seed=0, tol=1e-8, max_iterations=1000):
     """Kernel ridge regression on all points, (K + lam I) a = Y, by conjugate gradients.
+
     f(x) = sum_i a_i k(x_i, x) (RLS (32) for K). The preconditioner is F F^T + lam I, where F has s
     pivots of `rpcholesky`. It reduces the condition number to at most 1 + |K - F F^T|_2 / lam
     (Diaz, Epperly, Frangella, Tropp, Webber 2023). F costs O(n s (d + s)) time and 2 n s floats.
@@ -8665,7 +8738,8 @@ def kernel_ridge_cg(X, Y, kernel, lam, s=1000, seed=0, tol=1e-8, max_iterations=
         >>> X = np.linspace(0.0, 6.0, 50).reshape(-1, 1)
         >>> found = kernel_ridge_cg(X, np.sin(X), gaussian(1.0), 1e-8)
         >>> bool(np.abs(expand(X, found) - np.sin(X)).max() < 1e-4)
-        True"""
+        True
+    """
     X, kernel = _points_and_kernel(X, kernel)
     n = len(X)
     lam = _checked_real("lam", lam, 1e-300)
@@ -9360,6 +9434,8 @@ _SAMPLERS = ("uniform", "rls", "rls-accelerated", "rpcholesky")
 
 
 # 16.2 Files
+
+
 _STANDARDIZED = ("standardized.mean", "standardized.scale")  # arrays of the command line
 
 
@@ -9542,6 +9618,8 @@ def load(path):
 
 
 # 16.3 A bandwidth, a sketch and its size
+
+
 @_public
 def median_bandwidth(X, seed=0):
     """Median distance between points, the textbook choice of sigma for `gaussian`.
@@ -9693,6 +9771,8 @@ def advise(X, kernel, error, memory=None, seed=0, k=10):
 
 
 # 16.4 Compiling in advance
+
+
 @contextlib.contextmanager
 def _progress(text):
     """Show text and time on a terminal's stderr after two seconds. The caller updates `share`."""
@@ -9765,6 +9845,8 @@ def warm_up():
 
 
 # 16.5 A transformer for scikit-learn
+
+
 def _chosen_sampler(sampler, size):
     known = ("auto", "kmeans", *_SAMPLERS)
     if not isinstance(sampler, str) or sampler not in known:
@@ -9901,6 +9983,8 @@ def __dir__():
 
 
 # 17.1 Blocks of rows
+
+
 def _dask(module="dask"):
     if not _CACHED:
         raise ImportError("kpcasketch must be imported as a module, so that workers can import it")
@@ -9973,6 +10057,8 @@ def _computed(task):
 
 
 # 17.2 Maps and folds
+
+
 @_public
 def dask_map(function, X, *model):
     """Apply a function to the blocks of a Dask array, lazily (textbook).
@@ -10074,6 +10160,8 @@ def dask_median_bandwidth(X, seed=0):
 
 
 # 17.3 Landmarks
+
+
 @_public
 def dask_landmarks(X, kernel, s, seed=0):
     """Landmarks of a Dask array by ridge leverage scores (RLS 5; Calandriello et al. 2017).
@@ -10174,6 +10262,8 @@ def dask_nystrom_ridge(X, Y, landmarks, kernel, lam):
 # --------------------------------------------------------------------------------------------------
 
 # 18.1 Kernels and streams by name
+
+
 _KERNELS = {
     "gaussian": gaussian,
     "laplacian": laplacian,
@@ -10213,6 +10303,8 @@ def _chosen_kernel(options, points):
 
 
 # 18.2 Points and labels
+
+
 class _Points(NamedTuple):
     """Points, which may be on disk, and column names, labels and [mean, scale], if any."""
 
@@ -10379,6 +10471,8 @@ def _load_csv(options, wanted):
 
 
 # 18.3 demo and embed: a table with a row for each method
+
+
 _TABLE = [name for name in _METHODS if name != "kmeans"]
 
 
@@ -10478,6 +10572,8 @@ def _embed(options):
 
 
 # 18.4 Output files
+
+
 def _check_files(options):
     """Before the work, refuse outputs that cannot be written or would overwrite another file."""
     places = {os.path.realpath(path) for path in (options.points, options.by) if path}
@@ -10659,6 +10755,8 @@ def _stream(options):
 
 
 # 18.6 apply, advise
+
+
 def _apply(options):
     _require(options.o or options.plot and not options.residual, "apply needs -o, or --plot alone")
     arrays = _arrays_in(options.by)
@@ -10694,6 +10792,8 @@ def _advise(options):
 
 
 # 18.7 Options and help
+
+
 _CSV = """A CSV file is UTF-8 text with commas between columns and decimal points in numbers. The first line is a
 header if any field in it is not a number; --header or --no-header overrides this. All other lines must hold numbers in
 the columns that --columns chooses (default: all columns except for --labels)."""
