@@ -805,8 +805,8 @@ _MOST = 2**31 - 1  # the largest size of an axis, and the largest count
 def _checked_whole(name, value, low, high=2**63 - 1):
     number = _scalar(value)
     if not isinstance(number, int) or isinstance(number, bool) or not low <= number <= high:
-        top = {2**63 - 1: "to 2**63 - 1", 2**64 - 1: "to 2**64 - 1"}.get(high, f"to {high}")
-        raise ValueError(f"{name} must be an int from {low} {top}, got {_shown(value)}")
+        top = f"2**{high.bit_length()} - 1" if high > _MOST else high
+        raise ValueError(f"{name} must be an int from {low} to {top}, got {_shown(value)}")
     return number
 
 
@@ -9946,7 +9946,7 @@ def _landmark_features():
             X = self._validated_points(X, ensure_min_samples=2)
             seed = self.random_state
             if not isinstance(seed, (int, np.integer)):
-                seed = int(utils.check_random_state(seed).randint(2**31 - 1))
+                seed = int(utils.check_random_state(seed).randint(_MOST))
             _fit_landmarks(self, X, _as_seed("random_state", seed))
             return self
 
@@ -10069,6 +10069,7 @@ def dask_map(function, X, *model):
     Args:
         function: callable. Maps each row by itself to a row or a number, as `expand` does.
         X: (n, d) dask array. Points, chunked by rows.
+        *model: any. Further arguments of the function.
     Returns:
         Array: (n, k) or (n,) dask array of the results, in the chunks of X.
     """

@@ -715,9 +715,9 @@ def test_overflow_raised_where_the_user_asked_numpy_to_raise(rng):
 def test_arguments_of_the_first_version_work_under_their_old_names_and_warn():
     feature_map = kp.fourier_features_map(kp.gaussian(1.0), 2, 4)
     X = np.ones((1, 2))
-    with pytest.warns(DeprecationWarning, match="fd_start: forget is now called half_life"):
+    with pytest.warns(DeprecationWarning, match="fd_start: forget is deprecated: use half_life"):
         assert kp.fd_start(2, 4, forget=9.0).half_life == 9.0
-    with pytest.warns(DeprecationWarning, match="map is now called feature_map") as seen:
+    with pytest.warns(DeprecationWarning, match="map is deprecated: use feature_map") as seen:
         found = kp.fourier_features(X, map=feature_map)
     assert seen[0].filename == __file__
     np.testing.assert_array_equal(found, kp.fourier_features(X, feature_map))

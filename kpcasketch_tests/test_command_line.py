@@ -631,7 +631,7 @@ def test_points_of_an_archive_are_its_X(tmp_path, capsys):
 
 def test_a_model_in_the_place_of_another_tells_what_serves_it():
     with pytest.raises(
-        ValueError, match="must be an Expansion.* got Subspace: features\\(X, model\\) takes"
+        ValueError, match="must be an Expansion.* got Subspace: call features\\(X, model\\)"
     ):
         kp.expand(X, kp.skpca(X, KERNEL, 20, 5, 2))
 
@@ -816,7 +816,7 @@ def test_pictures_without_errors_had_no_shares_of_variance(points, tmp_path, cap
     for words in (["embed", points, "--no-errors"], ["embed", points, "--center"], skpca):
         done(capsys, *words, "-k", "3", "--sigma", "2", "--model", model, "--plot", picture)
         shares = kp.explained_variance_ratio(X, kp.load(model))
-        names = [f"component {j + 1} ({100 * shares[j]:.3g} % of the variance)" for j in (0, 1)]
+        names = [f"component {j + 1} ({shares[j]:.1%} of the variance)" for j in (0, 1)]
         assert all(f"<!-- {name} -->" in picture.read_text() for name in names)
         picture.unlink()
         done(capsys, "apply", model, points, "--plot", picture)

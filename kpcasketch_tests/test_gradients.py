@@ -329,11 +329,11 @@ def known(task):
         (lambda: kp.dsgd_start(X[:, :2], MAP, 2), "X must have 3 columns"),
         (
             lambda: kp.dsgd_start(X, kp.orthogonal_features_map(G, 3, 300, 0, False), 2),
-            "feature_map must be a map of fourier_features_map, or",
+            "feature_map must come from fourier_features_map or",
         ),
         (
             lambda: kp.dsgd_start(X, kp.fastfood_features_map(G, 3, 300), 2),
-            "feature_map must be a map of fourier_features_map, or",
+            "feature_map must come from fourier_features_map or",
         ),
         (lambda: kp.dsgd_start(X * np.inf, MAP, 2), "X must be finite"),
         (lambda: kp.dsgd_kpca(X, kp.linear(), 2, 300), "kernel must be shift-invariant"),
@@ -381,15 +381,18 @@ def known(task):
             lambda: kp.dsgd_evaluate(
                 FAR, known("kpca")._replace(map=MAP._replace(kernel=kp.gaussian(1e-30)))
             ),
-            "angles overflow",
+            "angles .* overflow",
         ),
         (
             lambda: kp.dsgd_update(
                 known("kpca")._replace(map=MAP._replace(kernel=kp.gaussian(1e-30))), FAR
             ),
-            "angles overflow",
+            "angles .* overflow",
         ),
-        (lambda: kp.dsgd_start(FAR, MAP._replace(kernel=kp.gaussian(1e-30)), 2), "angles overflow"),
+        (
+            lambda: kp.dsgd_start(FAR, MAP._replace(kernel=kp.gaussian(1e-30)), 2),
+            "angles .* overflow",
+        ),
         (
             lambda: kp.dsgd_evaluate(
                 X.astype(np.float32), known("kpca")._replace(coef=np.full((300, 2), 1e60))
@@ -428,14 +431,14 @@ def known(task):
             lambda: kp.dsgd_ksvd(X.astype(np.float32), Y, G, kp.scaled(L, 1e80), 1, 300),
             "kernel_y must have a gamma .* and a scale from 1e-37",
         ),
-        (lambda: kp.dsgd_start(X.astype(np.float32), HUGE, 1), "X must be in float64"),
+        (lambda: kp.dsgd_start(X.astype(np.float32), HUGE, 1), "X must be float64"),
         (
             lambda: kp.dsgd_update(kp.dsgd_start(X, HUGE, 1), X.astype(np.float32)),
-            "X must be in float64",
+            "X must be float64",
         ),
         (
             lambda: kp.dsgd_evaluate(X.astype(np.float32), kp.dsgd_start(X, HUGE, 1)),
-            "X must be in float64",
+            "X must be float64",
         ),
         (
             lambda: kp.dsgd_update(known("kpca")._replace(used=1.5), X),
@@ -488,11 +491,9 @@ def test_every_seed_makes_two_views():
 
 
 def test_float32_features_of_kernels_beyond_its_range_are_refused():
-    with pytest.raises(
-        ValueError, match="fourier_features: X must be in float64 with a kernel scaled"
-    ):
+    with pytest.raises(ValueError, match="fourier_features: X must be float64 if"):
         kp.fourier_features(X.astype(np.float32), HUGE)
-    with pytest.raises(ValueError, match="skpca_update: X must be in float64"):
+    with pytest.raises(ValueError, match="skpca_update: X must be float64"):
         kp.skpca_update(kp.skpca_start(HUGE, 5), X.astype(np.float32))
 
 
@@ -597,7 +598,7 @@ def test_files_of_older_versions_load_unless_their_steps_were_implicit(task, tmp
     expected = kp.dsgd_update(state, X, other)
     assert np.array_equal(kp.dsgd_update(loaded, X, other).coef, expected.coef)
     np.savez(tmp_path / "older.npz", **arrays, implicit=True, **older)
-    with pytest.raises(ValueError, match="load: .* holds a DSGDState with implicit=True"):
+    with pytest.raises(ValueError, match="load: .* has an old DSGDState"):
         kp.load(tmp_path / "older.npz")
     del arrays["constraint"], arrays["chosen"]  # fields that came later
     np.savez(tmp_path / "oldest.npz", **arrays)

@@ -470,6 +470,7 @@ def test_a_rectangular_matrix_of_a_precomputed_kernel_was_refused_without_the_re
         K_test @ model.coef + model.offset, kp.expand(rows[:, None], model), 1e-9, 1e-9
     )
     with pytest.raises(
-        ValueError, match=r"X must have one column, .*: np.arange\(N\)\[:, None\] for all points"
+        ValueError,
+        match=r"X must have one column .*: pass np.arange\(N\)\[:, None\] for all points",
     ):
         make(K, kp.precomputed(K), 3)

@@ -435,9 +435,9 @@ NEW_KERNEL = [  # the edits that a kernel takes, exp(-2 gamma r^2): its record, 
         "def twin(sigma):\n    return Kernel(_TWIN, gamma=0.5 / (sigma * sigma))\n\n\n@_public\ndef linear(",
     ),
     (
-        "    return one * np.nan  # of a kind without",
+        "    return one * np.nan",
         "    if kind == _TWIN:\n        return _exp(-(one + one) * gamma * base)\n"
-        "    return one * np.nan  # of a kind without",
+        "    return one * np.nan",
     ),
 ]
 ITS_LAWS = [  # in its record, and how its frequencies are drawn

@@ -581,7 +581,7 @@ def test_points_explained_more_than_wholly_got_a_score_of_0():
 
 
 def test_tiny_weights_were_blamed_on_the_kernel():
-    with pytest.raises(ValueError, match="weights must hold .* a finite lam / weights"):
+    with pytest.raises(ValueError, match="weights must be positive, .* finite"):
         kp.approximate_ridge_leverage_scores(X, np.arange(2), np.array([1.0, 1e-200]), KERNEL, 0.3)
 
 
@@ -773,7 +773,7 @@ def test_nystrom_to_stops_at_its_limit_and_says_so():
     single = kp.nystrom_to(points.astype(np.float32), kp.gaussian(8.0), 1e-9)
     assert single.factor.dtype == np.float32 and single.error_bound > 1e-10
     for nothing in (np.zeros((9, 2)), np.full((9, 2), 1e-30, np.float32)):
-        with pytest.raises(ValueError, match="nystrom_to: kernel must not be 0, or too small"):
+        with pytest.raises(ValueError, match="nystrom_to: kernel must not be almost 0"):
             kp.nystrom_to(nothing, kp.linear(), 0.1)
     with pytest.raises(
         ValueError, match="nystrom_to: kernel must be finite and positive semidefinite"

@@ -287,7 +287,7 @@ def test_points_of_an_archive_are_its_X(tmp_path):
     np.savez(tmp_path / "points.npz", other=X[:3], X=X)
     assert np.array_equal(data.Users(tmp_path / "points.npz").X, X)
     np.savez(tmp_path / "points.npz", points=X)
-    with pytest.raises(ValueError, match="must hold points X, got points"):
+    with pytest.raises(ValueError, match="must have an array X, got points"):
         data.Users(tmp_path / "points.npz")
 
 

@@ -907,7 +907,7 @@ def test_merged_reservoirs_hold_each_point_with_equal_chances():
 def test_reservoirs_took_kernels_whose_chances_they_do_not_have():
     state = kp.reservoir_update(kp.reservoir_start(5, 5), X)
     with pytest.raises(
-        ValueError, match=r"reservoir_finish: kernel must have one k\(x, x\) for all points"
+        ValueError, match=r"reservoir_finish: kernel must have the same k\(x, x\) for all points"
     ):
         kp.reservoir_finish(state, kp.linear(), 2)
     unit = X / np.linalg.norm(X, axis=1, keepdims=True)
