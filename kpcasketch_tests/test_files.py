@@ -204,3 +204,13 @@ def test_the_transformer_is_imported_when_it_is_asked_for():
     assert "No module named 'sklearn" in run.stdout and "no attribute 'Nothing'" in run.stdout, (
         run.stderr
     )
+
+
+def test_states_of_the_first_version_load_with_forget_as_half_life(tmp_path):
+    state = kp.skpca_start(kp.fourier_features_map(g, 3, 8), 4, half_life=9.0)
+    kp.save(tmp_path / "new.npz", state)
+    with np.load(tmp_path / "new.npz") as held:
+        old = {name.replace("half_life", "forget"): held[name] for name in held}
+    assert "sketch.forget" in old
+    np.savez(tmp_path / "old.npz", **old)
+    assert kp.load(tmp_path / "old.npz").sketch.half_life == 9.0
