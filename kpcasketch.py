@@ -5336,15 +5336,15 @@ def projection_distance(expansion, other):
 # --------------------------------------------------------------------------------------------------
 # 11. Random features and streams (SKPCA)
 #
-# Random features approximate a kernel, and a sketch summarizes a stream of their rows. Each kind of
-# stream has four functions: start, update, merge and finish. They never modify the states they get.
+# Random features approximate a kernel, and a sketch summarizes a stream of feature rows. Each kind
+# of stream has four functions: start, update, merge and finish. They never modify their arguments.
 # --------------------------------------------------------------------------------------------------
 
 # 11.1 Fourier features
 
 
 @_validated(
-    "a FourierMap, as its maker returned it",
+    "a FourierMap returned by one of the *_features_map functions",
     lambda made: (
         _is_sound(made.kernel)
         and made.m
@@ -5353,8 +5353,8 @@ def projection_distance(expansion, other):
     frequencies=2,
 )
 class FourierMap(NamedTuple):
-    """A map from points to m random Fourier features. frequencies: (m, d) array, or (0, d) if each
-    call draws them. paired: if True, features 2 j and 2 j + 1 are cosine and sine of one angle."""
+    """A map to m random Fourier features. frequencies: (m, d) array, or (0, d) if they are not
+    stored. paired: if True, features 2 j and 2 j + 1 are the cosine and the sine of one angle."""
 
     kernel: Kernel
     d: int
@@ -5374,7 +5374,7 @@ _NEAR = (8192.0, 1048576.0)  # largest angles, in float32 and float64, for which
 
 def _require_precise(X, feature_map, points="X"):
     precise = X.itemsize == 8 or 1e-37 <= feature_map.kernel.scale <= 1e37
-    _require(precise, f"{points} must be float64 if the kernel's scale is outside 1e-37 to 1e37")
+    _require(precise, f"{points} must be float64 for kernel scales below 1e-37 or above 1e37")
 
 
 def _checked_map(name, feature_map, X=None, drawable=False, points="X"):
@@ -5387,7 +5387,7 @@ def _checked_map(name, feature_map, X=None, drawable=False, points="X"):
         _require_precise(X, feature_map, points)
     _require(
         not drawable or feature_map.kind == _PLAIN or len(feature_map.frequencies),
-        f"{name} must come from fourier_features_map or store its frequencies: pass stored=True",
+        f"{name} must come from fourier_features_map or be created with stored=True",
     )
     return feature_map
 
@@ -5399,11 +5399,11 @@ def _require_finite_angles(infinite, points="X"):
 
 @_helper
 def _draw_frequency(kernel, key, j, w):
-    """Write frequency j of a plain map to w: a scaled normal vector, or a Cauchy vector for L1."""
+    """Write frequency j of `fourier_features_map` to w. It is scaled normal, or Cauchy for L1."""
     row = _subkey(_subkey(key, _DIRECTIONS), j)
     if kernel.kind == _CITY_BLOCK:
         for t in range(w.shape[0]):
-            w[t] = kernel.gamma * math.tan(math.pi * (_uniform(row, t) - 0.5))  # a Cauchy number
+            w[t] = kernel.gamma * math.tan(math.pi * (_uniform(row, t) - 0.5))
     else:
         factor = _mixture_scale(kernel, _subkey(key, _MIXTURES), j)
         for t in range(w.shape[0]):
@@ -5418,7 +5418,7 @@ def _draw_frequencies(kernel, key, first, copies, W):
 
 def _plain_frequencies(kernel, key, shape, first=0, copies=1):
     W = np.empty(shape)
-    _draw_frequencies(kernel, key, first, copies, W)  # NumPy may change its own numbers
+    _draw_frequencies(kernel, key, first, copies, W)  # NumPy's random numbers may change
     return W
 
 
@@ -5430,7 +5430,7 @@ def _scales(kernel, key, part, count):
 
 
 def _lengths_of_normal(key, size, count):
-    """Lengths of normal vectors with `size` entries, which are roots of chi-square numbers."""
+    """Random lengths of standard normal vectors with `size` entries."""
     return _scales(Kernel(_RATIONAL, gamma=1.0, shape=0.5 * size), key, _LENGTHS, count)
 
 
@@ -5438,7 +5438,7 @@ def _orthogonal_directions(key, count, d):
     """Vectors with the lengths of standard normal vectors, orthogonal within blocks of d."""
     normal = _plain_frequencies(_UNIT_GAUSSIAN, key, (-(-count // d) * d, d)).reshape(-1, d, d)
     Q, R = np.linalg.qr(normal.transpose(0, 2, 1))
-    Q *= np.copysign(1.0, np.diagonal(R, 0, 1, 2))[:, None]  # Q is now uniform at random
+    Q *= np.copysign(1.0, np.diagonal(R, 0, 1, 2))[:, None]  # Q is now uniformly distributed
     directions = Q.transpose(0, 2, 1).reshape(-1, d)[:count]
     return directions * _lengths_of_normal(key, d, count)[:, None]
 
@@ -5453,7 +5453,7 @@ def _quasi_directions(key, count, d):
 
 
 def _frequencies(feature_map, first, count):
-    """Frequencies (count, d) from feature `first`, stored or drawn. Not available for Fastfood."""
+    """Frequencies (count, d), starting at feature `first`. Not available for Fastfood."""
     if len(feature_map.frequencies):
         return feature_map.frequencies[first : first + count]
     key = _key(feature_map.seed, _FREQUENCIES)
@@ -5484,7 +5484,7 @@ def _fastfood_parts(kernel, d, m, key):
 
 @_helper
 def _transform(rows, order, factors, out):
-    """out = H diag(factors) rows[order], with unnormalized Walsh-Hadamard H. Columns are points."""
+    """out = H diag(factors) rows[order] for the Walsh-Hadamard matrix H. Columns are points."""
     values = out.reshape(-1)
     h = out.shape[1]
     for t in range(out.shape[0]):
@@ -5511,7 +5511,7 @@ def _write_cosines(angles, rows, phases, factor, out, row, column):
     far = 0
     infinite = 0
     for r in range(rows):
-        for c in range(columns):  # a count, because LLVM does not vectorize a maximum with NaN
+        for c in range(columns):  # LLVM vectorizes a count, but not a maximum that propagates NaN
             angles[r, c] += phases[c]
             far += not abs(angles[r, c]) <= near
     for r in range(rows):
@@ -5587,7 +5587,7 @@ def _fastfood(X, parts, copies, phases, factor, infinite, out):
 
 
 def _phases_of(X, key, first, count, paired):
-    """Phases of the features. The second of a pair lags by a quarter turn, so that it is a sine."""
+    """Phases of the features. In a pair, subtracting a quarter turn makes the second one a sine."""
     j = np.arange(first, first + count)
     copies = 1 + paired
     turns = _uniforms(_python_subkey(key, _PHASES), j // copies) - 0.25 * (j % copies)
@@ -5595,8 +5595,8 @@ def _phases_of(X, key, first, count, paired):
 
 
 def _features_from(X, feature_map, first, count, divisor, points="X", alone=True):
-    """phi_j(x) / sqrt(divisor) for `count` values of j from `first`, on one thread if `alone`. Here
-    phi_j(x) = sqrt(2 k(x, x)) cos(r_j.x + gamma_j). Fastfood computes all m features at once."""
+    """sqrt(2 k(x, x) / divisor) cos(r_j.x + gamma_j) for `count` values of j, starting at `first`.
+    If `alone`, one thread computes them. Fastfood cannot skip features and requires first = 0."""
     _require_precise(X, feature_map, points)
     key = _key(feature_map.seed, _FREQUENCIES)
     copies = 1 + feature_map.paired
@@ -5641,20 +5641,20 @@ def fourier_features_map(kernel, d, m, seed=0, stored=True, paired=False):
     """A map to random Fourier features of a shift-invariant kernel (Rahimi, Recht 2007; SKPCA 2).
 
     z_j(x) = sqrt(2 k(x, x) / m) cos(r_j.x + gamma_j), with r_j drawn from the kernel's spectral
-    density and gamma_j uniform on a circle. The mean squared error of z(x).z(y) is c / m. For the
-    Gaussian kernel at |x - y| = sigma, c is .70, or .40 if paired. For d = 1, 3, 10 and 30, we
-    measured c = .42, .2, .08 and .06 with paired `orthogonal_features_map`, and c = .0001, .015,
-    .11 and .32 with paired `quasi_features_map`.
+    density and gamma_j uniform on [0, 2 pi). The mean squared error of z(x).z(y) is c / m, where c
+    depends on x - y. For the Gaussian kernel at |x - y| = sigma, c is .70, or .40 if paired. The
+    paired alternatives were measured for d = 1, 3, 10 and 30. `orthogonal_features_map` has
+    c = .42, .2, .08 and .06. `quasi_features_map` has c = .0001, .015, .11 and .32.
 
     Args:
         kernel: Kernel. gaussian, laplacian, matern, rational_quadratic or cauchy, scaled or not.
         d: int, at least 1. Number of coordinates of a point.
         m: int, at least 1. Number of features.
         seed: int from 0 to 2**64 - 1. Seed of r_j and gamma_j.
-        stored: bool. If False, the map does not store r_j, and each call draws it again.
+        stored: bool. If False, the vectors r_j are not stored, and each call draws them again.
         paired: bool. If True, m / 2 vectors r_j give two features each, a cosine and a sine.
     Returns:
-        FourierMap: The map. If stored, it has d m numbers, which take 20 ns each to draw.
+        FourierMap: The map. If stored, it contains d m floats. Drawing each float takes 20 ns.
     Example:
         >>> found = fourier_features_map(gaussian(1.0), 2, 1000)
         >>> Z = fourier_features(np.array([[0.0, 0.0], [1.0, 0.0]]), found)
@@ -5666,15 +5666,15 @@ def fourier_features_map(kernel, d, m, seed=0, stored=True, paired=False):
 
 @_public
 def orthogonal_features_map(kernel, d, m, seed=0, stored=True, paired=True):
-    """A map to Fourier features with directions orthogonal in blocks of d (Yu et al. 2016).
+    """A map to features with directions that are orthogonal within blocks of d (Yu et al. 2016).
 
     Args:
         kernel: Kernel. gaussian, laplacian (norm 2), matern, rational_quadratic or cauchy.
         d, m: See `fourier_features_map`.
         seed: int from 0 to 2**64 - 1. Seed of the directions, lengths and phases.
-        stored, paired: See `fourier_features_map`. If unpaired, c is .5 to .7.
+        stored, paired: See `fourier_features_map`. If unpaired, the c defined there is .5 to .7.
     Returns:
-        FourierMap: An unbiased alternative to SKPCA's map (section 2). Costs O(d^2 m) time.
+        FourierMap: An unbiased alternative to the map of SKPCA section 2. Costs O(d^2 m) time.
     """
     return _new_map(kernel, d, m, seed, _ORTHOGONAL, stored, paired)
 
@@ -5687,9 +5687,9 @@ def quasi_features_map(kernel, d, m, seed=0, stored=True, paired=True):
         kernel: Kernel. gaussian, laplacian (norm 2), matern, rational_quadratic or cauchy.
         d, m: See `fourier_features_map`.
         seed: int from 0 to 2**64 - 1. Seed of the permutations, lengths and phases.
-        stored, paired: See `fourier_features_map`. If unpaired, c is .5 to .7.
+        stored, paired: See `fourier_features_map`. If unpaired, the c defined there is .5 to .7.
     Returns:
-        FourierMap: An unbiased alternative to SKPCA's map (section 2). Costs O(d m log m) time.
+        FourierMap: An unbiased alternative to the map of SKPCA section 2. Costs O(d m log m) time.
     """
     return _new_map(kernel, d, m, seed, _QUASI, stored, paired)
 
@@ -5701,7 +5701,7 @@ def fastfood_features_map(kernel, d, m, seed=0, paired=True):
     The vectors r_j of `fourier_features_map` are the rows of S H G P H B. H is the Walsh-Hadamard
     matrix of order D, the power of two in [d, 2 d), and P is a random permutation. The diagonal
     matrices B, G and S have random signs, normal numbers and row lengths. A point costs O(m log d)
-    time, which pays off from about d = 100. If m / D is small, squared errors may double.
+    time. Other maps are faster below about d = 100. If m / D is small, squared errors may double.
 
     Args:
         kernel: Kernel. gaussian, laplacian (norm 2), matern, rational_quadratic or cauchy.
@@ -5709,7 +5709,7 @@ def fastfood_features_map(kernel, d, m, seed=0, paired=True):
         seed: int from 0 to 2**64 - 1. Seed of B, P, G, S and the phases.
         paired: bool. If True, features are pairs of a cosine and a sine.
     Returns:
-        FourierMap: The map. It stores no r_j. Each call draws the 4 m numbers in B, P, G and S.
+        FourierMap: The map. It stores no r_j. Each call draws about 4 m numbers for B, P, G and S.
     """
     return _new_map(kernel, d, m, seed, _FASTFOOD, False, paired)
 
@@ -5718,11 +5718,11 @@ def fastfood_features_map(kernel, d, m, seed=0, paired=True):
 def fourier_features(X, feature_map):
     """Random Fourier features z_j(x) = sqrt(2 k(x, x) / m) cos(r_j.x + gamma_j) (SKPCA section 2).
 
-    Costs n d m multiply-adds (Fastfood: n m log d additions) and n m cosines.
+    Costs n m cosines and n d m multiply-adds, or n m log d additions for Fastfood.
 
     Args:
         X: (n, d) array. Points. The features of a point do not depend on the other points.
-        feature_map: FourierMap. The map, which contains the kernel.
+        feature_map: FourierMap. It contains the kernel.
     Returns:
         array: Z, (n, m), in the precision of X. Z Z^T approximates the Gram matrix.
     Example:
@@ -5744,14 +5744,14 @@ def fourier_features(X, feature_map):
 
 
 @_validated(
-    "an FDState, as fd_start and fd_update return it",
+    "an FDState returned by fd_start or fd_update",
     lambda state: state.settled <= state.used < state.columns.shape[1] > state.ell >= 1,
     columns=2,
 )
 class FDState(NamedTuple):
-    """A frequent directions sketch in progress. columns: (m, size) array. Each column
-    is a row of the sketch. The first `used` columns are in use, and the first `settled` of them are
-    orthogonal. shrunk: sum of the squares subtracted. squares: sum of |z|^2 over the rows z."""
+    """A frequent directions sketch in progress. columns: (m, size) array. Column i is row i of the
+    sketch. The first `used` columns are in use. The first `settled` columns are orthogonal.
+    shrunk: squared lengths subtracted so far. squares: sum of |z|^2 over the rows z."""
 
     columns: np.ndarray
     used: int
@@ -5767,9 +5767,9 @@ class FDState(NamedTuple):
 
 @_validated("a Sketch")
 class Sketch(NamedTuple):
-    """B: (ell, m) orthogonal rows, the longest first, with 0 <= Z^T Z - B^T B <= shrunk I.
-    values: their squared lengths. ridge: shrunk / 2, which bounds the error of B^T B + ridge I.
-    squares: |Z|_F^2. count: number of rows of Z."""
+    """B: (ell, m) orthogonal rows, the longest first, with 0 <= Z^T Z - B^T B <= shrunk I. values:
+    squared lengths of the rows of B. ridge: shrunk / 2, a bound on the error of B^T B + ridge I in
+    spectral norm. squares: |Z|_F^2. count: number of rows of Z."""
 
     B: np.ndarray
     values: np.ndarray
@@ -5779,8 +5779,8 @@ class Sketch(NamedTuple):
     count: int
 
 
-_GRAM_SUFFICES = 1e-9  # eigenvalues of A^T A above this share of the largest are accurate enough
-_GRAM_ROUNDING = 4.5e-16  # their rounding error per column, relative to the largest
+_GRAM_SUFFICES = 1e-9  # columns^T columns has accurate eigenvalues above 1e-9 times the largest
+_GRAM_ROUNDING = 4.5e-16  # rounding error per column, relative to the largest eigenvalue
 
 
 def _weight_at(half_life, age):
@@ -5795,12 +5795,12 @@ def _total_weight(half_life, count):
 
 
 def _started(state):
-    """The settings that were fixed at the start of a stream."""
+    """The arguments with which a stream was started."""
     if isinstance(state, ReservoirState):
         return state.points.shape, state.half_life
     if isinstance(state, FDState):
         return state.columns.shape, *state[6:]
-    feature_map = state.map._replace(frequencies=None)  # the other fields determine them
+    feature_map = state.map._replace(frequencies=None)  # the other fields determine it
     return (
         feature_map,
         state.centered,
@@ -5812,14 +5812,14 @@ def _two_states(cls, a, b):
     a = _checked_as(cls, "a", a)
     b = _checked_as(cls, "b", b)
     half_life = getattr(a, "sketch", a).half_life
-    _require(not half_life, "a and b must have no half_life: each has weighted its own points only")
-    _require(_started(a) == _started(b), "a and b must have been started alike")
+    _require(not half_life, "a and b must have no half_life: weights depend on age in one stream")
+    _require(_started(a) == _started(b), "a and b must have been started with the same arguments")
     return a, b
 
 
 @_core
 def _turn_rows(columns, panels, p):
-    """columns <- columns V (p columns), followed by zeros. 128 rows per task. panels: packed V."""
+    """Replace `columns` by columns V, followed by zeros. V has p columns, packed in `panels`."""
     for index in prange(_blocks(columns.shape[0])):
         _wide_vectors()
         size = columns.shape[1]
@@ -5840,7 +5840,7 @@ def _turn(columns, V):
 
 @_core
 def _multiply_columns(columns, settled, squares, slots):
-    """For each run of rows: squares of the settled columns, and columns^T U for the unsettled U."""
+    """Sums over runs of rows: squares in the first `settled` columns, columns^T (other columns)."""
     for index in prange(slots.shape[0]):
         _wide_vectors()
         part = np.int64(index)
@@ -5867,7 +5867,7 @@ def _multiply_columns(columns, settled, squares, slots):
 
 
 def _gram_of_columns(columns, settled=0):
-    """A^T A for the matrix A of columns. The first `settled` are orthogonal to each other."""
+    """columns^T columns. The first `settled` columns must be orthogonal to each other."""
     m, size = columns.shape
     width = _NARROW_PANEL // 8
     rows = -(-size // _PRODUCT_ROWS) * _PRODUCT_ROWS
@@ -5883,9 +5883,9 @@ def _gram_of_columns(columns, settled=0):
 
 
 def _decompose(columns, settled, place, lowest):
-    """Eigenvalues of A^T A, descending, and V such that the columns of A V are orthogonal.
-    Rounding errors are relative to the largest eigenvalue. Until the one at `place` is accurate or
-    below `lowest` times the largest, A becomes A V, and its short columns are decomposed again.
+    """Descending eigenvalues of A^T A, where A is `columns`, and V such that A V has orthogonal
+    columns. Rounding errors are relative to the largest eigenvalue. While eigenvalue `place` is
+    inaccurate and above `lowest` times the largest, the short columns of A V are decomposed again.
     Measured: LAPACK's SVD takes 4 to 8 times as long, and 50 to 127 times on a busy machine."""
     G = _gram_of_columns(columns, settled)
     unit = 1.0
@@ -5912,9 +5912,10 @@ def _decompose(columns, settled, place, lowest):
 
 
 def _shrink(columns, settled, state, last=False):
-    """Make the columns orthogonal and subtract the squared length of column ell / 2 from all, or
-    of column ell + 1 if `last` or not `half` (SKPCA algorithm 1). This shortens the last `share` of
-    columns, or none if the rank is at most ell. Returns the new squares and the one subtracted."""
+    """Make the columns orthogonal and shorten the last fraction `share` (SKPCA algorithm 1). Their
+    squared lengths decrease by the squared length of column ell / 2, or of column ell + 1 if `last`
+    or not `half`. If the rank is at most ell, no column is shortened. Returns the new squared
+    lengths and the number subtracted."""
     rows = (state.ell + 1) // 2 if state.half else state.ell
     place = state.ell if last else rows - state.half
     spared = min(int((1.0 - state.share) * rows), rows - 1)
@@ -5933,7 +5934,7 @@ def _shrink(columns, settled, state, last=False):
 
 
 def _absorb(state, Z):
-    """The state after the rows of Z, which fill the free columns run by run."""
+    """The state after the rows of Z. Whenever no column is free, `_shrink` frees some."""
     n = len(Z)
     columns, used, settled, shrunk = state[:4]
     columns = columns.copy()
@@ -5954,7 +5955,7 @@ def _absorb(state, Z):
             used = len(lengths)
             settled = used
             shrunk += taken
-    # The sum is sequential, so that its bits do not depend on the split into calls.
+    # This sum is sequential, so that it is bit-identical for every split into calls.
     squares = np.append(state.squares, np.einsum("ij,ij->i", Z, Z))
     squares = np.cumsum(squares * _weight_at(state.half_life, np.arange(n + 1)[::-1]))[-1]
     sums = float(shrunk), float(squares), state.count + n
@@ -5962,7 +5963,7 @@ def _absorb(state, Z):
 
 
 def _merged(a, b, more=()):
-    """The sketch of the rows of two states and of `more`, or one state if the other is empty."""
+    """Merge two states and the rows `more`. If one state is empty, the result is the other one."""
     if not (a.count and b.count):
         return b if b.count else a
     found = _absorb(a, np.vstack([b.columns.T[: b.used], *more]))
@@ -5975,20 +5976,21 @@ def _merged(a, b, more=()):
 
 @_public
 def fd_start(ell, m, half=True, share=1.0, half_life=None):
-    """An empty frequent directions sketch for rows of length m (Liberty 2013; SKPCA algorithm 1).
+    """Start a frequent directions sketch of rows of length m (Liberty 2013; SKPCA algorithm 1).
 
-    When the buffer is full, its rows are made orthogonal. The squared length of row ell / 2 (if
-    `half`, as in SKPCA) or row ell + 1 is subtracted from all squared lengths, unless the rank is
-    at most ell. Needs O(m ell) memory.
+    When the buffer is full, its rows are made orthogonal and sorted by length. If the rank exceeds
+    ell, the squared length of row ell / 2 is subtracted from all squared lengths, as in SKPCA. If
+    `half` is False, row ell + 1 replaces row ell / 2. Needs O(m ell) memory.
 
     Args:
         ell: int from 1 to m. Number of rows of the result.
         m: int, at least 1. Length of a row.
-        half: bool. If True, the buffer has 5 ell / 4 rows. If False, it has 2 ell and errors halve.
-        share: float from 0 to 1. Only this last share of the rows is shortened. With 0.2 (Desai,
-            Ghashami, Phillips 2016), errors are smaller on most data, but the bound is weaker.
-        half_life: float, at least 1, or None (never). Number of rows after which a weight halves.
-            Bounds hold for the rows 2^(-(n - i) / (2 half_life)) z_i. The states cannot be merged.
+        half: bool. If True, the buffer has 5 ell / 4 rows. If False, 2 ell rows halve the error.
+        share: float from 0 to 1. Fraction of rows, counted from the shortest, that is shortened. A
+            share of 0.2 (Desai et al. 2016) lowers the error on most data, but weakens the bound.
+        half_life: float, at least 1, or None. Number of rows after which a weight halves. Bounds
+            hold for the weighted rows 2^(-(n - i) / (2 half_life)) z_i. States with a half_life
+            cannot be merged. None means never.
     Returns:
         FDState: The state before the first row.
     Example:
@@ -6010,13 +6012,13 @@ def fd_start(ell, m, half=True, share=1.0, half_life=None):
 
 @_public
 def fd_update(state, Z):
-    """The frequent directions sketch after more rows, in O(n m ell) time (SKPCA algorithm 1).
+    """Update a frequent directions sketch with more rows, in O(n m ell) time (SKPCA algorithm 1).
 
     Args:
         state: FDState. It is not modified.
         Z: (n, m) array. Further rows.
     Returns:
-        FDState: The state, with the same bits for any split into calls if half_life is None.
+        FDState: The new state. If half_life is None, the split into calls changes none of its bits.
     """
     state = _checked_as(FDState, "state", state)
     Z = _checked_points("Z", Z, columns=len(state.columns)).astype(np.float64, copy=False)
@@ -6025,31 +6027,31 @@ def fd_update(state, Z):
 
 @_public
 def fd_merge(a, b):
-    """The sketch of the rows of two states (Ghashami et al. 2016; SKPCA section 2).
+    """Merge two states into a sketch of the rows of both (Ghashami et al. 2016; SKPCA section 2).
 
     Args:
         a: FDState. It is not modified.
         b: FDState. It must have been started with the same arguments.
     Returns:
-        FDState: The state for all rows. It satisfies the error bound of a single pass.
+        FDState: The merged state. It satisfies the error bound of a single pass over all rows.
     """
     return _merged(*_two_states(FDState, a, b))
 
 
 @_public
 def fd_finish(state):
-    """The sketch B of the rows so far, 0 <= Z^T Z - B^T B <= shrunk I (SKPCA algorithm 1).
+    """The sketch B of the rows so far, with 0 <= Z^T Z - B^T B <= shrunk I (SKPCA algorithm 1).
 
     Args:
         state: FDState. It is not modified, and the stream may continue.
     Returns:
-        Sketch: B with ell rows, and shrunk <= |Z - Z_k|_F^2 / (share ell / 2 - k) for each k below
-            share ell / 2. If not `half`, ell replaces ell / 2.
+        Sketch: B with ell rows. shrunk <= |Z - Z_k|_F^2 / (share h - k) for k < share h. Here h is
+            ell / 2, or ell if `half` is False, and Z_k is the best approximation of Z of rank k.
     """
     state = _checked_as(FDState, "state", state)
     columns = state.columns.copy()
     ell = state.ell
-    lengths, taken = _shrink(columns, state.settled, state, True)  # the paper omits this
+    lengths, taken = _shrink(columns, state.settled, state, True)  # the paper omits this step
     values = np.pad(lengths, (0, ell - len(lengths)))
     shrunk = state.shrunk + taken
     return Sketch(columns.T[:ell].copy(), values, shrunk, 0.5 * shrunk, state.squares, state.count)
@@ -6057,13 +6059,13 @@ def fd_finish(state):
 
 @_public
 def frequent_directions(Z, ell, half=True, share=1.0):
-    """Few rows B with 0 <= Z^T Z - B^T B <= shrunk I, as in `fd_finish` (Liberty 2013; SKPCA 2).
+    """Few rows B with 0 <= Z^T Z - B^T B <= shrunk I (Liberty 2013; SKPCA section 2).
 
     Args:
         Z: (n, m) array. Rows.
         ell, half, share: See `fd_start`.
     Returns:
-        Sketch: B with ell rows. Costs O(n m ell) time and O(m ell) memory.
+        Sketch: B, as from `fd_finish`. Costs O(n m ell) time and O(m ell) memory.
     Example:
         >>> Z = np.random.default_rng(0).standard_normal((100, 8))
         >>> found = frequent_directions(Z, 6)
@@ -6078,12 +6080,12 @@ def frequent_directions(Z, ell, half=True, share=1.0):
 
 
 @_validated(
-    "an SKPCAState, as skpca_start and skpca_update return it",
+    "an SKPCAState returned by skpca_start or skpca_update",
     lambda state: len(state.sketch.columns) == state.map.m == state.means.size,
     means=1,
 )
 class SKPCAState(NamedTuple):
-    """Streaming kernel PCA so far. The sketch is for rows z(x), or for z(x) - means if centered."""
+    """Streaming kernel PCA in progress. The sketch is of features, centered if `centered`."""
 
     map: FourierMap
     sketch: FDState
@@ -6092,7 +6094,7 @@ class SKPCAState(NamedTuple):
 
 
 @_validated(
-    "a Subspace, as skpca_finish returns it",
+    "a Subspace returned by skpca_finish, skpca, rnca_finish or rnca",
     lambda made: (
         made.basis.shape == (made.map.m, made.values.size) and made.means.size == made.map.m
     ),
@@ -6102,8 +6104,8 @@ class SKPCAState(NamedTuple):
 )
 class Subspace(NamedTuple):
     """Leading directions in the space of random features: f(x) = basis^T (z(x) - means). basis:
-    (m, k), orthonormal columns. values: (k,), near eigenvalues of the Gram matrix Z Z^T and at most
-    `shrunk` too small. means: (m,), 0 if not centered. count: sum of the weights of the points."""
+    (m, k), orthonormal columns. values: (k,), approximate eigenvalues of the Gram matrix Z Z^T, at
+    most `shrunk` too small. means: (m,), 0 if not centered. count: total weight of the points."""
 
     map: FourierMap
     basis: np.ndarray
@@ -6113,13 +6115,13 @@ class Subspace(NamedTuple):
     count: int
 
 
-_STREAM_ROWS = 4 * _BLOCK  # points per slab: many, because threads wait for the serial sketch
+_STREAM_ROWS = 4 * _BLOCK  # points per slab. Smaller slabs wake idle threads more often.
 
 
 @_core_alone
 def _deviations(Z, means, mass, kept):
-    """Replace rows z by sqrt(n / (n + 1)) (z - mean), where n is the weight of the rows before z
-    and mean their mean. The sum of the squares is then the scatter about the final mean."""
+    """Replace rows z by sqrt(n / (n + 1)) (z - mean). Here n is the total weight of the rows before
+    z, and `mean` is their mean. The sum of z z^T is then the scatter matrix of all rows."""
     for i in range(Z.shape[0]):
         z = Z[i]
         n = kept * mass
@@ -6134,12 +6136,12 @@ def _deviations(Z, means, mass, kept):
 
 @_public
 def skpca_start(feature_map, ell, centered=False, half=True, share=1.0, half_life=None):
-    """Streaming kernel PCA before the first point (SKPCA algorithm 1).
+    """Start streaming kernel PCA with random features (SKPCA algorithm 1).
 
     Args:
-        feature_map: FourierMap. The map, which contains the kernel.
+        feature_map: FourierMap. It contains the kernel.
         ell: int from 1 to feature_map.m. Number of rows of the sketch.
-        centered: bool. If True, subtract the mean of the features, which is tracked exactly.
+        centered: bool. If True, subtract the mean of the features, which is updated exactly.
         half, share, half_life: See `fd_start`.
     Returns:
         SKPCAState: The state before the first point.
@@ -6156,13 +6158,13 @@ def skpca_start(feature_map, ell, centered=False, half=True, share=1.0, half_lif
 
 @_public
 def skpca_update(state, X):
-    """Streaming kernel PCA after more points, in O(n m (d + ell)) time (SKPCA algorithm 1).
+    """Update streaming kernel PCA with points, in O(n m (d + ell)) time (SKPCA algorithm 1).
 
     Args:
         state: SKPCAState. It is not modified.
-        X: (n, d) array. Points. Features of 512 points, or 8 MB of them, are in memory at a time.
+        X: (n, d) array. Points. At a time, memory holds the features of 512 points or 8 MB of features.
     Returns:
-        SKPCAState: The state, with the same bits for any split into calls if half_life is None.
+        SKPCAState: The new state. If half_life is None, the split into calls changes no bits.
     """
     state = _checked_as(SKPCAState, "state", state)
     X = _checked_points("X", X, columns=state.map.d)
@@ -6180,13 +6182,13 @@ def skpca_update(state, X):
 
 @_public
 def skpca_merge(a, b):
-    """Streaming kernel PCA of the points of two states (SKPCA section 2).
+    """Merge two states into streaming kernel PCA of the points of both (SKPCA section 2).
 
     Args:
         a: SKPCAState. It is not modified.
         b: SKPCAState. It must have been started with the same arguments.
     Returns:
-        SKPCAState: The state for all points. If centered, their common mean is exact.
+        SKPCAState: The merged state. If centered, it has the exact mean of all points.
     """
     a, b = _two_states(SKPCAState, a, b)
     first = a.sketch.count
@@ -6198,7 +6200,7 @@ def skpca_merge(a, b):
 
 @_public
 def skpca_finish(state, k):
-    """The k leading directions of a stream (SKPCA algorithm 1 with a final decomposition).
+    """The k leading directions of a stream (SKPCA algorithm 1 and a final decomposition).
 
     Args:
         state: SKPCAState. It is not modified, and the stream may continue.
@@ -6213,7 +6215,7 @@ def skpca_finish(state, k):
 
 
 def _subspace_of(state, columns, values, shrunk):
-    """A Subspace of columns scaled to length 1, except that columns of rounding errors become 0."""
+    """A Subspace of columns scaled to length 1. Columns that are only rounding error become 0."""
     values = np.where(values > 4.5e-16 * state.map.m * values[0], values, 0.0)
     columns = columns / _unit_of(columns, 0)
     squares = np.where(values > 0.0, np.square(columns).sum(0), 0.0)
@@ -6228,9 +6230,10 @@ def _subspace_of(state, columns, values, shrunk):
 def skpca(X, kernel, m, ell, k, seed=0, centered=False):
     """Streaming kernel PCA of an array in one call (SKPCA algorithm 1).
 
-    With m = O(log(n) / eps^2) features Z (SKPCA lemma 3.1), ell = k = 8 / eps directions W, and
-    k(x, x) = 1, the Gram matrix Z W W^T Z^T has an error of at most eps n in spectral norm, with
-    high probability (SKPCA theorem 3.2). Costs O(n m (d + ell)) time and O(m (d + ell)) memory.
+    Features Z and directions W approximate the Gram matrix by Z W W^T Z^T. If the Gram matrix has
+    ones on its diagonal, m = O(log(n) / eps^2) and ell = k = 8 / eps, then the error is at most
+    eps n in spectral norm, with high probability (SKPCA lemma 3.1, theorem 3.2). Costs O(n m (d +
+    ell)) time and O(m (d + ell)) memory.
 
     Args:
         X: (n, d) array. Points.
@@ -6264,7 +6267,7 @@ def _by_slabs(function, X, subspace):
         if subspace.means.any():
             Z -= subspace.means
         found.append(function(Z, basis))
-        del Z  # frees memory. Measured: 30 instead of 54 ms for 20,000 x 1000 features
+        del Z  # Measured for 20,000 x 1000 features: 54 ms without this line, 30 ms with it.
     return np.concatenate(found)
 
 
@@ -6293,10 +6296,10 @@ def skpca_transform(X, subspace):
 
 @_public
 def skpca_residual(X, subspace):
-    """Novelty |z - W W^T z| of points, z = z(x) - means and W = subspace.basis (SKPCA section 1).
+    """Novelty |(I - W W^T) (z(x) - means)| of points, where W = subspace.basis (SKPCA section 1).
 
-    Compare it with quantiles of the residuals of known points. Directions with values below
-    subspace.shrunk may fit only the last points of the stream. Choose k small enough to omit them.
+    Compare it with quantiles of the residuals of known points. Choose k so that all values exceed
+    subspace.shrunk. Directions with smaller values may fit only the last points of the stream.
 
     Args:
         X: (n, d) array. Known or new points.
@@ -6313,17 +6316,17 @@ def skpca_residual(X, subspace):
     return _by_slabs(_off, X, subspace)
 
 
-# 11.4 Rivals: PCA by the covariance of the features, and the Nystrom method for streams
+# 11.4 Alternatives: PCA with the covariance of the features, and the Nystrom method for streams
 
 
 @_validated(
-    "an RNCAState, as rnca_start and rnca_update return it",
+    "an RNCAState returned by rnca_start or rnca_update",
     lambda state: state.squares.shape == 2 * state.means.shape == 2 * (state.map.m,),
     squares=2,
     means=1,
 )
 class RNCAState(NamedTuple):
-    """Randomized nonlinear components so far. squares: sum of z z^T, about means if centered."""
+    """Randomized nonlinear components. squares: sum of z z^T, for z minus its mean if centered."""
 
     map: FourierMap
     squares: np.ndarray
@@ -6347,12 +6350,12 @@ def _add_moments(a, squares, means, mass, n):
 
 @_public
 def rnca_start(feature_map, centered=False, half_life=None):
-    """Randomized nonlinear components before the first point (Lopez-Paz et al. 2014; SKPCA 1.2).
+    """Start randomized nonlinear component analysis (Lopez-Paz et al. 2014; SKPCA section 1.2).
 
     Args:
-        feature_map: FourierMap. The map, which contains the kernel.
+        feature_map: FourierMap. It contains the kernel.
         centered: bool. If True, subtract the mean of the features.
-        half_life: float, at least 1, or None (never). Number of points after which a weight halves.
+        half_life: float, at least 1, or None. Points until a weight halves. None means never.
     Returns:
         RNCAState: The state before the first point. Needs O(m^2) memory.
     """
@@ -6372,13 +6375,13 @@ def rnca_start(feature_map, centered=False, half_life=None):
 
 @_public
 def rnca_update(state, X):
-    """Randomized nonlinear components after more points, in O(n m (d + m)) time (SKPCA 1.2).
+    """Update randomized nonlinear components with points, in O(n m (d + m)) time (SKPCA 1.2).
 
     Args:
         state: RNCAState. It is not modified.
         X: (n, d) array. Points. The features of 8192 points are in memory at a time.
     Returns:
-        RNCAState: The state. Up to rounding, it does not depend on the split into calls.
+        RNCAState: The new state. Up to rounding, it does not depend on the split into calls.
     """
     state = _checked_as(RNCAState, "state", state)
     X = _checked_points("X", X, columns=state.map.d)
@@ -6396,13 +6399,13 @@ def rnca_update(state, X):
 
 @_public
 def rnca_merge(a, b):
-    """Randomized nonlinear components of the points of two states (SKPCA section 1.2).
+    """Merge two states of randomized nonlinear components (SKPCA section 1.2).
 
     Args:
         a: RNCAState. It is not modified.
         b: RNCAState. It must have been started with the same arguments.
     Returns:
-        RNCAState: The state for all points. Their covariances are added.
+        RNCAState: The state for the points of both streams.
     """
     a, b = _two_states(RNCAState, a, b)
     return _add_moments(a, b.squares, b.means, b.count, b.count)
@@ -6415,7 +6418,7 @@ def rnca_finish(state, k, seed=0):
     Args:
         state: RNCAState. It is not modified, and the stream may continue.
         k: int from 1 to m. Number of directions.
-        seed: int from 0 to 2**64 - 1. Seed of the eigensolver's start.
+        seed: int from 0 to 2**64 - 1. Seed of the eigensolver's starting vectors.
     Returns:
         Subspace: The directions, for `skpca_transform` and `skpca_residual`, with shrunk = 0.
     """
@@ -6428,13 +6431,13 @@ def rnca_finish(state, k, seed=0):
 
 @_public
 def rnca(X, feature_map, k, seed=0, centered=False):
-    """PCA of random features by their covariance (Lopez-Paz et al. 2014; SKPCA section 1.2).
+    """PCA of random features with their covariance matrix (Lopez-Paz et al. 2014; SKPCA 1.2).
 
     Args:
         X: (n, d) array. Points.
-        feature_map: FourierMap. The map, which contains the kernel.
+        feature_map: FourierMap. It contains the kernel.
         k: int from 1 to m. Number of directions.
-        seed: int from 0 to 2**64 - 1. Seed of the eigensolver's start.
+        seed: int from 0 to 2**64 - 1. Seed of the eigensolver's starting vectors.
         centered: bool. If True, subtract the mean of the features.
     Returns:
         Subspace: Directions with shrunk = 0. Costs O(n m (d + m)) time and O(m^2) memory.
@@ -6446,7 +6449,7 @@ def rnca(X, feature_map, k, seed=0, centered=False):
 
 
 @_validated(
-    "a ReservoirState, as reservoir_start and reservoir_update return it",
+    "a ReservoirState returned by reservoir_start or reservoir_update",
     lambda state: (
         len(state.points) == state.upcoming.size == state.replaced.size and state.count < 2**62
     ),
@@ -6455,8 +6458,8 @@ def rnca(X, feature_map, k, seed=0, centered=False):
     replaced="whole",
 )
 class ReservoirState(NamedTuple):
-    """c independent reservoirs of one point each, points (c, d). upcoming: number of the point that
-    each takes next. replaced: how many points each has taken. count: number of points so far."""
+    """c independent reservoirs of one point each. points: (c, d). upcoming: index of the point that
+    each takes next. replaced: number of points each has taken. count: number of points so far."""
 
     points: np.ndarray
     upcoming: np.ndarray
@@ -6468,13 +6471,13 @@ class ReservoirState(NamedTuple):
 
 @_public
 def reservoir_start(c, d, seed=0, half_life=None):
-    """c empty reservoirs, which sample a stream for the Nystrom method (SKPCA section 1.2).
+    """Start c reservoirs that sample a stream for the Nystrom method (SKPCA section 1.2).
 
     Args:
         c: int, at least 1. Number of points to keep. They are drawn with replacement.
         d: int, at least 1. Number of coordinates of a point.
         seed: int from 0 to 2**64 - 1. Seed of the draws.
-        half_life: float, at least 1, or None (never). Number of points after which a weight halves.
+        half_life: float, at least 1, or None. Points until a weight halves. None means never.
     Returns:
         ReservoirState: The state before the first point.
     """
@@ -6490,14 +6493,14 @@ def reservoir_start(c, d, seed=0, half_life=None):
 
 @_public
 def reservoir_update(state, X):
-    """The reservoirs after more points, in O(n d + c d log(n)) time (SKPCA section 1.2).
+    """Update reservoirs with more points, in O(n d + c d log(n)) time (SKPCA section 1.2).
 
     Args:
         state: ReservoirState. It is not modified.
         X: (n, d) array. Further points.
     Returns:
-        ReservoirState: Each reservoir contains one of all points so far, drawn with probability
-            proportional to its weight. Weights are equal if half_life is None.
+        ReservoirState: Each reservoir contains one of the points so far, drawn with probability
+            proportional to its weight. If half_life is None, all weights are equal.
     """
     state = _checked_as(ReservoirState, "state", state)
     X = _checked_points("X", X, columns=state.points.shape[1])
@@ -6519,13 +6522,13 @@ def reservoir_update(state, X):
 
 @_public
 def reservoir_merge(a, b):
-    """The reservoirs for the points of two streams (SKPCA section 1.2).
+    """Merge the reservoirs of two streams (SKPCA section 1.2).
 
     Args:
         a: ReservoirState. It is not modified.
         b: ReservoirState. It must have been started with the same c and d, but another seed.
     Returns:
-        ReservoirState: One reservoir per pair, drawn with probability proportional to its count.
+        ReservoirState: Each point is from a or b, with probabilities in the ratio of their counts.
     """
     a, b = _two_states(ReservoirState, a, b)
     _require(a.seed != b.seed, "a and b must have been started with different seeds")
@@ -6542,16 +6545,17 @@ def reservoir_merge(a, b):
 
 @_public
 def reservoir_finish(state, kernel, k):
-    """Nystrom features from the points in the reservoirs: F F^T = C W_k^+ C^T (SKPCA section 1.1).
+    """Nystrom features F from the reservoirs, with F F^T = C W_k^+ C^T (SKPCA section 1.1).
 
-    W is the Gram matrix of the c points, and C contains the kernel values between all points and
-    these c. The theorem of Drineas and Mahoney (2005) requires draws with probability proportional
-    to k(x, x)^2. Williams and Seeger (2001) have k = c. Costs O(c^2 (c + d)) time.
+    W is the Gram matrix of the c points, and W_k is its best approximation of rank k. C contains
+    the kernel values between all points and these c points. Drineas and Mahoney (2005) draw with
+    probability proportional to k(x, x)^2. Draws here are uniform, so k(x, x) must be constant.
+    Williams and Seeger (2001) use k = c. Costs O(c^2 (c + d)) time.
 
     Args:
-        state: ReservoirState. A state after at least one point.
+        state: ReservoirState. It must contain at least one point.
         kernel: Kernel. Positive semidefinite, with the same k(x, x) for all points.
-        k: int from 1 to c. Number of eigenvalues of W. Those below c 2^-50 of the largest become 0.
+        k: int from 1 to c. Rank of W_k. Eigenvalues below c 2^-50 times the largest become 0.
     Returns:
         Expansion: Features over the c points, for `expand`.
     """
@@ -6561,9 +6565,9 @@ def reservoir_finish(state, kernel, k):
     kernel = _checked_kernel("kernel", kernel, state=points)
     _require(state.count >= 1, "state must have seen a point")
     W = _gram(kernel, points, points, True)
-    _require(np.isfinite(W).all(), "kernel must be finite on the points")
+    _require(np.isfinite(W).all(), "kernel values on the points of state must be finite")
     own = W.diagonal()
-    gap = np.abs(own - own[0]).max()  # rounding if points were normalized in float32
+    gap = np.abs(own - own[0]).max()  # above 0 if points were normalized in float32
     _require(gap <= 1e-6 * abs(own[0]), "kernel must have the same k(x, x) for all points")
     values, vectors = _small_eigen(W, len(W), False)
     floor = len(W) * 8.9e-16 * abs(values[0])
@@ -6574,13 +6578,13 @@ def reservoir_finish(state, kernel, k):
 
 @_public
 def reservoir_nystrom(X, kernel, c, k, seed=0):
-    """Nystrom features C W_k^+ C^T from c points drawn with replacement (SKPCA section 1).
+    """Nystrom features F with F F^T = C W_k^+ C^T, as in `reservoir_finish` (SKPCA section 1).
 
     Args:
         X: (n, d) array. Points.
         kernel: Kernel. Positive semidefinite, with the same k(x, x) for all points.
-        c: int, at least 1. Number of points to draw.
-        k: int from 1 to c. Number of eigenvalues of W to use. If k = c, W_k^+ is W^-1.
+        c: int, at least 1. Number of points to draw with replacement.
+        k: int from 1 to c. Rank of W_k. If k = c and W is invertible, W_k^+ is W^-1.
         seed: int from 0 to 2**64 - 1. Seed of the draws.
     Returns:
         Expansion: Features over the c points, for `expand`.
@@ -6612,7 +6616,7 @@ def random_noisy(n, d, seed=0, signal=50, zeta=10.0, decay=0):
         seed: int from 0 to 2**64 - 1. Seed of S, F and U.
         signal: int, at least 1. Number of strong directions (rows of U). At most d are used.
         zeta: float, positive. Ratio of signal to noise.
-        decay: int. 0 means d, as in the paper, where D_ii >= .951. Liberty 2013 has `signal`.
+        decay: int. 0 means d, so that D_ii >= .951 in the paper. Liberty 2013 uses decay = signal.
     Returns:
         array: (n, d) in float64.
     """

@@ -541,7 +541,7 @@ def test_reservoir_nystrom_is_c_w_c():
         ),
         (
             lambda: kp.fd_merge(kp.fd_start(2, 5), kp.fd_start(3, 5)),
-            "fd_merge: a and b must have been started alike",
+            "fd_merge: a and b must have been started with the same arguments",
         ),
         (
             lambda: kp.skpca_start(kp.fourier_features_map(G, 5, 3), 4),
@@ -556,14 +556,14 @@ def test_reservoir_nystrom_is_c_w_c():
                 kp.skpca_start(kp.fourier_features_map(G, 5, 3), 2),
                 kp.skpca_start(kp.fourier_features_map(G, 5, 3, 1), 2),
             ),
-            "skpca_merge: a and b must have been started alike",
+            "skpca_merge: a and b must have been started with the same arguments",
         ),
         (
             lambda: kp.skpca_merge(
                 kp.skpca_start(kp.fourier_features_map(G, 5, 3), 2),
                 kp.skpca_start(kp.fourier_features_map(G, 5, 3), 2, True),
             ),
-            "skpca_merge: a and b must have been started alike",
+            "skpca_merge: a and b must have been started with the same arguments",
         ),
         (
             lambda: kp.skpca_finish(kp.skpca_start(kp.fourier_features_map(G, 5, 3), 2), 3),
@@ -782,7 +782,7 @@ def test_streams_and_gradients_take_paired_features(rng):
     assert np.array_equal(states[0].coef, states[1].coef)
     Z = math.sqrt(300) * kp.fourier_features(points, stored)
     assert np.abs(kp.dsgd_evaluate(points, states[0]) - Z @ states[0].coef).max() < 1e-12
-    with pytest.raises(ValueError, match="a and b must have been started alike"):
+    with pytest.raises(ValueError, match="a and b must have been started with the same arguments"):
         kp.skpca_merge(
             kp.skpca_start(drawn, 4),
             kp.skpca_start(kp.fourier_features_map(kp.gaussian(2.0), 3, 300, 1), 4),
@@ -900,7 +900,7 @@ def test_merged_reservoirs_hold_each_point_with_equal_chances():
         )
     with pytest.raises(ValueError, match="a and b must have been started with different seeds"):
         kp.reservoir_merge(a, a)
-    with pytest.raises(ValueError, match="a and b must have been started alike"):
+    with pytest.raises(ValueError, match="a and b must have been started with the same arguments"):
         kp.reservoir_merge(a, kp.reservoir_start(3, 1, 2))
 
 
