@@ -4275,14 +4275,14 @@ def randomized_kernel_round(x, y, kernel, weight, s, seed=0, draw=0):
 # --------------------------------------------------------------------------------------------------
 # 10. Reduced sets (RSKPCA)
 #
-# A reduced set represents n points by m centers c_j with weights w_j, which sum to n. A kernel
-# method on it gives the result for n points, w_j of which are copies of c_j.
+# A reduced set represents n points by m centers c_j. Center c_j has weight w_j, and the weights sum
+# to n. Kernel methods give the same results for a reduced set as for w_j copies of each c_j.
 # --------------------------------------------------------------------------------------------------
 
 
 @_validated("a ReducedSet")
 class ReducedSet(NamedTuple):
-    """Centers (m, d), weights (m,), and labels (n,): the index of each point's center, or empty."""
+    """centers: (m, d). weights: (m,). labels: (n,), index of each point's center, or empty."""
 
     centers: np.ndarray
     weights: np.ndarray
@@ -4293,13 +4293,13 @@ class ReducedSet(NamedTuple):
 
 
 @_validated(
-    "a ShadowState, as shadow_start and shadow_update return it",
+    "a ShadowState returned by shadow_start or shadow_update",
     lambda state: len(state.centers) == state.weights.size,
     centers=2,
     weights=1,
 )
 class ShadowState(NamedTuple):
-    """Shadows of a stream: centers (m, d), weights (m,), radius eps, and count of points so far."""
+    """Shadows of a stream. centers: (m, d). weights: (m,). eps: radius. count: points so far."""
 
     centers: np.ndarray
     weights: np.ndarray
@@ -4307,9 +4307,9 @@ class ShadowState(NamedTuple):
     count: int
 
 
-class _Cells(NamedTuple):  # centers, hashed by cells on at most three axes of largest range
+class _Cells(NamedTuple):  # a hash table of cells, along at most three axes of largest range
     centers: np.ndarray
-    panels: np.ndarray  # the centers again, for the micro-kernel
+    panels: np.ndarray  # copies of the centers, packed for the micro-kernel
     codes: np.ndarray  # the cell of each center
     before: np.ndarray  # the previous center in the same bucket, or -1
     heads: np.ndarray  # the last center in each bucket, or -1
@@ -4318,10 +4318,10 @@ class _Cells(NamedTuple):  # centers, hashed by cells on at most three axes of l
     side: float
 
 
-_SHADOW_BATCH = 16 * _BLOCK  # points in a batch: few enough to compare one by one
-_SHADOW_GROUP = 2 * _BLOCK  # points in a task, which share each panel read from memory
-_CELLS_ON_AXIS = 1e10  # at most, so that rounding moves no point past a neighboring cell
-_CELL_BITS = 2**20 - 1  # mask of a cell's number on an axis; cells 2^20 apart share a code
+_SHADOW_BATCH = 16 * _BLOCK  # points per batch, few because new centers are found on one thread
+_SHADOW_GROUP = 2 * _BLOCK  # points per task, which share each panel that is read from memory
+_CELLS_ON_AXIS = 1e10  # a maximum. Rounding then moves no point past a neighboring cell.
+_CELL_BITS = 2**20 - 1  # mask of the index of a cell on an axis. Cells 2^20 apart share codes.
 
 
 @njit(fastmath=set(), forceinline=True, **_OPTIONS)  # numba 0.68 uses FMA with fastmath=False
@@ -4331,14 +4331,14 @@ def _is_within(X, i, C, j, limit):
     for t in range(X.shape[1]):
         gap = X[i, t] - C[j, t]
         total += gap * gap
-        if not total < limit:  # a sum of squares only grows
+        if not total < limit:  # the total cannot decrease
             return False
     return True
 
 
 @_helper
 def _cell(cells, x):
-    """Code of the cell of a point, 20 bits an axis. Neighbors differ by -1, 0 or 1 on each axis."""
+    """Code of the cell of a point, 20 bits per axis. Neighbors differ by at most 1 on each axis."""
     code = 0
     for a in range(cells.axes.shape[0]):
         code += (np.int64((x[cells.axes[a]] - cells.origin[a]) / cells.side) & _CELL_BITS) << (
@@ -4354,7 +4354,7 @@ def _bucket(cells, code):
 
 @_helper
 def _first_in_cells(cells, X, i, lowest, limit):
-    """First center from number `lowest` up within the limit, or -1, and how many were compared."""
+    """First center j >= lowest within the limit, or -1, and the number of centers compared."""
     found = -1
     seen = 0
     code = _cell(cells, X[i])
@@ -4366,7 +4366,7 @@ def _first_in_cells(cells, X, i, lowest, limit):
             other += (((code >> (20 * a)) + rest % 3 - 1) & _CELL_BITS) << (20 * a)
             rest //= 3
         j = cells.heads[_bucket(cells, other)]
-        while j >= lowest:  # in descending order
+        while j >= lowest:  # the centers in a bucket are in descending order
             if cells.codes[j] == other:
                 seen += 1
                 if _is_within(X, i, cells.centers, j, limit):
@@ -4401,7 +4401,7 @@ def _first_in_order(X, first, last, cells, count, limit, labels):
         labels[first + r] = -1
         for t in range(d):
             active[r, t] = X[first + r, t]
-    slack = 8.9e-16 * (d + 4)  # 4 times the largest relative difference from _is_within
+    slack = 8.9e-16 * (d + 4)  # 4 times the largest relative difference of `tile` and `_is_within`
     surely = limit * (1.0 - slack)
     perhaps = limit * (1.0 + slack)
     for q in range((count + width - 1) // width):
@@ -4420,7 +4420,7 @@ def _first_in_order(X, first, last, cells, count, limit, labels):
                         and _is_within(active, row, cells.centers, j, limit)
                     ):
                         labels[numbers[row]] = j
-                        left -= 1  # the last point, compared with this panel already, moves here
+                        left -= 1  # the last point moves here, already compared with this panel
                         numbers[row] = numbers[left]
                         for t in range(d):
                             active[row, t] = active[left, t]
@@ -4429,7 +4429,7 @@ def _first_in_order(X, first, last, cells, count, limit, labels):
 
 @_core
 def _find_shadows(X, begin, end, cells, count, by_cells, limit, labels):
-    """Label the points begin to end - 1 by the centers found so far. A task labels one group."""
+    """Label the points begin to end - 1 with the centers found so far, one group per task."""
     for index in prange((end - begin + _SHADOW_GROUP - 1) // _SHADOW_GROUP):
         first = begin + np.int64(index) * _SHADOW_GROUP
         last = min(end, first + _SHADOW_GROUP)
@@ -4475,13 +4475,13 @@ def _with_room(centers, capacity, axes, origin, side):
         origin=origin,
         side=side,
     )
-    _enter_batch(centers, 0, count, cells, 0, 0.0, np.full(count, -1))  # limit 0: each is a center
+    _enter_batch(centers, 0, count, cells, 0, 0.0, np.full(count, -1))  # limit 0 keeps all
     return cells
 
 
 def _shadows(X, known, eps, grow):
-    """RSKPCA algorithm 2 from `known` centers: centers and labels. Unless `grow`, none is added.
-    Near eps the sum in coordinate order decides, so results do not depend on batches or cells."""
+    """Centers and labels by RSKPCA algorithm 2. It starts with `known` centers and adds more if
+    `grow`. Batches and cells do not affect the results, since `_is_within` decides near eps."""
     X = X.astype(np.float64, copy=False)
     d = X.shape[1]
     limit = eps * eps
@@ -4500,7 +4500,7 @@ def _shadows(X, known, eps, grow):
         if count + end - begin > len(cells.codes):
             centers = cells.centers[:count]
             cells = _with_room(centers, 2 * len(cells.codes), axes, low[axes], side)
-        # Estimated nanoseconds a point: 9 for each of 3^axes cells, 4 + d for each center in them.
+        # Estimated nanoseconds per point: 9 per cell of 3^axes cells, and 4 + d per center in them.
         in_cells = 9.0 * 3**axes.size + (4.0 + d) * _seen_in_cells(cells, X, begin, end)
         in_order = (0.3 + 0.05 * d) * met
         by_cells = in_cells < in_order
@@ -4508,7 +4508,7 @@ def _shadows(X, known, eps, grow):
         _find_shadows(work, X, begin, end, cells, count, by_cells, limit, labels)
         found = labels[begin:end]
         before = count
-        met = np.where(found < 0, before, found + 1).mean()  # comparisons of a point in order
+        met = np.where(found < 0, before, found + 1).mean()  # comparisons per point in order
         if grow:
             count = _enter_batch(X, begin, end, cells, count, limit, labels)
         met += count - before
@@ -4520,16 +4520,16 @@ def _shadows(X, known, eps, grow):
 
 @_public
 def shadow_select(X, eps):
-    """Reduced set of shadows: each point joins the first center closer than eps, or becomes one.
+    """Reduced set with a new center at each point that has no earlier center closer than eps.
 
-    This is RSKPCA algorithm 2, and `shadow_bounds` bounds its errors. It costs at most n m
-    distances, and far fewer where cells of side eps on three axes separate the centers.
+    This is RSKPCA algorithm 2. `shadow_bounds` bounds its errors. A label is the index of the first
+    center closer than eps. Costs at most n m distances, and fewer if cells separate the centers.
 
     Args:
         X: (n, d) array. Points. The result depends on their order.
         eps: float from 1e-150 to 1e150. Radius of a shadow in the units of the points.
     Returns:
-        ReducedSet: Centers are rows of X in their order, at least eps apart. Weights sum to n.
+        ReducedSet: Centers are rows of X in the order of X, at least eps apart. Weights sum to n.
     Example:
         >>> shadow_select(np.array([[0.0], [0.9], [1.5], [0.6]]), 1.0).weights.tolist()
         [3.0, 1.0]
@@ -4559,11 +4559,11 @@ def shadow_labels(X, centers, eps):
     """Index of the first center closer than eps to each point, or -1 (RSKPCA (16)).
 
     Args:
-        X: (n, d) array. Points. Points given to `shadow_select` get the same labels again.
-        centers: (m, d) array. Centers, in the order in which they were selected.
+        X: (n, d) array. Points. For the points of `shadow_select`, the labels are the same.
+        centers: (m, d) array. Centers in the order in which they were selected.
         eps: float from 1e-150 to 1e150. Radius of a shadow in the units of the points.
     Returns:
-        array: (n,) row numbers of centers, or -1, in int64.
+        array: (n,) in int64. Indices of centers, or -1.
     """
     X, centers = _checked_two(X, "centers", centers)
     eps = _checked_real("eps", eps, 1e-150, 1e150)
@@ -4572,13 +4572,13 @@ def shadow_labels(X, centers, eps):
 
 @_public
 def shadow_start(eps, d):
-    """State of the shadows of a stream before its first point (RSKPCA algorithm 2).
+    """Start the selection of shadows from a stream (RSKPCA algorithm 2).
 
     Args:
         eps: float from 1e-150 to 1e150. Radius of a shadow in the units of the points.
         d: int, at least 1. Number of coordinates of a point.
     Returns:
-        ShadowState: State without centers, for `shadow_update`.
+        ShadowState: The state before the first point.
     """
     d = _checked_whole("d", d, 1, _MOST)
     return ShadowState(np.empty((0, d)), np.empty(0), _checked_real("eps", eps, 1e-150, 1e150), 0)
@@ -4586,13 +4586,13 @@ def shadow_start(eps, d):
 
 @_public
 def shadow_update(state, X):
-    """Shadows after more points, the same for any division of the stream into calls.
+    """Update the shadows of a stream with more points (RSKPCA algorithm 2).
 
     Args:
-        state: ShadowState. It is not changed.
+        state: ShadowState. It is not modified.
         X: (n, d) array. Further points. A call costs O(m d) time in addition to the distances.
     Returns:
-        ShadowState: State after all points so far.
+        ShadowState: The new state. The split of the stream into calls does not change it.
     """
     state = _checked_as(ShadowState, "state", state)
     X = _checked_points("X", X, columns=state.centers.shape[1])
@@ -4607,9 +4607,9 @@ def shadow_finish(state):
     """Reduced set of a stream, in float64 and without labels (RSKPCA algorithm 2).
 
     Args:
-        state: ShadowState. It must have seen a point, and shares its arrays with the result.
+        state: ShadowState. It must contain at least one point. The result shares its arrays.
     Returns:
-        ReducedSet: Centers and weights. `shadow_labels` labels any points.
+        ReducedSet: Centers and weights. To get labels, call `shadow_labels`.
     """
     state = _checked_as(ShadowState, "state", state)
     _require(state.count >= 1, "state must have seen a point")
@@ -4618,7 +4618,7 @@ def shadow_finish(state):
 
 @_validated("ShadowBounds")
 class ShadowBounds(NamedTuple):
-    """Three bounds on errors, each a float: see `shadow_bounds`."""
+    """Three bounds on errors, each a float. They are explained in `shadow_bounds`."""
 
     mmd: float
     eigenvalues: float
@@ -4627,15 +4627,15 @@ class ShadowBounds(NamedTuple):
 
 @_public
 def shadow_bounds(kernel, eps):
-    """Sharp bounds on errors of moving points by less than eps (RSKPCA theorems 5.1 to 5.3).
+    """Sharp bounds on errors if points move by less than eps (RSKPCA theorems 5.1 to 5.3).
 
-    Let kappa = k(x, x), let phi be k at distance eps, and L the steepest slope of k. The bound on
-    `mmd` is sqrt(2 (kappa - phi)), and on `operator_distance` sqrt(2 (kappa^2 - phi^2)).
-    Eigenvalues of K / n change by at most min(sqrt(2) L eps, kappa) in Euclidean norm. Theorem 5.2
-    as printed fails for exp(-|x - y|^2 / sigma^2), and 5.3 prints kappa in place of sqrt(kappa).
+    Let kappa = k(x, x), let phi be k at distance eps, and let L be the steepest slope of k. Then
+    `mmd` is at most sqrt(2 (kappa - phi)). `operator_distance` is at most sqrt(2 (kappa^2 -
+    phi^2)). The eigenvalues of K / n change by at most min(sqrt(2) L eps, kappa) in Euclidean norm.
+    Printed theorem 5.2 fails for exp(-|x - y|^2 / sigma^2). In 5.3, kappa should be sqrt(kappa).
 
     Args:
-        kernel: Kernel made by gaussian, laplacian (norm 2), matern, rational_quadratic or cauchy.
+        kernel: Kernel. gaussian, laplacian (norm 2), matern, rational_quadratic or cauchy.
         eps: float from 1e-150 to 1e150. Radius of a shadow in the units of the points.
     Returns:
         ShadowBounds: The bounds mmd, eigenvalues and operator.
@@ -4645,17 +4645,17 @@ def shadow_bounds(kernel, eps):
     kappa = kernel.scale
     kind = _KINDS[kernel.kind]
     drop = kind.drop(kernel, eps)
-    spread = min(math.sqrt(2.0) * kind.slope(kernel) * eps, 1.0)  # no value changes by more
+    spread = min(math.sqrt(2.0) * kind.slope(kernel) * eps, 1.0)  # no change exceeds kappa
     operator = kappa * math.sqrt(2.0 * drop * (2.0 - drop))
     return ShadowBounds(math.sqrt(kappa) * math.sqrt(2.0 * drop), kappa * spread, operator)
 
 
-# 10.2 Rival reduced sets (RSKPCA section 6)
+# 10.2 Other reduced sets (RSKPCA section 6)
 
 
 @_core
 def _find_nearest(X, panels, count, labels, distances):
-    """Update labels and squared distances by `count` centers in panels. Ties go to the first."""
+    """Update labels and squared distances with `count` centers. Of equal ones, the first wins."""
     for index in prange(_blocks(X.shape[0])):
         _wide_vectors()
         width = panels.shape[2]
@@ -4706,7 +4706,7 @@ def _cluster_sums(X, labels, sums):
 
 
 def _spread_rows(X, uniforms):
-    """k-means++: draw rows with probability proportional to squared distance from earlier ones."""
+    """Rows by k-means++. Probabilities are proportional to squared distances from earlier rows."""
     n, d = X.shape
     rows = [int(uniforms[0] * n)]
     distances = np.full(n, np.inf)
@@ -4714,7 +4714,7 @@ def _spread_rows(X, uniforms):
         _come_closer((1.0 + _SCALAR * d) * n, X, X[rows[-1]], distances)
         sums = np.cumsum(distances)
         row = np.searchsorted(sums, u * sums[-1], "right")
-        rows.append(min(row, n - 1))  # n if all distances are 0
+        rows.append(min(row, n - 1))  # row is n if all distances are 0
     return rows
 
 
@@ -4727,21 +4727,21 @@ def _row_of(kernel, pairs, i):
 
 
 def _weighted_sums(kernel, pairs, weight):
-    """weight times sum_j k(x_i, y_j) for every i, in float64. No matrix is formed."""
+    """weight times sum_j k(x_i, y_j) for every i, in float64, without forming a matrix."""
     weights = np.full((len(pairs.Y), 1), weight, pairs.Y.dtype)
     return _gram_product(kernel, pairs, weights)[:, 0].astype(np.float64)
 
 
 def _means_of(kernel, X):
-    """Pairs of the points with themselves, and (1/n) sum_j k(x_i, x_j) for every i."""
+    """Prepared pairs of points of X, and (1/n) sum_j k(x_i, x_j) for every i."""
     pairs = _prepare(kernel, X, X, _use_symmetry(len(X), 1, X))
     means = _weighted_sums(kernel, pairs, 1.0 / len(X))
-    _require(np.isfinite(means).all(), "kernel must have finite values on X, in X's precision")
+    _require(np.isfinite(means).all(), "kernel values on X must be finite, in X's precision")
     return pairs, means
 
 
 def _lloyd(X, k, seed, restarts, max_iterations):
-    """Best of several k-means runs: centers, labels and the sum of squared distances."""
+    """Centers, labels and sum of squared distances from the best of several k-means runs."""
     key = _checked_key(seed, _CENTERS)
     restarts = _checked_whole("restarts", restarts, 1)
     max_iterations = _checked_whole("max_iterations", max_iterations, 1)
@@ -4779,7 +4779,7 @@ def kmeans_select(X, m, seed=0, restarts=1, max_iterations=100):
         restarts: int, at least 1. Number of runs. The best one is returned.
         max_iterations: int, at least 1. Limit on Lloyd iterations. Each costs O(n m d) time.
     Returns:
-        ReducedSet: Cluster means. A center that lost all its points stays, with weight 0.
+        ReducedSet: Cluster means. A center that loses all its points is kept with weight 0.
     Example:
         >>> kmeans_select(np.array([[0.0], [1.0], [10.0]]), 2, 0).weights.tolist()
         [1.0, 2.0]
@@ -4796,7 +4796,7 @@ def _checked_choice(X, m, kernel):
 
 
 def _herd_of(X, kernel, rows):
-    """Reduced set of these rows with equal weights. Labels minimize k(c, c) - 2 k(x, c)."""
+    """Reduced set of the given rows with equal weights. Labels minimize k(c, c) - 2 k(x, c)."""
     C = X[rows]
     squares = _diagonal(C, kernel).astype(np.float64)
     labels = [
@@ -4815,7 +4815,7 @@ def kde_pare(X, m, seed=0):
         m: int from 1 to n. Number of centers, which are different rows of X.
         seed: int from 0 to 2**64 - 1. Seed of the draw.
     Returns:
-        ReducedSet: Centers of weight n / m, without labels.
+        ReducedSet: Centers have weight n / m. There are no labels.
     """
     X = _checked_points("X", X)
     m = _checked_whole("m", m, 1, len(X))
@@ -4828,11 +4828,11 @@ def herd(X, m, kernel):
     """Reduced set by kernel herding (Chen, Welling, Smola 2010; RSKPCA section 6).
 
     Center t + 1 maximizes (1/n) sum_i k(x_i, x) - (1/(t+1)) sum_{s <= t} k(c_s, x) over the points
-    not chosen before. Costs n^2 / 2 + 2 n m kernel values, where the paper states O(n^2 m).
+    not chosen before. Costs n^2 / 2 + 2 n m kernel values. The paper states O(n^2 m).
 
     Args:
         X: (n, d) array. Points.
-        m: int from 1 to n. Number of centers. The first j are the herd for m = j.
+        m: int from 1 to n. Number of centers. The first j centers are the centers for m = j.
         kernel: Kernel.
     Returns:
         ReducedSet: Centers have weight n / m. Labels give the nearest center in feature space.
@@ -4844,16 +4844,16 @@ def herd(X, m, kernel):
     for t in range(m):
         i = (means - sums / (t + 1)).argmax()
         sums += _row_of(kernel, pairs, i)
-        sums[i] = math.inf  # it is not chosen again
+        sums[i] = math.inf  # point i cannot be chosen again
         chosen[t] = i
     return _herd_of(X, kernel, chosen)
 
 
 def _halve(kernel, X, rows, key, log_inverse):
-    """A round of KT-SPLIT: a coin for each pair of rows balances the sums of k over both halves."""
+    """A round of KT-SPLIT. One random swap per pair of rows balances sums of k over both halves."""
     P = X[rows]
-    halves = [rows[::2].copy(), rows[1::2].copy()]  # dropping odd rows left a third of 2^g m points
-    lead = np.zeros(rows.size)  # sums of k over the second half minus the first
+    halves = [rows[::2].copy(), rows[1::2].copy()]  # dropping odd last rows leaves a third of X
+    lead = np.zeros(rows.size)  # sums of k over the second half minus sums over the first
     spread = 0.0
     for p, coin in enumerate(_uniforms(key, np.arange(halves[1].size))):
         x = 2 * p
@@ -4875,7 +4875,7 @@ def _halve(kernel, X, rows, key, log_inverse):
 
 
 def _compressed(kernel, X, rows, least, key, log_inverse):
-    """These rows if there are at most `least`, else half of their four compressed parts."""
+    """At most `least` rows are returned unchanged. Four parts of more are compressed and halved."""
     if rows.size <= least:
         return rows
     parts = [
@@ -4886,7 +4886,7 @@ def _compressed(kernel, X, rows, least, key, log_inverse):
 
 
 def _thinned(X, m, kernel, key, delta):
-    """Row numbers of the m points chosen by KT-SPLIT and KT-SWAP."""
+    """Indices of the m points chosen by KT-SPLIT and KT-SWAP."""
     n = len(X)
     rounds = int(math.log2(n // m))
     pairs, means = _means_of(kernel, X)
@@ -4898,7 +4898,7 @@ def _thinned(X, m, kernel, key, delta):
         halves = [_halve(kernel, X, *of, log_inverse) for of in zip(lists, coins)]
         lists = [rows for pair in halves for rows in pair]
 
-    def error(rows):  # MMD^2 of all points and these with equal weights, up to a constant
+    def error(rows):  # MMD^2 between X and these rows with equal weights, up to a constant
         own = _prepare(kernel, X[rows], X[rows], False)
         return _weighted_sums(kernel, own, 1.0).sum() / (m * m) - 2.0 * means[rows].sum() / m
 
@@ -4920,16 +4920,16 @@ def _thinned(X, m, kernel, key, delta):
 def kernel_thin(X, m, kernel, seed=0, delta=None):
     """Reduced set by kernel thinning (Dwivedi, Mackey 2021, 2022), with an MMD of about 1 / m.
 
-    KT-SPLIT halves m 2^g points g times, for the largest g with m 2^g <= n. KT-SWAP starts from the
-    best of the 2^g results and m random points. It replaces each of these points by the point of X
-    that minimizes the MMD. Costs about 2 n^2 kernel values.
+    KT-SPLIT halves m 2^g points g times, for the largest g with m 2^g <= n. This gives 2^g sets of
+    m points. KT-SWAP starts with the best of these sets and one random set. It replaces each point
+    of the best set by the point of X that minimizes the MMD. Costs about 2 n^2 kernel values.
 
     Args:
         X: (n, d) array. Points.
         m: int from 1 to n. Number of centers.
         kernel: Kernel.
         seed: int from 0 to 2**64 - 1. Seed of the random halves.
-        delta: float between 0 and 1, or None for 1/2. Chance that the halves are not balanced.
+        delta: float between 0 and 1. Chance that the halves are not balanced. None means 1/2.
     Returns:
         ReducedSet: Centers have weight n / m. Labels give the nearest center in feature space.
     """
@@ -4943,17 +4943,17 @@ def kernel_thin(X, m, kernel, seed=0, delta=None):
 def compress_thin(X, m, kernel, seed=0, g=4, delta=None):
     """Reduced set of very many points by Compress++ (Shetty, Dwivedi, Mackey 2022).
 
-    Each random quarter of the points is compressed recursively, and their union is halved. This
-    leaves at most 1.25 max(2^g m, n^(1/2)) points, from which `kernel_thin` chooses m. Costs
-    O(max(n, 4^g m^2) log n) kernel values, and n m for labels.
+    Four random quarters of the points are compressed recursively. The union of the quarters is
+    halved. At most 1.25 max(2^g m, n^(1/2)) points remain, and `kernel_thin` chooses m of them.
+    Costs O(max(n, 4^g m^2) log n) kernel values, and n m kernel values for the labels.
 
     Args:
         X: (n, d) array. Points.
         m: int from 1 to n. Number of centers.
         kernel: Kernel.
         seed: int from 0 to 2**64 - 1. Seed of the random quarters and halves.
-        g: int from 2 to 16. One more halves the error of compressing and takes four times as long.
-        delta: float between 0 and 1, or None for 1/2. Chance that the halves are not balanced.
+        g: int from 2 to 16. Increasing g by 1 halves the compression error at four times the cost.
+        delta: float between 0 and 1. Chance that the halves are not balanced. None means 1/2.
     Returns:
         ReducedSet: Centers have weight n / m. Labels give the nearest center in feature space.
     """
@@ -4974,10 +4974,10 @@ def compress_thin(X, m, kernel, seed=0, g=4, delta=None):
 
 
 def _checked_weights(w, C, n=None):
-    """Nonnegative weights, one for each row of C. If n is given, they must sum to it."""
+    """Nonnegative weights, one per row of C. If n is given, the weights must sum to n."""
     w = _as_array("w", w, 1, _DOUBLE)
     total = w.sum()
-    _require(w.size == len(C), f"w must hold one weight for each row of C, {len(C)}, got {w.size}")
+    _require(w.size == len(C), f"w must have one weight per row of C ({len(C)}), got {w.size}")
     sound = (w >= 0.0).all() and 1e-15 <= total <= 1e18
     _require(sound, "w must be finite and not negative, with a sum from 1e-15 to 1e18")
     if n is not None and abs(total - n) > 1e-6 * n:
@@ -4989,18 +4989,19 @@ def _checked_weights(w, C, n=None):
 def rskpca(C, w, kernel, k, seed=0, centered=False):
     """Kernel PCA of n points represented by weighted centers (RSKPCA algorithm 1).
 
-    W^1/2 K^C W^1/2 phi = lambda phi with W = diag(w) gives f(x) = lambda^-1/2 sum_j w_j^1/2 phi_j
-    k(c_j, x). At the centers, f / lambda^1/2 is W^-1/2 phi. Algorithm 1 misprints it as W^-1/4 phi.
+    Let W = diag(w), and let K be the Gram matrix of C. An eigenpair W^1/2 K W^1/2 phi = lambda phi
+    gives the component f(x) = lambda^-1/2 sum_j w_j^1/2 phi_j k(c_j, x). At the centers, f is
+    lambda^1/2 W^-1/2 phi. Algorithm 1 has the misprint W^-1/4 for W^-1/2.
 
     Args:
         C: (m, d) array. Centers.
-        w: (m,) array. Nonnegative weights with a sum from 1e-15 to 1e18 (n for a reduced set).
+        w: (m,) array. Nonnegative weights. They sum to n, or to any number from 1e-15 to 1e18.
         kernel: Kernel.
         k: int from 1 to m. Number of components.
-        seed: int from 0 to 2**64 - 1. Seed of the eigensolver's start.
-        centered: bool. Whether to center about the weighted mean in feature space.
+        seed: int from 0 to 2**64 - 1. Seed of the eigensolver's starting vectors.
+        centered: bool. If True, subtract the weighted mean in feature space.
     Returns:
-        Expansion: k components. Values estimate eigenvalues of K, and are 0 below rounding error.
+        Expansion: k components. Values estimate eigenvalues for n points, or are 0 if negligible.
     Example:
         >>> model = rskpca(np.array([[1.0], [2.0]]), np.array([3.0, 1.0]), linear(), 1)
         >>> model.values.round(12).tolist(), expand(np.array([[5.0]]), model).round(12).tolist()
@@ -5016,7 +5017,7 @@ def rskpca(C, w, kernel, k, seed=0, centered=False):
     points = C.astype(np.float64, copy=False)
     points = _about_mean(kernel, points) if centered else points
     K = _gram(kernel, points, points, True)
-    _require(np.isfinite(K).all(), "kernel must have finite values on C")
+    _require(np.isfinite(K).all(), "kernel values on C must be finite")
     shares = w / w.sum()
     roots = np.sqrt(shares)
     mean = 0.0
@@ -5029,7 +5030,7 @@ def rskpca(C, w, kernel, k, seed=0, centered=False):
     K *= roots
     found = _expansion_of(C, kernel, _lanczos(K, k, key, 1e-13, 1000), mean)
     coef = found.coef * roots[:, None]
-    # For small lambda, rounding in the sum of coef would exceed the features, so the sum is made 0.
+    # The sum of coef must be 0. For small lambda, its rounding error would exceed the features.
     if centered:
         coef -= np.outer(shares, coef.sum(0))
     values = found.values * w.sum()
@@ -5041,26 +5042,26 @@ def rskpca(C, w, kernel, k, seed=0, centered=False):
 
 @_public
 def weighted_nystrom(X, C, w, kernel, k, seed=0):
-    """Density-weighted Nystrom method (Zhang, Kwok 2010; RSKPCA section 6).
+    """Kernel PCA by the density-weighted Nystrom method (Zhang, Kwok 2010; RSKPCA section 6).
 
-    The eigenpairs of `rskpca` give u_i = lambda^-1 sum_j w_j^1/2 phi_j k(x_i, c_j), an approximate
-    eigenvector of K, and f(x) = lambda^-1/2 sum_i u_i k(x_i, x).
+    An eigenpair of `rskpca` gives u_i = lambda^-1 sum_j w_j^1/2 phi_j k(x_i, c_j). The vector u is
+    an approximate eigenvector of K. The component is f(x) = lambda^-1/2 sum_i u_i k(x_i, x).
 
     Args:
         X: (n, d) array. Points.
         C, w: See `rskpca`. w must sum to n. `kde_pare` gives the method of Williams, Seeger (2001).
         kernel: Kernel.
         k: int from 1 to m. Number of components.
-        seed: int from 0 to 2**64 - 1. Seed of the eigensolver's start.
+        seed: int from 0 to 2**64 - 1. Seed of the eigensolver's starting vectors.
     Returns:
-        Expansion: k components over X. A new point needs n kernel values, and m with `rskpca`.
+        Expansion: k components over X. A new point costs n kernel values, but with `rskpca` only m.
     """
     X, C = _checked_two(X, "C", C)
     w = _checked_weights(w, C, len(X))
     kernel = _checked_kernel("kernel", kernel, X=X, C=C)
     found = rskpca(C.astype(X.dtype, copy=False), w, kernel, k, seed)
     values = _features(X, found)
-    _require(np.isfinite(values).all(), "kernel must have finite values on X, in X's precision")
+    _require(np.isfinite(values).all(), "kernel values on X must be finite, in X's precision")
     coef = values / np.where(found.values > 0.0, found.values, math.inf)
     return found._replace(points=X.copy(), coef=coef.astype(X.dtype, copy=False))
 
@@ -5069,7 +5070,7 @@ def weighted_nystrom(X, C, w, kernel, k, seed=0):
 
 
 @_validated(
-    "a Manifold, as laplacian_eigenmap returns it",
+    "a Manifold returned by laplacian_eigenmap, diffusion_map or normalized_cut",
     lambda made: len(made.coef) == len(made.points) == made.degrees.size,
     points="points",
     coef="like points",
@@ -5078,7 +5079,7 @@ def weighted_nystrom(X, C, w, kernel, k, seed=0):
 )
 class Manifold(NamedTuple):
     """Coordinates f_q(x) = factor sum_j coef[j, q] k(points[j], x) / s(x)^power, with s(x) = sum_j
-    degrees[j] k(points[j], x). points (m, d), coef (m, k), values (k,), degrees (m,)."""
+    degrees[j] k(points[j], x). points: (m, d). coef: (m, k). values: (k,). degrees: (m,)."""
 
     points: np.ndarray
     coef: np.ndarray
@@ -5090,11 +5091,12 @@ class Manifold(NamedTuple):
 
 
 def _manifold_of(C, w, kernel, k, seed, alpha=0.0, time=0.0, cut=False):
-    """A Manifold with f_q = mu_q^time u_q / first at the centers, the sum of p D, and the sum of w.
-    Here p is w / sum w, q and D are the p-weighted sums of k and of K_a = k / (q q')^alpha, and mu
-    and u are eigenpairs of p^1/2 D^-1/2 K_a D^-1/2 p^1/2. Unless `cut`, first = (p D / total)^1/2,
-    with eigenvalue 1, is omitted. Its rounding error in u is removed, since the extension divides
-    by mu. No digit of f_q is right for mu up to max(m, 100) roundings of K, so f_q is 0."""
+    """A Manifold, the sum of p D, and the sum of w, where p = w / (sum of w). Let q and D be the
+    p-weighted sums of k and of K_a = k / (q q')^alpha. Eigenpairs mu, u of p^1/2 D^-1/2 K_a D^-1/2
+    p^1/2 give coordinates f = mu^time u / first at the centers, where first = (p D / total)^1/2 is
+    the eigenvector with eigenvalue 1. It is omitted if `cut` is False, and u is made orthogonal to
+    it, because extension to new points divides rounding errors by mu. If mu is at most max(m, 100)
+    machine epsilons, f would have no correct digit and is 0."""
     C = _checked_points("C", C)
     _fits("C", 8.0 * len(C) ** 2)
     w = _checked_weights(w, C)
@@ -5114,7 +5116,7 @@ def _manifold_of(C, w, kernel, k, seed, alpha=0.0, time=0.0, cut=False):
     K *= factors[:, None]
     K *= factors
     sound = min(sums.min(), D.min()) > 0.0 and np.isfinite(K).all()
-    _require(sound, "kernel must have finite values with positive sums over C")
+    _require(sound, "kernel values on C must be finite, with positive sums")
     constant = first * (not cut)
     K -= np.outer(constant, constant)
     values, vectors = _lanczos(K, k, key, 1e-13, 1000)[:2]
@@ -5130,18 +5132,18 @@ def _manifold_of(C, w, kernel, k, seed, alpha=0.0, time=0.0, cut=False):
 def laplacian_eigenmap(C, w, kernel, k, seed=0):
     """Laplacian eigenmap of a reduced set (Belkin, Niyogi 2003; RSKPCA (15)).
 
-    The coordinates f solve (D - K) f = lambda D f for the k smallest lambda, except the constant f.
-    D has the sums of k over the n points, and f^T D f = 1. Costs O(m^2 (d + k)) time and O(m^2)
-    memory. The relative error grows as 1 / (1 - lambda). Coordinates with 1 - lambda below max(m,
-    100) machine epsilons are 0.
+    The coordinates f solve (D - K) f = lambda D f for the k smallest lambda. The constant f is
+    omitted. The diagonal of D has the sums of k over the n points, and f^T D f = 1. The relative
+    error grows as 1 / (1 - lambda). Coordinates with 1 - lambda below max(m, 100) machine epsilons
+    are 0. Costs O(m^2 (d + k)) time and O(m^2) memory.
 
     Args:
         C, w: See `rskpca`. Use weights of 1 for plain points. Centers of weight 0 are omitted.
-        kernel: Kernel, with positive sums over the points.
-        k: int from 1 to m - 1. Number of coordinates, without the constant one.
-        seed: int from 0 to 2**64 - 1. Seed of the eigensolver's start.
+        kernel: Kernel. Its sums over the points must be positive.
+        k: int from 1 to m - 1. Number of coordinates, excluding the constant coordinate.
+        seed: int from 0 to 2**64 - 1. Seed of the eigensolver's starting vectors.
     Returns:
-        Manifold: Map for `manifold_features`. Its values are lambda in ascending order.
+        Manifold: A map for `manifold_features`. Its values are lambda in ascending order.
     Example:
         >>> C = np.array([[0.0], [1.0], [5.0]])
         >>> f = manifold_features(C, laplacian_eigenmap(C, np.ones(3), gaussian(1.0), 1))
@@ -5157,18 +5159,19 @@ def laplacian_eigenmap(C, w, kernel, k, seed=0):
 def diffusion_map(C, w, kernel, k, seed=0, alpha=1.0, time=1.0):
     """Diffusion map of a reduced set (Coifman, Lafon 2006; RSKPCA (15)).
 
-    Coordinates are mu^time psi, where P psi = mu psi, P = D^-1 K_a and K_a = k / (q q')^alpha. q
-    and D are the sums of k and K_a over n points. psi has mean square 1 under P's stationary law.
+    Coordinates are mu^time psi for eigenpairs P psi = mu psi of P = D^-1 K_a. Here K_a = k / (q
+    q')^alpha, and q and D are the sums of k and K_a over the n points. The mean square of psi is 1
+    under the stationary distribution of P.
 
     Args:
         C, w: See `rskpca`. Use weights of 1 for plain points. Centers of weight 0 are omitted.
-        kernel: Kernel, with positive sums over the points.
-        k: int from 1 to m - 1. Number of coordinates, without the constant one.
-        seed: int from 0 to 2**64 - 1. Seed of the eigensolver's start.
-        alpha: float from 0 to 1. Use 1 to remove the effect of density, 0 for a plain random walk.
+        kernel: Kernel. Its sums over the points must be positive.
+        k: int from 1 to m - 1. Number of coordinates, excluding the constant coordinate.
+        seed: int from 0 to 2**64 - 1. Seed of the eigensolver's starting vectors.
+        alpha: float from 0 to 1. 1 removes the effect of density. 0 gives a plain random walk.
         time: float from 0 to 1e9. Number of diffusion steps.
     Returns:
-        Manifold: Map for `manifold_features`. Its values are mu in descending order.
+        Manifold: A map for `manifold_features`. Its values are mu in descending order.
     """
     alpha = _checked_real("alpha", alpha, 0.0, 1.0)
     time = _checked_real("time", time, 0.0, 1e9)
@@ -5179,16 +5182,16 @@ def diffusion_map(C, w, kernel, k, seed=0, alpha=1.0, time=1.0):
 def normalized_cut(C, w, kernel, k, seed=0):
     """Spectral embedding for normalized cuts (Shi, Malik 2000; Ng, Jordan, Weiss 2002; RSKPCA).
 
-    Coordinates are leading eigenvectors of D^-1/2 K D^-1/2, the first proportional to D^1/2. D has
-    the sums of k over the n points. To cluster, scale rows to norm 1 for `kmeans_select`.
+    Coordinates are the leading eigenvectors of D^-1/2 K D^-1/2, where D has the sums of k over the
+    n points. The first is proportional to D^1/2. To cluster, use `kmeans_select` on rows of norm 1.
 
     Args:
         C, w: See `rskpca`. Use weights of 1 for plain points. Centers of weight 0 are omitted.
-        kernel: Kernel, with positive sums over the points.
-        k: int from 1 to m. Number of coordinates, which have norm 1 over the n points.
-        seed: int from 0 to 2**64 - 1. Seed of the eigensolver's start.
+        kernel: Kernel. Its sums over the points must be positive.
+        k: int from 1 to m. Number of coordinates. Each has norm 1 over the n points.
+        seed: int from 0 to 2**64 - 1. Seed of the eigensolver's starting vectors.
     Returns:
-        Manifold: Map for `manifold_features`, with ascending eigenvalues of I - D^-1/2 K D^-1/2.
+        Manifold: A map with values in ascending order, the eigenvalues of I - D^-1/2 K D^-1/2.
     """
     found, total, n = _manifold_of(C, w, kernel, k, seed, cut=True)
     return found._replace(values=1.0 - found.values, factor=1.0 / math.sqrt(total * n))
@@ -5196,13 +5199,13 @@ def normalized_cut(C, w, kernel, k, seed=0):
 
 @_public
 def manifold_features(X, manifold):
-    """Coordinates of any points by a Laplacian eigenmap, diffusion map or normalized cut.
+    """Coordinates of points in a Laplacian eigenmap, diffusion map or normalized cut.
 
     Args:
-        X: (q, d) array. Points, not so far from the centers that kernel values vanish.
-        manifold: Manifold over m points. It carries its kernel.
+        X: (q, d) array. Points. Kernel values must not all vanish between a point and the centers.
+        manifold: Manifold. It contains the kernel and m centers.
     Returns:
-        array: (q, k) coordinates, in float32 if X and the centers are, else in float64.
+        array: (q, k) in float32 if X and the centers are float32, otherwise in float64.
     Example:
         >>> C = np.linspace(0.0, 1.0, 9).reshape(-1, 1)
         >>> found = diffusion_map(C, np.ones(9), gaussian(0.2), 1)
@@ -5219,7 +5222,7 @@ def manifold_features(X, manifold):
     least = 1e-30 if X.itemsize == 4 else 1e-290
     _require(
         ((least < sums) & (sums < np.inf)).all(),
-        "X must not be so far from manifold.points that kernel values sum to 1e-290 (float32: 1e-30) or less",
+        "X must be closer to manifold.points: sums of kernel values must be positive and finite",
     )
     coordinates = found.factor * (products[:, :-1] / sums**found.power)
     return coordinates.astype(X.dtype, copy=False)
@@ -5230,7 +5233,7 @@ def manifold_features(X, manifold):
 
 @_core
 def _sum_of_tiles(kernel, pairs, places, u, v, square, slots):
-    """Write sum u_i v_j k(x_i, y_j) over each tile, or the sum with k^2, to the tile's slot."""
+    """Write the sum of u_i v_j k(x_i, y_j) over each tile to a slot. If `square`, k is squared."""
     for index in prange(places.shape[0]):
         _wide_vectors()
         t = np.int64(index)
@@ -5257,20 +5260,20 @@ def _double_sum(kernel, P, Q, u, v, square):
 
 
 def _distance_of_means(X, C, w, kernel, square):
-    """sqrt(sum_ij k / n^2 - 2 sum_ij w_j k / n^2 + sum_ij w_i w_j k / n^2), or with k^2."""
+    """sqrt(sum k - 2 sum w_j k + sum w_i w_j k) / n over all i, j. If `square`, k is squared."""
     X, C = _checked_two(X, "C", C)
     n = len(X)
     w = _checked_weights(w, C, n) / n
     kernel = _checked_kernel("kernel", kernel, X=X, C=C)
     X, C = [P.astype(np.float64, copy=False) for P in (X, C)]
     shares = np.full(n, 1.0 / n)
-    # No value of a positive semidefinite kernel exceeds the largest value on its diagonal.
+    # No value of a positive semidefinite kernel exceeds the largest k(x, x).
     unit = float(max(np.abs(_diagonal(P, kernel)).max() for P in (X, C)))
     kernel = kernel._replace(scale=kernel.scale / (unit or 1.0))
     total = _double_sum(kernel, X, X, shares, shares, square)
     total -= 2.0 * _double_sum(kernel, X, C, shares, w, square)
     total += _double_sum(kernel, C, C, w, w, square)
-    _require(abs(total) < math.inf, "kernel must have finite values on X and C")
+    _require(abs(total) < math.inf, "kernel values on X and C must be finite")
     return math.sqrt(max(total, 0.0)) * (unit if square else math.sqrt(unit))
 
 
@@ -5281,10 +5284,10 @@ def mmd(X, C, w, kernel):
     Args:
         X: (n, d) array. Points.
         C, w: See `rskpca`. w must sum to n.
-        kernel: Kernel, positive semidefinite.
+        kernel: Kernel. It must be positive semidefinite.
     Returns:
-        float: Biased MMD. Below about sqrt(2e-16 (10 + n / 200) max k), which is 7e-8 for n = 3000
-            and max k = 1, it is rounding error.
+        float: The biased MMD. Values below about sqrt(2e-16 (10 + n / 200) max k) are rounding
+            error. For n = 3000 and max k = 1, this threshold is 7e-8.
     Example:
         >>> round(mmd(np.array([[0.0], [2.0]]), np.array([[1.0]]), np.array([2.0]), linear()), 12)
         0.0
@@ -5294,14 +5297,14 @@ def mmd(X, C, w, kernel):
 
 @_public
 def operator_distance(X, C, w, kernel):
-    """Hilbert-Schmidt distance between operators of X and a reduced set (RSKPCA theorem 5.3).
+    """Hilbert-Schmidt distance between covariance operators of X and C (RSKPCA theorem 5.3).
 
     Args:
         X: (n, d) array. Points.
         C, w: See `rskpca`. w must sum to n.
-        kernel: Kernel, positive semidefinite.
+        kernel: Kernel. It must be positive semidefinite.
     Returns:
-        float: |sum_i k_{x_i} (x) k_{x_i} - sum_j w_j k_{c_j} (x) k_{c_j}| / n, the `mmd` for k^2.
+        float: |sum_i k_{x_i} (x) k_{x_i} - sum_j w_j k_{c_j} (x) k_{c_j}| / n. It is `mmd` for k^2.
     """
     return _distance_of_means(X, C, w, kernel, True)
 
@@ -5311,11 +5314,11 @@ def projection_distance(expansion, other):
     """Hilbert-Schmidt distance between the projections of two expansions (RSKPCA theorem 5.4).
 
     Args:
-        expansion: Expansion without an offset, as from `kpca`, `rskpca` or `nystrom_kpca`.
-        other: Expansion without an offset, with the same kernel.
+        expansion: Expansion without an offset, for example from `kpca`, `rskpca` or `nystrom_kpca`.
+        other: Expansion without an offset and with the same kernel.
     Returns:
         float: (D + D' - 2 sum_ab <f_a, f'_b>^2)^1/2 for D and D' components orthonormal in feature
-            space. Its rounding error is 1e-7, or more if eigenvalues are near rounding error.
+            space. The rounding error is 1e-7, or more if eigenvalues are near rounding error.
     """
     a = _checked_expansion("expansion", expansion)
     b = _checked_expansion("other", other)
@@ -5324,11 +5327,11 @@ def projection_distance(expansion, other):
     _require(a.kernel == b.kernel, "expansion and other must have the same kernel")
     centered = a.offset.any() or b.offset.any()
     predicts = a.targets or b.targets
-    _require(not centered, "expansion and other must have no offset (must not be centered)")
-    _require(not predicts, "expansion and other must have components, and not predict targets")
+    _require(not centered, "expansion and other must have no offset: do not center them")
+    _require(not predicts, "expansion and other must have components and must not predict targets")
     products = _features(b.points, a, np.float64).T @ b.coef
     squares = np.square(products).sum()
-    _require(squares < math.inf, "expansion must give finite features on the points of other")
+    _require(squares < math.inf, "features of other.points by expansion must be finite")
     kept = sum(np.count_nonzero(E.values > 0.0) for E in (a, b))
     return math.sqrt(max(0.0, kept - 2.0 * squares))
 
@@ -5912,10 +5915,8 @@ def _decompose(columns, settled, place, lowest):
 
 
 def _shrink(columns, settled, state, last=False):
-    """Make the columns orthogonal and shorten the last fraction `share` (SKPCA algorithm 1). Their
-    squared lengths decrease by the squared length of column ell / 2, or of column ell + 1 if `last`
-    or not `half`. If the rank is at most ell, no column is shortened. Returns the new squared
-    lengths and the number subtracted."""
+    """Make the columns orthogonal and shorten them as in `fd_start`. If `last`, subtract the squared
+    length of column ell + 1. Returns the new squared lengths and the number subtracted."""
     rows = (state.ell + 1) // 2 if state.half else state.ell
     place = state.ell if last else rows - state.half
     spared = min(int((1.0 - state.share) * rows), rows - 1)
@@ -6162,7 +6163,7 @@ def skpca_update(state, X):
 
     Args:
         state: SKPCAState. It is not modified.
-        X: (n, d) array. Points. At a time, memory holds the features of 512 points or 8 MB of features.
+        X: (n, d) array. Points. Features are in memory for 512 points at a time, or for 8 MB if larger.
     Returns:
         SKPCAState: The new state. If half_life is None, the split into calls changes no bits.
     """

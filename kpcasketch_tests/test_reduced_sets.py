@@ -492,7 +492,7 @@ def test_manifolds_refuse_what_has_no_degrees(rng):
     for function in (kp.laplacian_eigenmap, kp.diffusion_map, kp.normalized_cut):
         with pytest.raises(
             ValueError,
-            match=f"{function.__name__}: kernel must have finite values with positive sums",
+            match=f"{function.__name__}: kernel values on C must be finite, with positive sums",
         ):
             function(C - C.mean(0), np.ones(10), kp.linear(), 2)
 
@@ -560,7 +560,7 @@ def test_bad_reduced_sets_are_refused():
         ValueError, match="rskpca: w must be finite and not negative, with a sum from 1e-15 to 1e18"
     ):
         kp.rskpca(X[:3], np.zeros(3), kernel, 1)
-    with pytest.raises(ValueError, match="rskpca: w must hold one weight for each row of C"):
+    with pytest.raises(ValueError, match="rskpca: w must have one weight per row of C"):
         kp.rskpca(X[:3], np.ones(4), kernel, 1)
     with pytest.raises(ValueError, match="mmd: w must sum to the number of rows of X"):
         kp.mmd(X, X[:3], np.ones(3), kernel)
