@@ -4401,7 +4401,7 @@ def _first_in_order(X, first, last, cells, count, limit, labels):
         labels[first + r] = -1
         for t in range(d):
             active[r, t] = X[first + r, t]
-    slack = 8.9e-16 * (d + 4)  # 4 times the largest relative difference of `tile` and `_is_within`
+    slack = 8.9e-16 * (d + 4)  # 4 times the largest relative difference from `_is_within`
     surely = limit * (1.0 - slack)
     perhaps = limit * (1.0 + slack)
     for q in range((count + width - 1) // width):
@@ -4522,8 +4522,8 @@ def _shadows(X, known, eps, grow):
 def shadow_select(X, eps):
     """Reduced set with a new center at each point that has no earlier center closer than eps.
 
-    This is RSKPCA algorithm 2. `shadow_bounds` bounds its errors. A label is the index of the first
-    center closer than eps. Costs at most n m distances, and fewer if cells separate the centers.
+    This is RSKPCA algorithm 2. Labels are as in `shadow_labels`. `shadow_bounds` bounds the errors.
+    Costs at most n m distances. A grid of cells of side eps avoids most of them if d is small.
 
     Args:
         X: (n, d) array. Points. The result depends on their order.
@@ -4559,7 +4559,7 @@ def shadow_labels(X, centers, eps):
     """Index of the first center closer than eps to each point, or -1 (RSKPCA (16)).
 
     Args:
-        X: (n, d) array. Points. For the points of `shadow_select`, the labels are the same.
+        X: (n, d) array. Points. Points given to `shadow_select` get the same labels again.
         centers: (m, d) array. Centers in the order in which they were selected.
         eps: float from 1e-150 to 1e150. Radius of a shadow in the units of the points.
     Returns:
@@ -4632,7 +4632,7 @@ def shadow_bounds(kernel, eps):
     Let kappa = k(x, x), let phi be k at distance eps, and let L be the steepest slope of k. Then
     `mmd` is at most sqrt(2 (kappa - phi)). `operator_distance` is at most sqrt(2 (kappa^2 -
     phi^2)). The eigenvalues of K / n change by at most min(sqrt(2) L eps, kappa) in Euclidean norm.
-    Printed theorem 5.2 fails for exp(-|x - y|^2 / sigma^2). In 5.3, kappa should be sqrt(kappa).
+    Theorem 5.2 as printed fails for exp(-|x - y|^2 / sigma^2). 5.3 prints kappa for sqrt(kappa).
 
     Args:
         kernel: Kernel. gaussian, laplacian (norm 2), matern, rational_quadratic or cauchy.
@@ -4655,7 +4655,7 @@ def shadow_bounds(kernel, eps):
 
 @_core
 def _find_nearest(X, panels, count, labels, distances):
-    """Update labels and squared distances with `count` centers. Of equal ones, the first wins."""
+    """Update labels and squared distances with `count` centers. Ties go to the first center."""
     for index in prange(_blocks(X.shape[0])):
         _wide_vectors()
         width = panels.shape[2]
@@ -4832,7 +4832,7 @@ def herd(X, m, kernel):
 
     Args:
         X: (n, d) array. Points.
-        m: int from 1 to n. Number of centers. The first j centers are the centers for m = j.
+        m: int from 1 to n. Number of centers. The first j centers are the result for m = j.
         kernel: Kernel.
     Returns:
         ReducedSet: Centers have weight n / m. Labels give the nearest center in feature space.
@@ -4852,7 +4852,7 @@ def herd(X, m, kernel):
 def _halve(kernel, X, rows, key, log_inverse):
     """A round of KT-SPLIT. One random swap per pair of rows balances sums of k over both halves."""
     P = X[rows]
-    halves = [rows[::2].copy(), rows[1::2].copy()]  # dropping odd last rows leaves a third of X
+    halves = [rows[::2].copy(), rows[1::2].copy()]  # without odd rows, 2/3 of 2^g m points vanish
     lead = np.zeros(rows.size)  # sums of k over the second half minus sums over the first
     spread = 0.0
     for p, coin in enumerate(_uniforms(key, np.arange(halves[1].size))):
@@ -4875,7 +4875,7 @@ def _halve(kernel, X, rows, key, log_inverse):
 
 
 def _compressed(kernel, X, rows, least, key, log_inverse):
-    """At most `least` rows are returned unchanged. Four parts of more are compressed and halved."""
+    """Return at most `least` rows unchanged. Otherwise, compress four parts and halve the union."""
     if rows.size <= least:
         return rows
     parts = [
@@ -5001,7 +5001,7 @@ def rskpca(C, w, kernel, k, seed=0, centered=False):
         seed: int from 0 to 2**64 - 1. Seed of the eigensolver's starting vectors.
         centered: bool. If True, subtract the weighted mean in feature space.
     Returns:
-        Expansion: k components. Values estimate eigenvalues for n points, or are 0 if negligible.
+        Expansion: k components. Values estimate eigenvalues for n points. Negligible values are 0.
     Example:
         >>> model = rskpca(np.array([[1.0], [2.0]]), np.array([3.0, 1.0]), linear(), 1)
         >>> model.values.round(12).tolist(), expand(np.array([[5.0]]), model).round(12).tolist()
@@ -5044,8 +5044,8 @@ def rskpca(C, w, kernel, k, seed=0, centered=False):
 def weighted_nystrom(X, C, w, kernel, k, seed=0):
     """Kernel PCA by the density-weighted Nystrom method (Zhang, Kwok 2010; RSKPCA section 6).
 
-    An eigenpair of `rskpca` gives u_i = lambda^-1 sum_j w_j^1/2 phi_j k(x_i, c_j). The vector u is
-    an approximate eigenvector of K. The component is f(x) = lambda^-1/2 sum_i u_i k(x_i, x).
+    An eigenpair of `rskpca` gives u_i = lambda^-1 sum_j w_j^1/2 phi_j k(x_i, c_j). This u estimates
+    an eigenvector of the Gram matrix of X. The component is f(x) = lambda^-1/2 sum_i u_i k(x_i, x).
 
     Args:
         X: (n, d) array. Points.
@@ -5094,7 +5094,7 @@ def _manifold_of(C, w, kernel, k, seed, alpha=0.0, time=0.0, cut=False):
     """A Manifold, the sum of p D, and the sum of w, where p = w / (sum of w). Let q and D be the
     p-weighted sums of k and of K_a = k / (q q')^alpha. Eigenpairs mu, u of p^1/2 D^-1/2 K_a D^-1/2
     p^1/2 give coordinates f = mu^time u / first at the centers, where first = (p D / total)^1/2 is
-    the eigenvector with eigenvalue 1. It is omitted if `cut` is False, and u is made orthogonal to
+    the eigenvector with eigenvalue 1. If `cut` is False, it is omitted, and u is made orthogonal to
     it, because extension to new points divides rounding errors by mu. If mu is at most max(m, 100)
     machine epsilons, f would have no correct digit and is 0."""
     C = _checked_points("C", C)
@@ -5915,7 +5915,7 @@ def _decompose(columns, settled, place, lowest):
 
 
 def _shrink(columns, settled, state, last=False):
-    """Make the columns orthogonal and shorten them as in `fd_start`. If `last`, subtract the squared
+    """Make columns orthogonal and shorten them as in `fd_start`. If `last`, subtract the squared
     length of column ell + 1. Returns the new squared lengths and the number subtracted."""
     rows = (state.ell + 1) // 2 if state.half else state.ell
     place = state.ell if last else rows - state.half
@@ -5986,7 +5986,7 @@ def fd_start(ell, m, half=True, share=1.0, half_life=None):
     Args:
         ell: int from 1 to m. Number of rows of the result.
         m: int, at least 1. Length of a row.
-        half: bool. If True, the buffer has 5 ell / 4 rows. If False, 2 ell rows halve the error.
+        half: bool. The buffer has 5 ell / 4 rows. If False, 2 ell rows halve the error bound.
         share: float from 0 to 1. Fraction of rows, counted from the shortest, that is shortened. A
             share of 0.2 (Desai et al. 2016) lowers the error on most data, but weakens the bound.
         half_life: float, at least 1, or None. Number of rows after which a weight halves. Bounds
@@ -6163,7 +6163,7 @@ def skpca_update(state, X):
 
     Args:
         state: SKPCAState. It is not modified.
-        X: (n, d) array. Points. Features are in memory for 512 points at a time, or for 8 MB if larger.
+        X: (n, d) array. Points. Features are in memory in slabs of 8 MB or 512 points.
     Returns:
         SKPCAState: The new state. If half_life is None, the split into calls changes no bits.
     """
@@ -6356,7 +6356,7 @@ def rnca_start(feature_map, centered=False, half_life=None):
     Args:
         feature_map: FourierMap. It contains the kernel.
         centered: bool. If True, subtract the mean of the features.
-        half_life: float, at least 1, or None. Points until a weight halves. None means never.
+        half_life: float, at least 1, or None. Age in points for a weight of 1/2. None means never.
     Returns:
         RNCAState: The state before the first point. Needs O(m^2) memory.
     """
@@ -6478,7 +6478,7 @@ def reservoir_start(c, d, seed=0, half_life=None):
         c: int, at least 1. Number of points to keep. They are drawn with replacement.
         d: int, at least 1. Number of coordinates of a point.
         seed: int from 0 to 2**64 - 1. Seed of the draws.
-        half_life: float, at least 1, or None. Points until a weight halves. None means never.
+        half_life: float, at least 1, or None. Age in points for a weight of 1/2. None means never.
     Returns:
         ReservoirState: The state before the first point.
     """
