@@ -6639,13 +6639,13 @@ def random_noisy(n, d, seed=0, signal=50, zeta=10.0, decay=0):
 # --------------------------------------------------------------------------------------------------
 # 12. Doubly stochastic gradients (DSGD)
 #
-# The functions are sums of m random features: h(x) = sum_j coef_j phi_j(x), where phi_j(x) =
-# sqrt(2 k(x, x)) cos(r_j.x + gamma_j). The paper adds features in each step; here m is fixed. Steps
-# regenerate feature j from the seed and j, so a state stores k numbers a feature for any d.
+# Each function is a sum over m random features: h(x) = sum_j coef_j phi_j(x), where phi_j(x) =
+# sqrt(2 k(x, x)) cos(r_j.x + gamma_j). The paper adds features in each step. Here m is fixed. A
+# step generates feature j from the seed and j, so a state stores k numbers per feature for any d.
 #
 # `_values` is the paper's algorithm 2. Comments in `_kpca_step`, `_ksvd_step` and `_kcca_step` cite
-# lines of algorithms 1, 3 and 4; the caller draws the points (line 2). Rows of coef and other_coef
-# are the paper's alpha_j and beta_j, and W is the mean of its h h^T over a mini-batch.
+# lines of algorithms 1, 3 and 4. The caller draws the points (line 2). Row j of coef is the paper's
+# alpha_j, row j of other_coef is its beta_j, and W is the mean of its h h^T over a mini-batch.
 # --------------------------------------------------------------------------------------------------
 
 # 12.1 States
@@ -6653,7 +6653,7 @@ def random_noisy(n, d, seed=0, signal=50, zeta=10.0, decay=0):
 
 @_validated("Slices", edges=2, weights=2)
 class Slices(NamedTuple):
-    """S slices for each of t targets: edges (t, S - 1), ascending; weights (t S, q), features."""
+    """S slices for each of t targets: edges (t, S - 1), ascending; weights (t S, q): q features."""
 
     edges: np.ndarray
     weights: np.ndarray
@@ -6672,15 +6672,15 @@ def _is_sound_descent(state):
 
 
 @_validated(
-    "a DSGDState, from dsgd_start", _is_sound_descent, coef=2, other_coef=2, moment=2, constraint=2
+    "a DSGDState from dsgd_start", _is_sound_descent, coef=2, other_coef=2, moment=2, constraint=2
 )
 class DSGDState(NamedTuple):
     """Doubly stochastic gradients in progress. Fields not listed here are arguments of the start.
 
-    task: the problem, a constant above; map, coef (m, k), other and other_coef: features and
-    coefficients of both views; moment (k, k): mean of W over the steps, where step t has weight
-    t + 1; constraint (k, k): the same mean of `_constraint`, or empty; used and step: numbers of
-    features and steps so far; chosen: True if theta0 was None."""
+    task: 0 to 4 for PCA, PCA by the Hebbian rule, SVD, CCA and SIR; map, coef (m, k), other and
+    other_coef: features and coefficients of both views; moment (k, k): mean of W, with weight t + 1
+    at step t; constraint (k, k): the same mean of `_constraint`, or empty; used and step: numbers
+    of features and steps so far; chosen: True if theta0 was None."""
 
     task: int
     map: FourierMap
@@ -6701,7 +6701,7 @@ class DSGDState(NamedTuple):
 
 
 def _kernel_scale(state):
-    """k(x, x), which limits the steps; for two views the larger one, for SVD the geometric mean."""
+    """k(x, x) in the limits of steps: the larger one of two views; their geometric mean for SVD."""
     scales = state.map.kernel.scale, state.other.kernel.scale
     return math.prod(map(math.sqrt, scales)) if state.task == _SINGULAR else max(scales)
 
@@ -6754,13 +6754,13 @@ def _add_features(X, kernel, key, frequencies, copies, phases, factor, p, panels
                 _add_block(product, rows, slots[task], first)
 
 
-_POINTS_AT_A_TIME = 32 * _BLOCK  # points whose partial sums are stored
-_START_POINTS = 2048  # points of the initial problem
-_NO_VARIANCE = 1e-14  # rounding error of the variance of constant features, over k(x, x)
+_POINTS_AT_A_TIME = 32 * _BLOCK  # points per pass; a pass stores up to 16 k partial sums per point
+_START_POINTS = 2048  # largest number of points in the initial problem
+_NO_VARIANCE = 1e-14  # rounding error of the variance of constant features, relative to k(x, x)
 
 
 def _values(state, X, second=False):
-    """h(x) = sum_j coef_j phi_j(x) for one view's functions, (n, k) float64 (DSGD algorithm 2)."""
+    """Functions h(x) = sum_j coef_j phi_j(x) of one view, (n, k) float64 (DSGD algorithm 2)."""
     feature_map, coef = _view(state, second)
     if second and state.task == _SLICED:
         return _slice_features(state, X) @ coef
@@ -6806,7 +6806,7 @@ def _new_state(
     initial = min(_checked_whole("initial", initial, 1), feature_map.m)
     k = _checked_whole("k", k, 1, initial)
     if theta1 is None and task >= _CANONICAL:
-        theta1 = 0.001  # the paper's value for SIR; it has none for canonical correlations
+        theta1 = 0.001  # the paper's value for SIR; the paper gives none for canonical correlations
     nothing = np.zeros((0, k))
     functions = (feature_map, nothing, other, nothing, Slices(nothing, nothing))
     return DSGDState(
@@ -6824,7 +6824,7 @@ def _new_state(
     )
 
 
-_RANK = "k must be at most the rank of the first features on these points: give more points"
+_RANK = "k must be at most the rank of the first features on X: pass more points or a smaller k"
 
 
 def _first_features(state, feature_map, X):
@@ -6837,7 +6837,7 @@ def _start_of_two_views(task, X, Y, map_x, map_y, *settings):
     X, Y = _checked_views(X, Y)
     map_x = _checked_map("map_x", map_x, X, True)
     map_y = _checked_map("map_y", map_y, Y, True, "Y")
-    _require(map_x.m == map_y.m, "map_x and map_y must have equally many features")
+    _require(map_x.m == map_y.m, "map_x and map_y must have the same number of features")
     state = _new_state(task, map_x, map_y, *settings)
     return state, _first_features(state, map_x, X), _first_features(state, map_y, Y)
 
@@ -6848,7 +6848,7 @@ def _of_all_features(state, weights):
 
 
 def _singular_pairs(C, k):
-    """All singular values of C and k pairs of vectors, by C C^T, which halves the digits."""
+    """All singular values of C and k pairs of vectors, with half of the digits, from C C^T."""
     B = np.ascontiguousarray(C.T)
     values, U = _small_eigen(_column_products(B, B), len(C), False)
     values = np.sqrt(np.maximum(values, 0.0))
@@ -6858,7 +6858,7 @@ def _singular_pairs(C, k):
 
 
 def _first_variates(Z, B, left, right, k):
-    """left U / sqrt(2) and V / sqrt(2) for the k leading pairs U, V of left^T (Z^T B / n) right."""
+    """left U / sqrt(2) and V / sqrt(2) from the truncated SVD U S V^T of left^T (Z^T B / n) right."""
     cross = _dense_product(_column_products(Z, B) / len(Z), B.shape[1], right)
     _, U, V = _singular_pairs(_column_products(left, cross), k)
     share = math.sqrt(0.5)
@@ -6876,7 +6876,7 @@ def _with_steps(state, values, weights, **more):
     if state.theta0 is None:
         bound = math.sqrt(0.05 * state.feature_batch) / _kernel_scale(state)
         state = state._replace(theta0=float(min(0.5 / values[0], bound)))
-    if state.theta1 is None:  # if values k and k + 1 are nearly equal, either function will do
+    if state.theta1 is None:  # at least .1 last: of two functions with equal values, either will do
         last, beyond = np.append(values, 0.0)[weights.shape[1] - 1 :][:2]
         state = state._replace(theta1=float(state.theta0 * max(last - beyond, 0.1 * last)))
     return state._replace(coef=_of_all_features(state, weights), **more)
@@ -6894,26 +6894,26 @@ def dsgd_start(
     initial=256,
     centered=False,
 ):
-    """State of doubly stochastic kernel PCA before the first step (DSGD algorithm 1).
+    """Start doubly stochastic kernel PCA: the state before the first step (DSGD algorithm 1).
 
-    The first functions are eigenfunctions for the first features on X, with eigenvalues l_i. They
-    are orthonormal, as equation (4) requires. (The listing starts from an empty sum, where every
-    step is 0.) Step t has size theta0 / (1 + theta1 t). The default theta0 cannot overshoot, and a
-    block of features raises the variance of h by at most a twentieth (half a block: a tenth). By
-    default, a step on n points is at most .6 n / k(x, x). Errors fall like 1 / t if
-    2 (l_k - l_(k+1)) theta0 / theta1 > 1 (our condition; theorem 1 says that step sizes exist), as
-    by default unless l_k - l_(k+1) < l_k / 20. Costs O(n initial (d + initial) + initial^3) time.
+    The first functions are eigenfunctions on X of the first features, with eigenvalues l_i. They
+    are orthonormal, as equation (4) requires. (Algorithm 1 starts from an empty sum, for which
+    every step is 0.) Step t has size theta0 / (1 + theta1 t). With the default theta0, no step
+    overshoots, and a block of features raises the variance of h by at most 5 %. A default step on
+    n points is at most .6 n / k(x, x). Errors fall like 1 / t if 2 (l_k - l_(k+1)) theta0 / theta1
+    exceeds 1. This condition is ours: theorem 1 only says that step sizes exist. The defaults meet
+    it if l_k - l_(k+1) > l_k / 20. Costs O(n initial (d + initial) + initial^3) time.
 
     Args:
-        X: (n, d) array. A few hundred or thousand points.
-        feature_map: FourierMap. It contains the kernel, the seed and the number m of features.
+        X: (n, d) array. Points; a few hundred or thousand suffice.
+        feature_map: FourierMap. Contains the kernel, the seed and the number m of features.
         k: int from 1 to the rank of the first features on X. Number of functions.
-        individual: bool. True finds eigenfunctions (Hebbian rule, DSGD 4.3), False their span.
-        feature_batch: int, at least 1. Largest number of features in a step.
-        theta0: float > 0. First step; None for min(.5 / l_1, sqrt(feature_batch / 20) / k(x, x)).
-        theta1: float, at least 0. Decay; None for theta0 max(l_k - l_(k+1), l_k / 10).
-        initial: int, at least 1. Number of first features that are used for the start, at most m.
-        centered: bool. True subtracts the mean of each mini-batch.
+        individual: bool. True finds each eigenfunction (Hebbian rule, DSGD 4.3), False their span.
+        feature_batch: int, at least 1. Largest number of features per step.
+        theta0: float > 0. First step. None: min(.5 / l_1, sqrt(feature_batch / 20) / k(x, x)).
+        theta1: float, at least 0. Decay. None means theta0 max(l_k - l_(k+1), l_k / 10).
+        initial: int, at least 1. Number of features in the start; a larger one than m means m.
+        centered: bool. True subtracts the functions' means over each mini-batch.
     Returns:
         DSGDState: State for `dsgd_update`.
     Example:
@@ -6940,18 +6940,18 @@ def dsgd_start(
 def dsgd_ksvd_start(
     X, Y, map_x, map_y, k, feature_batch=128, theta0=None, theta1=None, initial=256, centered=False
 ):
-    """State of doubly stochastic kernel SVD before the first step (DSGD algorithm 3).
+    """Start doubly stochastic kernel SVD: the state before the first step (DSGD algorithm 3).
 
     Args:
-        X: (n, d) array. A few hundred or thousand points, first view.
-        Y: (n, e) array. The same points, second view.
-        map_x: FourierMap. Features of the first view.
-        map_y: FourierMap. Equally many features of the second view, from another seed.
+        X: (n, d) array. Points in the first view; a few hundred or thousand suffice.
+        Y: (n, e) array. The same points in the second view.
+        map_x: FourierMap. Contains m features of the first view.
+        map_y: FourierMap. Contains m features of the second view, from a different seed.
         k: int from 1 to the rank of the first features. Number of pairs of functions.
         feature_batch, theta0, theta1, initial, centered: See `dsgd_start`. Singular values replace
             l_i, and sqrt(k(x, x) l(y, y)) replaces k(x, x).
     Returns:
-        DSGDState: State for `dsgd_update`, with singular functions of E k(x, .) l(y, .).
+        DSGDState: State for `dsgd_update`. The operator is E k(x, .) l(y, .).
     """
     settings = (k, feature_batch, theta0, theta1, initial, centered)
     state, Z, B = _start_of_two_views(_SINGULAR, X, Y, map_x, map_y, *settings)
@@ -6974,18 +6974,18 @@ def dsgd_kcca_start(
     initial=256,
     centered=True,
 ):
-    """State of doubly stochastic kernel CCA before the first step (DSGD algorithm 4).
+    """Start doubly stochastic kernel CCA: the state before the first step (DSGD algorithm 4).
 
     Args:
-        X: (n, d) array. A few hundred or thousand points, first view.
+        X: (n, d) array. Points in the first view; a few hundred or thousand suffice.
         Y, map_x, map_y: See `dsgd_ksvd_start`.
         k: int from 1 to the rank of the first features. Number of pairs of functions.
-        ridge: float, at least 0. Added to the covariance operators. Few steps regularize as well.
+        ridge: float, at least 0. Ridge of both covariance operators. Few steps also regularize.
         feature_batch, theta0, theta1, initial: See `dsgd_start`. Here l_1 is the largest eigenvalue
-            plus the ridge, theta1 is .001 by default, and a default step at most .005 n / k(x, x).
-        centered: bool. True subtracts the means of both halves of each mini-batch.
+            plus the ridge. The default theta1 is .001. A default step is at most .005 n / k(x, x).
+        centered: bool. True subtracts the functions' means over each half of a mini-batch.
     Returns:
-        DSGDState: State for `dsgd_update`. Steps converge slowly along small eigenvalues.
+        DSGDState: State for `dsgd_update`. Convergence is slow where eigenvalues are small.
     """
     settings = (k, feature_batch, theta0, theta1, initial, centered, ridge)
     state, Z, B = _start_of_two_views(_CANONICAL, X, Y, map_x, map_y, *settings)
@@ -6998,12 +6998,12 @@ def dsgd_kcca_start(
 
 
 def _quantile_edges(targets, slices):
-    """Edges of the slices, (t, slices - 1): distinct quantiles of each target, then infinity."""
+    """Edges of slices, (t, slices - 1). A row holds distinct quantiles of a target, then inf."""
     edges = np.full((targets.shape[1], slices - 1), np.inf)
     for row, column in zip(edges, np.sort(targets, axis=0).T):
         above = column[column > column[0]]  # an edge at the minimum leaves a slice empty
         found = np.intersect1d(column[np.arange(1, slices) * len(column) // slices], above)
-        if not found.size:  # most targets are the minimum: all above it are one slice
+        if not found.size:  # most targets equal the minimum: all larger ones form one slice
             found = above[:1]
         row[: found.size] = found
     return edges
@@ -7033,19 +7033,20 @@ def dsgd_ksir_start(
     initial=256,
     centered=True,
 ):
-    """State of kernel sliced inverse regression before the first step (DSGD section 4.3).
+    """Start kernel sliced inverse regression: the state before the first step (DSGD section 4.3).
 
     Args:
-        X: (n, d) array. A few hundred or thousand points.
-        targets: (n,) or (n, t) array. One or several targets of each point.
-        feature_map: FourierMap. It contains the kernel, the seed and the number m of features.
-        k: int from 1 to the number of slices minus t. Number of functions.
-        slices: int from 2 to 10000. Slices of each target, cut at its distinct quantiles on X.
-        ridge: float, at least 0. Added to the features' covariance operator.
-        feature_batch, theta0, theta1, initial: See `dsgd_start`; defaults as in `dsgd_kcca_start`.
-        centered: bool. True subtracts the means of both halves of each mini-batch.
+        X: (n, d) array. Points; a few hundred or thousand suffice.
+        targets: (n,) or (n, t) array. One or several targets per point.
+        feature_map: FourierMap. Contains the kernel, the seed and the number m of features.
+        k: int from 1 to t (slices - 1), or less if quantiles coincide. Number of functions.
+        slices: int from 2 to 10000. Slices per target; they end at distinct quantiles on X.
+        ridge: float, at least 0. Ridge of the features' covariance operator.
+        feature_batch, theta0, theta1, initial: See `dsgd_start` and `dsgd_kcca_start`.
+        centered: bool. True subtracts the functions' means over each half of a mini-batch.
     Returns:
-        DSGDState: State for C_xy C_yy^-1 C_yx f = value C_xx f, where y are indicators of slices.
+        DSGDState: State for `dsgd_update`. C_xy C_yy^-1 C_yx f = rho^2 (C_xx + ridge I) f, where y
+            are indicators of slices. `dsgd_values` estimates rho.
     """
     X = _checked_points("X", X)
     targets = _checked_points("targets", _as_columns("targets", targets), rows=len(X))
@@ -7069,7 +7070,7 @@ def dsgd_ksir_start(
     left, largest = _whitener(Z, state.ridge, 0.001)
     right, _ = _whitener(B, 0.0, 0.0)
     weights, V = _first_variates(Z, B, left, right, k)
-    size = math.sqrt(largest)  # gives both views the same scale, as they share a step size
+    size = math.sqrt(largest)  # both views share a step size, so they need the same scale
     functions = {"other_coef": V / size, "slices": Slices(edges, right * size)}
     return _with_steps(state, [largest + state.ridge], weights, **functions)
 
@@ -7078,16 +7079,16 @@ def dsgd_ksir_start(
 
 
 def _step_size(state, n):
-    """theta0 / (1 + theta1 t). Chosen steps have a limit, as a point adds eta k(x, x) h / n to h.
-    Measured limits in units of n / k(x, x): .6; for canonical correlations .005 to .035."""
+    """theta0 / (1 + theta1 t). Default steps are limited, because a point adds eta k(x, x) h / n to
+    h. Measured limits in units of n / k(x, x): .6, and .005 to .035 for canonical correlations."""
     eta = state.theta0 / (1.0 + state.theta1 * state.step)
     share = 0.005 if state.task >= _CANONICAL else 0.6
     return min(eta, share * n / _kernel_scale(state)) if state.chosen else eta
 
 
 def _feature_block(state):
-    """First feature of a step (line 3) and the one after its last: new ones, later blocks of all.
-    Blocks have nearly equal sizes: a last block of one feature destroyed what 1280 had found."""
+    """Range of a step's features (line 3): new ones, and later blocks of all m in random order.
+    Block sizes are nearly equal: a last block of one feature ruined functions of 1280 features."""
     m = state.map.m
     b = min(state.feature_batch, m)
     new = m - state.used
@@ -7106,9 +7107,9 @@ def _symmetric_products(state, u, v):
 
 
 def _moved(state, block, X, g, eta, decay, second=False):
-    """One view's coef after a step (3): coef (I - decay), plus eta phi(x) g^T for a block."""
+    """One view's coef after a step (3): coef (I - decay), plus the mean of eta phi(x) g^T."""
     feature_map, coef = _view(state, second)
-    if second and state.task == _SLICED:  # no ridge, so no decay
+    if second and state.task == _SLICED:  # the ridge, and thus decay, is for the first view only
         return coef + eta / (len(X) - state.centered) * _slice_features(state, X).T @ g
     first, stop = block
     k = len(decay)
@@ -7127,7 +7128,7 @@ def _stepped(state, block, W, coef, other_coef=None, **more):
     other_coef = state.other_coef if other_coef is None else other_coef
     _require(
         _all_below(coef, math.inf) and _all_below(other_coef, math.inf),
-        f"theta0 must be smaller than {state.theta0:.2e}, as the steps diverged at step {state.step}",
+        f"theta0 must be smaller than {state.theta0:.2e},: the steps diverged at step {state.step}",
     )
     return state._replace(
         coef=coef,
@@ -7140,7 +7141,7 @@ def _stepped(state, block, W, coef, other_coef=None, **more):
 
 
 def _kpca_step(state, eta, block, X):
-    """A step of kernel PCA (DSGD algorithm 1); UT[W] is for the Hebbian rule (section 4.3)."""
+    """A step of kernel PCA (DSGD algorithm 1). The Hebbian rule has W's upper triangle (4.3)."""
     h = _centered(state, _values(state, X))  # line 4
     W = _column_products(h, h) / (len(h) - state.centered)
     decay = eta * (np.triu(W) if state.task == _SINGLE_COMPONENTS else W)
@@ -7163,7 +7164,7 @@ def _halves(state, U):
 
 
 def _constraint(state, u, v):
-    """E u u^T + E v v^T + ridge (Gram matrix of functions), the identity for canonical variates."""
+    """E u u^T + E v v^T + ridge (Gram matrix of functions). It is I for canonical variates."""
     C = (_column_products(u, u) + _column_products(v, v)) / (len(u) - state.centered)
     for coef in (state.coef,) if state.task == _SLICED else (state.coef, state.other_coef):
         weights = coef[: state.used]
@@ -7172,8 +7173,8 @@ def _constraint(state, u, v):
 
 
 def _kcca_step(state, eta, block, X, Y):
-    """A step of canonical correlations (DSGD algorithm 4), or of SIR with slices as second view. W
-    and the gradient use different halves of the mini-batch, as the same half would bias them."""
+    """A step of canonical correlations (DSGD algorithm 4). For SIR, the second view is the slices.
+    W and the gradient use different halves of the mini-batch, because the same would cause bias."""
     u, late_u = _halves(state, _values(state, X))  # line 4
     v, late_v = _halves(state, _values(state, Y, True))  # line 5
     W = _symmetric_products(state, u, v)  # line 6
@@ -7186,11 +7187,11 @@ def _kcca_step(state, eta, block, X, Y):
     return _stepped(state, block, W, coef, other_coef=other_coef, constraint=constraint)
 
 
-_STEPS = (_kpca_step, _kpca_step, _ksvd_step, _kcca_step, _kcca_step)  # by task
+_STEPS = (_kpca_step, _kpca_step, _ksvd_step, _kcca_step, _kcca_step)  # in the order of tasks
 
 
 def _step(state, X, *second):
-    """The step of the state's task on a mini-batch that was checked."""
+    """One step for the state's task, on a checked mini-batch."""
     n = len(X)
     least = 4 if state.task >= _CANONICAL else 1 + state.centered
     _require(n >= least, f"a mini-batch must have at least {least} points, got {n}")
@@ -7201,18 +7202,18 @@ def _step(state, X, *second):
 def dsgd_update(state, X, Y=None):
     """One doubly stochastic step on a mini-batch of points (DSGD algorithms 1, 3 and 4).
 
-    Kernel PCA multiplies coef by I - eta W, where W is the mean of h h^T (its upper triangle for
-    individual functions). It adds the mean of eta phi(x) h(x)^T for a block of features: new ones
-    until less than half a block is left, then blocks of all m in random order. Canonical
-    correlations and SIR use half of the points for W, and half for the gradient. Costs as much as
-    `dsgd_evaluate`, and memory for n feature_batch + m k numbers.
+    Kernel PCA multiplies coef by I - eta W. W is the mean of h h^T, or its upper triangle for
+    individual functions. Then the mean of eta phi(x) h(x)^T is added for a block of features. The
+    features are new until less than half a block is left. Later steps take blocks of all m features
+    in random order. CCA and SIR compute W from half of the points, and the gradient from the rest.
+    Costs as much time as `dsgd_evaluate`, and memory for n feature_batch + m k numbers.
 
     Args:
-        state: DSGDState. It is not changed. States cannot be merged.
+        state: DSGDState. Not changed. Returned by `dsgd_start`, another start or `dsgd_update`.
         X: (n, d) array. Independent points: at least 2 if centered, 4 for kernel CCA and SIR.
-        Y: array or None. (n, e) second views, (n,) or (n, t) targets, None for kernel PCA.
+        Y: (n, e) array of second views, (n,) or (n, t) array of targets, or None for kernel PCA.
     Returns:
-        DSGDState: State after the step. A ValueError names the step if steps diverge.
+        DSGDState: State after the step. If the steps diverge, a ValueError says at which step.
     Example:
         >>> X = np.random.default_rng(0).standard_normal((5000, 2))
         >>> state = dsgd_start(X[:500], fourier_features_map(gaussian(1.0), 2, 1000, 0, False), 3)
@@ -7225,7 +7226,10 @@ def dsgd_update(state, X, Y=None):
     X = _checked_points("X", X)
     _checked_map("state.map", state.map, X)
     one_view = state.task < _SINGULAR
-    _require((Y is None) == one_view, "Y must be given for two views or targets, and only then")
+    _require(
+        (Y is None) == one_view,
+        "Y must be given if the method has two views or targets, and omitted otherwise",
+    )
     views = [X]
     if state.task in _TWO_VIEWS:
         views = _checked_views(X, Y)
@@ -7244,16 +7248,17 @@ def dsgd_update(state, X, Y=None):
 def dsgd_evaluate(X, state, second=False):
     """Values of the functions at any points, h(x) = sum_j coef_j phi_j(x) (DSGD algorithm 2).
 
-    Finished or individual functions of kernel PCA and SVD converge to norm 1 in the kernel's space.
-    Mean squares are then eigenvalues, and means of u v singular values. Canonical variates have
-    variance plus ridge times squared norm 1. Costs n used (d + k) multiply-adds and n used cosines.
+    In the limit, finished or individual functions of kernel PCA and SVD have norm 1 in the kernel's
+    space. The mean of h_j^2 is eigenvalue j, and the mean of u_j v_j is singular value j. For CCA,
+    the variance plus ridge times the squared norm is 1. Costs n r (d + k) multiply-adds and n r
+    cosines for r features so far. Frequencies that are not stored cost r d random numbers.
 
     Args:
         X: (n, d) array. Points.
-        state: DSGDState. It need not be finished. Centered functions are known up to a constant.
-        second: bool. True evaluates the functions of the second view at points X of that view.
+        state: DSGDState. Finished or not. Centered functions are known up to an additive constant.
+        second: bool. True evaluates the second view's functions at points X of the second view.
     Returns:
-        array: (n, k), in the precision of X. Unstored frequencies cost used d random numbers.
+        array: (n, k), in the precision of X.
     Example:
         >>> X = np.random.default_rng(0).standard_normal((5000, 1))
         >>> state = dsgd_kpca(X, gaussian(1.0), 1, 2000, 0)
@@ -7263,16 +7268,20 @@ def dsgd_evaluate(X, state, second=False):
     X = _checked_points("X", X)
     state = _checked_as(DSGDState, "state", state)
     second = _as_flag("second", second)
-    _require(not second or state.task in _TWO_VIEWS, "second must be False for a state of one view")
+    _require(
+        not second or state.task in _TWO_VIEWS, "second must be False for a state with one view"
+    )
     _checked_map("state.map", _view(state, second)[0], X)
     values = _values(state, X, second)
     out = (values * (math.sqrt(2.0) if state.task >= _SINGULAR else 1.0)).astype(X.dtype)
-    _require(_all_below(out, math.inf), "state.coef must be smaller: the values overflow")
+    _require(
+        _all_below(out, math.inf), "state.coef must be smaller: values of the functions overflow"
+    )
     return out
 
 
 def _principal(state):
-    """Eigenpairs of the moment relative to the constraint; if individual, its diagonal."""
+    """Eigenpairs of the moment relative to the constraint, or its diagonal if individual."""
     M = state.moment
     B = np.eye(len(M))
     if state.task == _SINGLE_COMPONENTS or not state.step:
@@ -7286,24 +7295,24 @@ def _principal(state):
 
 @_public
 def dsgd_values(state):
-    """Rayleigh quotients (textbook): eigenvalues, singular values or correlations (at most 1).
+    """Estimated eigenvalues, singular values or correlations: Rayleigh quotients (textbook).
 
     Args:
-        state: DSGDState. It need not be finished. Later steps count more.
+        state: DSGDState. Finished or not. Later steps have larger weights.
     Returns:
-        array: (k,), descending or in the order of individual functions, and 0 before any step.
+        array: (k,), descending, or in the order of individual functions. It is 0 before any step.
     """
     return _principal(_checked_as(DSGDState, "state", state))[0]
 
 
 @_public
 def dsgd_finish(state):
-    """Single functions in descending order of their values, by Rayleigh-Ritz rotation (textbook).
+    """Functions rotated to descending order of their values, by Rayleigh-Ritz (textbook).
 
     Args:
-        state: DSGDState. It is not changed; steps may continue from it or from the result.
+        state: DSGDState. It is not changed. Steps may continue from it or from the result.
     Returns:
-        DSGDState: Largest coefficients are positive. Individual functions change only in sign.
+        DSGDState: Each largest coefficient is positive. Individual functions change only in sign.
     """
     state = _checked_as(DSGDState, "state", state)
     turn = _principal(state)[1]
@@ -7357,10 +7366,10 @@ def dsgd_kpca(
 ):
     """Doubly stochastic kernel PCA in one call: start, steps and finish (DSGD algorithm 1).
 
-    For steps like c / t, the squared sine of the largest angle to the span of the k leading
-    eigenfunctions falls like 1 / t (DSGD theorem 1), and the squared error of values like
-    ln(t / delta) / t with probability 1 - delta (theorem 4). Both require the start of equation (4)
-    and mini-batches whose operator is accurate to an eighth of the eigengap. Costs about
+    Let step t have size c / t. The squared sine of the largest angle to the span of the k leading
+    eigenfunctions falls like 1 / t (DSGD theorem 1). With probability 1 - delta, the squared error
+    of values falls like ln(t / delta) / t (theorem 4). Both theorems require the start of equation
+    (4) and mini-batches that approximate the operator to an eighth of the eigengap. Costs about
     steps m batch (d + k) multiply-adds, steps m batch cosines, and 16 k batch floats of memory.
 
     Args:
@@ -7369,11 +7378,11 @@ def dsgd_kpca(
         k: int from 1 to 256. Number of functions.
         m: int, at least k. Number of random features.
         seed: int from 0 to 2**64 - 1. Seed of features and mini-batches.
-        steps: int, at least 1, or None. None uses each feature four times, in at least 200 steps.
-        batch: int from 1 to n, or None. Points in a step, with replacement; None for min(512, n).
+        steps: int, at least 1, or None. None means max(200, 4 ceil(m / feature_batch)).
+        batch: int from 1 to n. Points per step, drawn with replacement. None means min(512, n).
         feature_batch, theta0, theta1, centered: See `dsgd_start`.
     Returns:
-        DSGDState: Finished state for `dsgd_evaluate` and `dsgd_values`; steps may continue.
+        DSGDState: Finished state for `dsgd_evaluate` and `dsgd_values`. Steps may continue from it.
     Example:
         >>> X = np.random.default_rng(0).standard_normal((5000, 1))
         >>> dsgd_values(dsgd_kpca(X, gaussian(1.0), 2, 2000, 0)).round(1).tolist()
@@ -7402,14 +7411,14 @@ def dsgd_gha(
 
     Args:
         X: (n, d) array. Points.
-        kernel: Kernel. A shift-invariant one, as for `dsgd_kpca`.
-        k: int from 1 to 256. Number of functions, each of which converges to an eigenfunction.
+        kernel: Kernel. Shift-invariant, as for `dsgd_kpca`.
+        k: int from 1 to 256. Number of functions. Each converges to an eigenfunction.
         m: int, at least k. Number of random features.
         seed: int from 0 to 2**64 - 1. Seed of features and mini-batches.
         steps, batch: See `dsgd_kpca`.
         feature_batch, theta0, theta1, centered: See `dsgd_start`.
     Returns:
-        DSGDState: Finished state; steps may continue.
+        DSGDState: Finished state. Steps may continue from it.
     """
     views = (_checked_points("X", X),)
     settings = (k, True, feature_batch, theta0, theta1, 256, centered)
@@ -7432,20 +7441,20 @@ def dsgd_ksvd(
     theta1=None,
     centered=False,
 ):
-    """Doubly stochastic kernel SVD of E k(x, .) l(y, .), in one call (DSGD algorithm 3).
+    """Doubly stochastic kernel SVD of E k(x, .) l(y, .) in one call (DSGD algorithm 3).
 
     Args:
-        X: (n, d) array. Points, first view.
-        Y: (n, e) array. The same points, second view.
-        kernel_x: Kernel. A shift-invariant one for the first view, as for `dsgd_kpca`.
-        kernel_y: Kernel. A shift-invariant one for the second view.
+        X: (n, d) array. Points in the first view.
+        Y: (n, e) array. The same points in the second view.
+        kernel_x: Kernel. Kernel of the first view, shift-invariant, as for `dsgd_kpca`.
+        kernel_y: Kernel. Kernel of the second view, shift-invariant.
         k: int from 1 to 256. Number of pairs of functions.
-        m: int, at least k. Number of random features of each view.
+        m: int, at least k. Number of random features per view.
         seed: int from 0 to 2**64 - 1. Seed of features and mini-batches.
         steps, batch: See `dsgd_kpca`.
-        feature_batch, theta0, theta1, centered: See `dsgd_start`.
+        feature_batch, theta0, theta1, centered: See `dsgd_start` and `dsgd_ksvd_start`.
     Returns:
-        DSGDState: Finished state; steps may continue.
+        DSGDState: Finished state. Steps may continue from it.
     """
     kernels = {"kernel_x": kernel_x, "kernel_y": kernel_y}
     views = _checked_views(X, Y)
@@ -7473,16 +7482,16 @@ def dsgd_kcca(
     """Doubly stochastic kernel canonical correlations, in one call (DSGD algorithm 4).
 
     Args:
-        X: (n, d) array. Points, first view.
+        X: (n, d) array. Points in the first view.
         Y, kernel_x, kernel_y: See `dsgd_ksvd`.
         k: int from 1 to 256. Number of pairs of functions.
-        m: int, at least k. Number of random features of each view.
+        m: int, at least k. Number of random features per view.
         seed: int from 0 to 2**64 - 1. Seed of features and mini-batches.
         steps, batch: See `dsgd_kpca`.
-        feature_batch, theta0, theta1: See `dsgd_start`; defaults as in `dsgd_kcca_start`.
+        feature_batch, theta0, theta1: See `dsgd_start` and `dsgd_kcca_start`.
         ridge, centered: See `dsgd_kcca_start`.
     Returns:
-        DSGDState: Finished state; steps may continue.
+        DSGDState: Finished state. Steps may continue from it.
     """
     kernels = {"kernel_x": kernel_x, "kernel_y": kernel_y}
     views = _checked_views(X, Y)
@@ -7511,16 +7520,16 @@ def dsgd_ksir(
 
     Args:
         X: (n, d) array. Points.
-        targets: (n,) or (n, t) array. One or several targets of each point.
-        kernel: Kernel. A shift-invariant one, as for `dsgd_kpca`.
-        k: int from 1 to the number of slices minus t. Number of functions.
+        targets: (n,) or (n, t) array. One or several targets per point.
+        kernel: Kernel. Shift-invariant, as for `dsgd_kpca`.
+        k: int from 1 to t (slices - 1), or less if quantiles coincide. Number of functions.
         m: int, at least k. Number of random features.
         seed: int from 0 to 2**64 - 1. Seed of features and mini-batches.
         steps, batch: See `dsgd_kpca`.
-        feature_batch, theta0, theta1: See `dsgd_start`; defaults as in `dsgd_kcca_start`.
+        feature_batch, theta0, theta1: See `dsgd_start` and `dsgd_kcca_start`.
         slices, ridge, centered: See `dsgd_ksir_start`.
     Returns:
-        DSGDState: Finished state; steps may continue.
+        DSGDState: Finished state. Steps may continue from it.
     """
     X = _checked_points("X", X)
     views = (X, _checked_points("targets", _as_columns("targets", targets), rows=len(X)))
