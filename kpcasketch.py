@@ -6858,7 +6858,7 @@ def _singular_pairs(C, k):
 
 
 def _first_variates(Z, B, left, right, k):
-    """left U / sqrt(2) and V / sqrt(2) from the truncated SVD U S V^T of left^T (Z^T B / n) right."""
+    """left U / sqrt(2), V / sqrt(2) from the truncated SVD U S V^T of left^T (Z^T B / n) right."""
     cross = _dense_product(_column_products(Z, B) / len(Z), B.shape[1], right)
     _, U, V = _singular_pairs(_column_products(left, cross), k)
     share = math.sqrt(0.5)
@@ -7045,8 +7045,7 @@ def dsgd_ksir_start(
         feature_batch, theta0, theta1, initial: See `dsgd_start` and `dsgd_kcca_start`.
         centered: bool. True subtracts the functions' means over each half of a mini-batch.
     Returns:
-        DSGDState: State for `dsgd_update`. C_xy C_yy^-1 C_yx f = rho^2 (C_xx + ridge I) f, where y
-            are indicators of slices. `dsgd_values` estimates rho.
+        DSGDState: Solves C_xy C_yy^-1 C_yx f = rho^2 (C_xx + ridge I) f for slice indicators y.
     """
     X = _checked_points("X", X)
     targets = _checked_points("targets", _as_columns("targets", targets), rows=len(X))
@@ -7268,15 +7267,11 @@ def dsgd_evaluate(X, state, second=False):
     X = _checked_points("X", X)
     state = _checked_as(DSGDState, "state", state)
     second = _as_flag("second", second)
-    _require(
-        not second or state.task in _TWO_VIEWS, "second must be False for a state with one view"
-    )
+    _require(not second or state.task in _TWO_VIEWS, "second must be False for a state of one view")
     _checked_map("state.map", _view(state, second)[0], X)
     values = _values(state, X, second)
     out = (values * (math.sqrt(2.0) if state.task >= _SINGULAR else 1.0)).astype(X.dtype)
-    _require(
-        _all_below(out, math.inf), "state.coef must be smaller: values of the functions overflow"
-    )
+    _require(_all_below(out, math.inf), "state.coef must be smaller: the values overflow")
     return out
 
 
@@ -8808,7 +8803,7 @@ def kernel_ridge_cg(X, Y, kernel, lam, s=1000, seed=0, tol=1e-8, max_iterations=
 
 @_validated("a Clustering")
 class Clustering(NamedTuple):
-    """labels (n,); centers (k, r), means of rows of the factor; cost: sum of squared distances."""
+    """labels (n,); centers (k, r): mean rows of each cluster; cost: sum of squared distances."""
 
     labels: np.ndarray
     centers: np.ndarray
@@ -8823,10 +8818,10 @@ def kernel_kmeans(F, k, seed=0, restarts=10, max_iterations=300):
         F: (n, r) array. Factor of K~ = F F^T.
         k: int from 1 to n. Number of clusters.
         seed: int from 0 to 2**64 - 1. Seed of the starts.
-        restarts: int, at least 1. Number of runs, of which the best is returned.
-        max_iterations: int, at least 1. Most passes over the rows in a run, at O(n k r) each.
+        restarts: int, at least 1. Number of runs. The best run is returned.
+        max_iterations: int, at least 1. Limit of passes over the rows per run, O(n k r) time each.
     Returns:
-        Clustering: Its cost is tr(K~ - C C^T K~ C C^T) with C the normalized indicators (RLS (42)).
+        Clustering: cost is tr(K~ - C C^T K~ C C^T), where C has normalized indicators (RLS (42)).
     """
     F = _checked_points("F", F)
     k = _checked_whole("k", k, 1, len(F))
@@ -8836,7 +8831,7 @@ def kernel_kmeans(F, k, seed=0, restarts=10, max_iterations=300):
 
 @_validated("Correlations")
 class Correlations(NamedTuple):
-    """values (k,), descending; w (r, k) and v (q, k): F w and G v are the canonical variates."""
+    """values (k,): correlations, descending; w (r, k), v (q, k): F w and G v are the variates."""
 
     values: np.ndarray
     w: np.ndarray
@@ -8844,8 +8839,8 @@ class Correlations(NamedTuple):
 
 
 def _ridge_basis(F, lam, squared):
-    """B with F B = U D, where F = U diag(s) V^T and D = s^2 / (s^2 + lam), or its square root. s is
-    computed from R in F = Q R, as F^T F would lose values below 1e-8 of the largest."""
+    """B with F B = U D, where F = U diag(s) V^T and D is s^2 / (s^2 + lam) or its square root. R of
+    F = Q R gives s, because F^T F would lose singular values below 1e-8 times the largest."""
     _, s, rows = np.linalg.svd(np.linalg.qr(F, "r"), full_matrices=False)
     shares = s / (s * s + lam) if squared else 1.0 / np.sqrt(s * s + lam)
     return rows.T * np.where(s > max(F.shape) * 2.2e-16 * s[0], shares, 0.0)
@@ -8855,20 +8850,20 @@ def _ridge_basis(F, lam, squared):
 def kernel_cca(F, G, lam_x, lam_y, k, squared=True):
     """Regularized kernel canonical correlations of K_x = F F^T and K_y = G G^T (RLS theorem 18).
 
-    Maximizes f^T Phi_x^T Phi_y g for f = Phi_x^T alpha and g = Phi_y^T beta. If squared, the norms
-    |(K_x + lam_x) alpha| and |(K_y + lam_y) beta| are 1. Then the optimum is theorem 18's
-    sigma_1((K_x + lam_x)^-1 K_x K_y (K_y + lam_y)^-1). Otherwise |Phi_x f|^2 + lam_x |f|^2 = 1 as
-    printed, and the same for g, with sigma_1(P_x^(1/2) P_y^(1/2)) for P = K (K + lam)^-1.
+    Maximizes (F w).(G v). Let P_x = K_x (K_x + lam_x I)^-1, and let P_y be the same for y. If
+    squared, the correlations are singular values of P_x P_y. The constraint is
+    |(K_x + lam_x I) alpha| = 1 for w = F^T alpha, and theorem 18 states this optimum. Otherwise,
+    they are singular values of P_x^(1/2) P_y^(1/2), for |F w|^2 + lam_x |w|^2 = 1 as printed.
 
     Args:
-        F: (n, r) array. Factor of the first view; center its columns to center the view.
+        F: (n, r) array. Factor of the first view. To center the view, center the columns.
         G: (n, q) array. Factor of the second view.
         lam_x: float, positive. Ridge, in the units of the eigenvalues of F F^T.
         lam_y: float, positive. Ridge, in the units of the eigenvalues of G G^T.
         k: int from 1 to min(n, r, q). Number of correlations.
-        squared: bool. Selects the constraints, as above.
+        squared: bool. Selects the constraint, as above.
     Returns:
-        Correlations: values_i = (F w_i).(G v_i). Weights beyond the ranks are 0.
+        Correlations: values_i = (F w_i).(G v_i). Values beyond the rank of F or G are 0.
     Example:
         >>> one = np.ones((1, 1))
         >>> [kernel_cca(one, one, 1.0, 1.0, 1, s).values.round(12).item() for s in (True, False)]
@@ -8895,15 +8890,15 @@ def kernel_cca(F, G, lam_x, lam_y, k, squared=True):
 
 @_public
 def spectral_error(A, B, seed=0, tol=1e-2, max_iterations=1000):
-    """Spectral norm |A - B|_2 of a difference that is never formed (bounded by AMS theorem 1).
+    """Spectral norm |A - B|_2 without forming A - B (AMS theorem 1 bounds it for sketches).
 
     Args:
-        A: (n, n) symmetric array or operator. Divide by its `spectral_norm` for a relative error.
+        A: (n, n) symmetric array or operator. Its `spectral_norm` makes the result relative.
         B: (n, n) symmetric array or operator.
         seed: int from 0 to 2**64 - 1. Seed of the first block of vectors.
         tol, max_iterations: See `spectral_norm`.
     Returns:
-        float: The norm; it cannot be less than the rounding error of the products.
+        float: |A - B|_2, or slightly less, with the rounding error of products with A and B.
     Example:
         >>> round(spectral_error(np.eye(3), np.diag(np.array([1.0, 3.0, 0.0])), 0), 9)
         2.0
@@ -8914,7 +8909,7 @@ def spectral_error(A, B, seed=0, tol=1e-2, max_iterations=1000):
 
 @_public
 def frobenius_error(A, B):
-    """Frobenius norm |A - B|_F of a difference of operators, by blocks of rows (textbook).
+    """Frobenius norm |A - B|_F of a difference of operators, from blocks of rows (textbook).
 
     Args:
         A, B: See `difference`.
@@ -8935,7 +8930,7 @@ def _orthonormal(name, V, rows=None):
     V = _checked_points(name, V, rows=rows).astype(np.float64)
     wide = V.shape[1] > V.shape[0]
     _require(not wide, f"{name} must not have more columns than rows, got shape {V.shape}")
-    Q, independent = _orthonormalize(V, np.uint64(0))  # takes half the time of LAPACK
+    Q, independent = _orthonormalize(V, np.uint64(0))  # in half the time of LAPACK
     _require(independent, f"{name} must have independent columns")
     return Q
 
@@ -8948,7 +8943,7 @@ def principal_angles(U, V):
         U: (n, p) array. Independent columns.
         V: (n, q) array. Independent columns.
     Returns:
-        array: (min(p, q),), in radians, largest first, each accurate to rounding.
+        array: (min(p, q),), in radians, descending, each accurate up to rounding.
     """
     P = _orthonormal("U", U)
     Q = _orthonormal("V", V, len(P))
@@ -8959,27 +8954,27 @@ def principal_angles(U, V):
     return np.where(cosines**2 > 0.5, np.arcsin(sines), np.arccos(cosines))
 
 
-_SOLVED_DIRECTLY = 512  # most rows for which traces are computed from all eigenvalues
+_SOLVED_DIRECTLY = 512  # largest number of rows for which `effective_dimension` is exact
 
 
 @_public
 def effective_dimension(A, lam, seed=0, probes=32, steps=64):
     """Estimate of tr A (A + lam I)^-1 for a positive semidefinite operator A (RLS definition 1).
 
-    It is the mean of z^T A (A + lam I)^-1 z over random sign vectors z, by block Lanczos quadrature
-    (Ubaru, Chen, Saad 2017). The quadrature is at most |z - (A + lam I) y|^2 too large, where y is
-    the Krylov solution. It stops when this is .1 % of the result. Costs up to `steps` products of A
-    with `probes` vectors, O(n (probes steps)^2) time and O(n probes steps) memory. For up to 512
-    rows, or a basis of over n / 4 columns, it is exact, in O(n^3) time.
+    The estimate is the mean of z^T A (A + lam I)^-1 z over random sign vectors z, from block
+    Lanczos quadrature (Ubaru, Chen, Saad 2017). Each term is at most |z - (A + lam I) y|^2 too
+    large, where y is the Krylov solution. Steps end when this bound is .1 % of the result. Costs up
+    to `steps` products with `probes` vectors, O(n (probes steps)^2) time and O(n probes steps)
+    memory. If n <= 512 or the basis would exceed n / 4 columns, the exact result takes O(n^3) time.
 
     Args:
         A: (n, n) symmetric positive semidefinite array or operator.
         lam: float, positive. Ridge, in the units of A's eigenvalues.
         seed: int from 0 to 2**64 - 1. Seed of the probes.
         probes: int, at least 1. Number of sign vectors; the error falls like 1 / sqrt(probes).
-        steps: int, at least 1. Most products; if they are too few, a ValueError gives bounds.
+        steps: int, at least 1. Limit of products. If it is too small, a ValueError gives bounds.
     Returns:
-        float: From 0 to n.
+        float: The estimate, from 0 to n.
     Example:
         >>> effective_dimension(np.diag(np.array([1.0, 3.0])), 1.0, 0)
         1.25
@@ -9009,7 +9004,7 @@ def effective_dimension(A, lam, seed=0, probes=32, steps=64):
             total = float((of_start**2 @ (values / (values + lam))).sum())
             beyond = _dense_product(R, probes, Y[-probes:] / (values + lam) @ of_start.T)
             excess = np.square(beyond).sum()
-            if excess <= 1e-3 * total and lowest > -0.01 * lam:  # no bound if indefinite
+            if excess <= 1e-3 * total and lowest > -0.01 * lam:  # an indefinite A has no bound
                 return total
             least = max(total - excess, 0.0)
             told = f"after {steps} steps the result is between {least:.6g} and {total:.6g}"
@@ -9028,7 +9023,7 @@ def nuclear_error(A, B):
     Args:
         A, B: See `spectral_error`.
     Returns:
-        float: The norm, in O(n^3) time and 8 n^2 bytes; for a Nystrom factor see `nystrom`.
+        float: The norm. Costs O(n^3) time and 8 n^2 bytes. For Nystrom factors, see `nystrom`.
     """
     D = Difference(*_checked_pair(A, B, True))
     return float(np.abs(np.linalg.eigvalsh(dense(D))).sum())
@@ -9040,9 +9035,9 @@ def projection_cost(A, V):
 
     Args:
         A: (n, n) symmetric array or operator.
-        V: (n, k) array. Independent columns: eigenvectors, or indicators for kernel k-means.
+        V: (n, k) array. Independent columns, such as eigenvectors or indicators of clusters.
     Returns:
-        float: The cost. Landmarks by scores keep it up to a constant, for all V (RLS theorem 14).
+        float: The cost. RLS theorem 14 compares costs of K~ and K for landmarks drawn by scores.
     """
     A = _as_operator("A", A)
     Q = _orthonormal("V", V, _size(A))
@@ -9053,7 +9048,7 @@ def projection_cost(A, V):
 
 @_validated("a Reliable")
 class Reliable(NamedTuple):
-    """count: number of reliable components; angles (k,): see `reliable_components`."""
+    """count: number of reliable components; angles (k,): bounds in radians, or pi / 2."""
 
     count: int
     angles: np.ndarray
@@ -9063,14 +9058,14 @@ class Reliable(NamedTuple):
 def reliable_components(values, error):
     """Number of leading components that are reliable despite a spectral error (AMS theorem 3).
 
-    Let g_j = values_j - values_(j+1). If g_j > 2 |A - K|_2, the first j eigenvectors of A and of K
-    span spaces at angles of at most arcsin(2 |A - K|_2 / g_j) / 2 (Davis, Kahan 1970).
+    Let g_j = values_j - values_(j+1). If g_j > 2 |A - K|_2, the angles between the spans of the
+    first j eigenvectors of A and K are at most arcsin(2 |A - K|_2 / g_j) / 2 (Davis, Kahan 1970).
 
     Args:
-        values: (k,) array. Leading eigenvalues of the sketch A, descending; the last has no gap.
-        error: float, at least 0. |A - K|_2, or a bound: (1 + tol) times `spectral_error`.
+        values: (k,) array. Leading eigenvalues of the sketch A, descending.
+        error: float, at least 0. |A - K|_2 or an upper bound, (1 + tol) times `spectral_error`.
     Returns:
-        Reliable: count, the largest j with g_j > 2 error; angles in radians, pi / 2 if not bounded.
+        Reliable: count is the largest j with g_j > 2 error. Angles without a bound are pi / 2.
     Example:
         >>> found = reliable_components(np.array([10.0, 4.0, 3.9, 1.0]), 0.5)
         >>> found.count, np.degrees(found.angles).round(1).tolist()
@@ -9105,8 +9100,8 @@ def _checked_any(name, X, model):
 
 
 def _in_double(X, model):
-    """In float64: the model, its features of X, and M = coef^T K coef for an Expansion, scaled to
-    components of length 1; M is None for a NystromMap, whose features are orthonormal."""
+    """The model, its features of X, and M, in float64. For an Expansion, M = coef^T K coef, and its
+    components are scaled to length 1. For the orthonormal features of a NystromMap, M is None."""
     model = model._replace(points=model.points.astype(np.float64))
     if isinstance(model, NystromMap):
         return model, _map_features(X, model), None
@@ -9120,16 +9115,16 @@ def _in_double(X, model):
 
 @_public
 def residual(X, model):
-    """Distance of points from the span of a model, relative to their length (RLS 2.1; SKPCA 1).
+    """Relative distance of each point from the span of a model (RLS section 2.1, SKPCA section 1).
 
-    It is |f - P f| / sqrt(k(x, x)) for f = phi(x) - mean, where P projects onto the components or
-    landmarks. It may exceed 1 if the model is centered, or has features that are not paired.
+    The distance is |f - P f| / sqrt(k(x, x)), where f = phi(x) - mean and P projects onto the span
+    of components or landmarks. Centering or features without pairs can raise it above 1.
 
     Args:
         X: (n, d) array. Points.
-        model: Expansion, NystromMap or Subspace. An Expansion with an offset must contain its mean.
+        model: Expansion, NystromMap or Subspace. An Expansion with an offset needs a known mean.
     Returns:
-        array: (n,), about 1 far from the training points. Less than 1e-7 is rounding error.
+        array: (n,), about 1 far from the training points. Values below 1e-7 are rounding errors.
     Example:
         >>> X = np.array([[0.0], [1.0], [2.0]])
         >>> residual(np.array([[1.0], [50.0]]), kpca(X, gaussian(1.0), 3)).round(6).tolist()
@@ -9146,14 +9141,14 @@ def residual(X, model):
         squares = sizes - (features**2).sum(1)
     else:
         _require(not _mean_is_unknown(model), "model.mean must be known (it is NaN or missing)")
-        _require(np.isfinite(M).all(), "model must give finite features on its own points")
+        _require(np.isfinite(M).all(), "features of model.points must be finite")
         inverse = np.linalg.pinv(M, 1e-10, hermitian=True)
         squares = sizes - ((features @ inverse) * features).sum(1)
         if model.mean.size > 0:  # |phi(x) - mean|^2
             weights = model.mean.reshape(-1, 1)
             own = weights.T @ gram_matmat(model.points, model.points, weights, model.kernel)
             squares += own[0, 0] - 2.0 * gram_matmat(P, model.points, weights, model.kernel)[:, 0]
-    _require(np.isfinite(squares).all(), "model must have a kernel that is finite on X")
+    _require(np.isfinite(squares).all(), "kernel values on X must be finite")
     squares = np.maximum(squares, 0.0)
     return np.sqrt(
         np.divide(squares, sizes, out=np.where(squares > 0.0, np.inf, 0.0), where=sizes > 0.0)
@@ -9164,14 +9159,14 @@ def residual(X, model):
 def explained_variance_ratio(X, expansion):
     """Share of the points' variance in feature space that each component explains (textbook).
 
-    For orthonormal components it is sum_i (f_j(x_i) - mean)^2 / tr(H K H) about the mean of X, even
-    if the model is not centered. Others count only for the variance that the previous ones leave.
+    For orthonormal components, it is sum_i (f_j(x_i) - mean_j)^2 / tr(H K H) with means over X. In
+    other models, component j counts for the variance that components 1 to j - 1 do not explain.
 
     Args:
-        X: (n, d) array. Points, new or from training; n^2 kernel values are evaluated.
-        expansion: Expansion, NystromMap or Subspace; a Subspace takes Z Z^T of its features for K.
+        X: (n, d) array. Points, from training or new. Costs n^2 kernel values.
+        expansion: Expansion, NystromMap or Subspace. For a Subspace, K = Z Z^T of its features Z.
     Returns:
-        array: (k,), not negative; the sum is at most 1 up to rounding.
+        array: (k,), at least 0. The sum is at most 1, up to rounding.
     """
     X = _checked_points("X", X).astype(np.float64)
     model = _checked_any("expansion", X, expansion)
@@ -9179,7 +9174,7 @@ def explained_variance_ratio(X, expansion):
     M = None
     size = 0.0
     sums = 0.0
-    if isinstance(model, Subspace):  # features that are not paired differ in length
+    if isinstance(model, Subspace):  # features without pairs have different lengths
         features = skpca_transform(X, model)
         for begin in range(0, n, 4096):
             Z = fourier_features(X[begin : begin + 4096], model.map)
@@ -9187,7 +9182,7 @@ def explained_variance_ratio(X, expansion):
             sums = sums + Z.sum(0)
         total = size - (sums**2).sum() / n
     else:
-        X = _about_mean(model.kernel, X)  # features of a linear model change by a constant
+        X = _about_mean(model.kernel, X)  # adds a constant to features of a linear model
         model, features, M = _in_double(X, model)
         size = _diagonal(X, model.kernel).sum()
         total = size - gram_matmat(X, X, np.ones((n, 1)), model.kernel).sum() / n
@@ -9195,7 +9190,7 @@ def explained_variance_ratio(X, expansion):
     features = features - features.mean(0)
     if M is None:
         return (features**2).sum(0) / total
-    _require(np.isfinite(M).all(), "expansion must give finite features on its own points")
+    _require(np.isfinite(M).all(), "features of expansion.points must be finite")
     C = features.T @ features
     spans = [
         np.trace(np.linalg.pinv(M[:j, :j], 1e-10, hermitian=True) @ C[:j, :j])
@@ -9206,14 +9201,14 @@ def explained_variance_ratio(X, expansion):
 
 @_validated("a SketchError")
 class SketchError(NamedTuple):
-    """values (k,): the sketch's minus the exact ones; angles (k,): see `sketch_error`."""
+    """values (k,): errors of eigenvalues; angles (k,): angles to the exact span, in radians."""
 
     values: np.ndarray
     angles: np.ndarray
 
 
 def _directions(sketch, X, k, seed, centered):
-    """Eigenvalues and directions of a model, or 2 k + 8 of a matrix: 12 steps for those after k."""
+    """Eigenvalues and directions of a model, or 2 k + 8 of a matrix: k + 8 of them in 12 steps."""
     if isinstance(sketch, (Expansion, Subspace)):
         model = _checked_any("sketch", X, sketch)
         _require(not getattr(model, "targets", 0), "sketch must not predict targets")
@@ -9224,7 +9219,7 @@ def _directions(sketch, X, k, seed, centered):
         sketch = LowRank(nystrom_features(X, _checked_any("sketch", X, sketch)))
     A = _as_operator("sketch", sketch, True)
     fits = _size(A) == len(X)
-    _require(fits, f"sketch must have a row for each point of X, got {_size(A)} for {len(X)}")
+    _require(fits, f"sketch must have one row per point, got {_size(A)} rows for {len(X)} points")
     A = center(A) if centered else A
     key = _checked_key(seed, _START)
     first = _lanczos(A, k, key, 1e-5, 1000)
@@ -9237,23 +9232,24 @@ def _directions(sketch, X, k, seed, centered):
 def sketch_error(sketch, X, kernel, k=None, seed=0, rows=512, centered=False):
     """Estimated errors of leading eigenpairs of a sketch, from a few rows of K (textbook theory).
 
-    U contains orthonormal directions of the sketch, twice as many as are judged. At random rows S,
-    least squares gives (K U)_S = U_S T + E. T has eigenvalues mu_i and eigenvectors y_i; nu is half
-    the last mu. E adds (n / |S|) |E y_i|^2 / (mu_i - nu) to mu_i, and E y_i / (mu_i - nu) to U y_i
-    (Stewart, Sun 1990). Angles are too large if value k and the next are nearly equal. Eigenvectors
-    orthogonal to U are missed, for example on a far cluster. `reliable_components` gives bounds.
+    U contains orthonormal directions of the sketch, at least 2 k. Least squares at random rows S
+    gives (K U)_S = U_S T + E. T has eigenvalues mu_i and eigenvectors y_i, and nu is half the last
+    mu. Exact eigenvalues are about mu_i + (n / |S|) |E y_i|^2 / (mu_i - nu), and eigenvectors are
+    about U y_i + E y_i / (mu_i - nu) (Stewart, Sun 1990). If eigenvalues k and k + 1 are nearly
+    equal, the angles are too large. Eigenvectors orthogonal to U are missed: an example is a far
+    cluster without landmarks. `reliable_components` gives bounds.
 
     Args:
         sketch: Array or operator that approximates K, NystromMap, Eigen, Expansion or Subspace. The
-            last three need 2 k components, because the first k mix most with the next ones.
+            last three must have 2 k components: the first k mix most with the next k.
         X: (n, d) array. Points of the sketch.
         kernel: Kernel. Kernel of the exact matrix K.
-        k: int or None. Components to judge; None for half of a model's, 10 of a matrix.
+        k: int or None. Number of components to judge. None means 10, or half of the last three's.
         seed: int from 0 to 2**64 - 1. Seed of the rows.
-        rows: int, at least 1. Rows of K that are evaluated, at n kernel values each.
+        rows: int, at least 1. Number of rows of K to evaluate. Each costs n kernel values.
         centered: bool. True if the exact matrix is H K H, and the model or Eigen is centered.
     Returns:
-        SketchError: values minus the exact ones; principal angles to the exact span, largest first.
+        SketchError: Eigenvalues minus exact eigenvalues, and angles to the exact span, descending.
     Example:
         >>> X, kernel = random_noisy(2000, 4), gaussian(10.0)
         >>> found = sketch_error(quantize_gram(X, kernel), X, kernel, 2)
@@ -9273,24 +9269,24 @@ def sketch_error(sketch, X, kernel, k=None, seed=0, rows=512, centered=False):
     U, R = np.linalg.qr(V - V.mean(0) if centered else V)
     independent = np.abs(R.diagonal()) > 1e-8 * np.sqrt(np.square(V).sum(0))
     new = independent & (values[:m] > 1e-13 * values.max())
-    count = int(np.append(new, False).argmin())  # up to the first that is rounding or dependent
+    count = int(np.append(new, False).argmin())  # before the first negligible or dependent one
     if k is None:
         k = min(count, m // 2 if isinstance(sketch, (Eigen, Expansion, Subspace)) else 10)
     _require(
         1 <= k <= count and (2 * k <= m or m >= n - centered),
-        f"sketch must have 2 k components, the first k of them not 0, to judge k = {k or 1}; "
-        f"got {m}, of which the first {count} are not 0: judge fewer, or use a larger sketch",
+        f"sketch must have 2 k components, the first k of them nonzero, to judge k = {k or 1}; "
+        f"got {m}, of which the first {count} are nonzero: use a smaller k or a larger sketch",
     )
     P = X.astype(np.float64, copy=False)
     P = _about_mean(kernel, P) if centered else P
     U = np.ascontiguousarray(U[:, new])
     drawn = _draw_uniformly(n, rows, key)
-    terms = np.column_stack([U[drawn], np.ones((rows, int(centered)))])  # for the mean
+    terms = np.column_stack([U[drawn], np.ones((rows, int(centered)))])  # ones fit the mean
     spread = np.linalg.svd(terms, compute_uv=False)[-1] if rows >= terms.shape[1] else 0.0
-    enough = rows == n or spread >= 0.3 * math.sqrt(rows / n)  # even rows: 1 - sqrt(columns / rows)
-    _require(enough, f"rows must be larger, to tell {U.shape[1]} directions apart, got {rows}")
+    enough = rows == n or spread >= 0.3 * math.sqrt(rows / n)  # typical: 1 - sqrt(columns / rows)
+    _require(enough, f"rows must be larger to distinguish {U.shape[1]} directions, got {rows}")
     B = _gram_product(kernel, _prepare(kernel, P[drawn], P, False), U)
-    _require(np.isfinite(B).all(), "kernel must be finite on X")
+    _require(np.isfinite(B).all(), "kernel values on X must be finite")
     T = np.linalg.lstsq(terms, B, rcond=None)[0]
     mu, Y = _small_eigen(T, U.shape[1], False)
     gaps = np.maximum(mu - 0.5 * max(mu[-1], 0.0), 1e-12 * max(mu[0], 1e-288))
@@ -9298,12 +9294,12 @@ def sketch_error(sketch, X, kernel, k=None, seed=0, rows=512, centered=False):
     W = E.T @ E * (n / (rows - terms.shape[1] * (1.0 - rows / n)))  # estimate for all rows
     squares, turn = _small_eigen(W, k, False)
     off = np.sqrt(squares.clip(0.0))[:, None] * turn.T
-    exact = np.vstack([Y[:, :k], off])  # in U, and orthogonal to U
+    exact = np.vstack([Y[:, :k], off])  # coordinates along U, and orthogonal to U
     exact_values = (mu + W.diagonal() * gaps)[:k]
     return SketchError(values[:k] - exact_values, principal_angles(np.eye(len(exact), k), exact))
 
 
-# 15.3 Features by any model, for arrays and for one point in compiled code
+# 15.3 Features from any model, for arrays and for one point in compiled code
 
 
 def _of_expansion(x, model, out):
@@ -9325,9 +9321,9 @@ def _of_landmarks(x, model, out):
 
 @_open_helper
 def _one_feature(x, feature_map, j):
-    """sqrt(2 k(x, x) / m) cos(r_j.x + gamma_j) for a plain map or stored frequencies."""
+    """sqrt(2 k(x, x) / m) cos(r_j.x + gamma_j). The map is plain or stores its frequencies."""
     if feature_map.kind != _PLAIN and feature_map.frequencies.shape[0] == 0:
-        raise ValueError("model must be a plain map, or have stored frequencies")
+        raise ValueError("model must be a plain map or store its frequencies")
     key = _subkey(_mix(np.uint64(feature_map.seed)), _FREQUENCIES)
     pair = j // 2 if feature_map.paired else j
     angle = 0.0
@@ -9366,7 +9362,7 @@ def _of_subspace(x, model, out):
             out[q] += z * model.basis[j, q]
 
 
-_models.update(  # by class: the function of points, and the compiled function of one point
+_models.update(  # class: (function of many points, compiled function of one point)
     {
         Expansion: (expand, _of_expansion),
         NystromMap: (nystrom_features, _of_landmarks),
@@ -9380,13 +9376,13 @@ _models.update(  # by class: the function of points, and the compiled function o
 
 @_public
 def features(X, model):
-    """Features of points by any model that gives them (textbook).
+    """Features of points, computed with any model (textbook).
 
     Args:
         X: (n, d) array. Points.
         model: Expansion, NystromMap, Subspace, FourierMap, DSGDState or Manifold.
     Returns:
-        array: (n, k), from the model's own function, such as `expand` for an Expansion.
+        array: (n, k), returned by the model's own function: `expand` for an Expansion.
     Example:
         >>> features(np.array([[3.0]]), kpca(np.array([[1.0], [2.0]]), linear(), 1)).round(6)
         array([[3.]])
@@ -9402,11 +9398,11 @@ def features_of(x, model, out):
     """Write the features of one point to `out`, for loops in your own `@njit` code (RLS 2.1).
 
     Args:
-        x: (d,) array. The point; its length and the length of `out` are not checked.
-        model: Expansion, NystromMap, Subspace, or FourierMap (plain, or storing its frequencies).
-        out: (k,) array. Receives as many numbers as the model has features.
+        x: (d,) array. Point. The lengths of x and out are not checked.
+        model: Expansion, NystromMap, Subspace, or a FourierMap that is plain or has frequencies.
+        out: (k,) array. Receives the model's k features.
     Returns:
-        None: `out` equals a row of `features`, up to rounding. No memory is allocated.
+        None: Afterwards, out equals a row of `features`, up to rounding. No memory is allocated.
     Example:
         >>> out = np.empty(1)
         >>> features_of(np.array([3.0]), nystrom_map(np.eye(1), np.array([0]), linear()), out)
@@ -9416,7 +9412,7 @@ def features_of(x, model, out):
     (_, of_one) = _models.get(type(model), (None, None))
     if of_one is None:
         kind = type(model).__name__
-        raise ValueError(f"model must be Expansion, NystromMap, Subspace or FourierMap, not {kind}")
+        raise ValueError(f"model must be Expansion, NystromMap, Subspace or FourierMap, got {kind}")
     of_one(x, model, out)
 
 

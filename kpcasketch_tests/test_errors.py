@@ -424,7 +424,7 @@ def test_rows_that_miss_a_small_cluster_gave_an_error_of_ten_thousand(rng):
         )
     exact = kp.block_lanczos(kp.gram(points, points, kp.gaussian(0.45)), 20)
     with pytest.raises(
-        ValueError, match="^sketch_error: rows must be larger, to tell 20 directions apart, got 100"
+        ValueError, match="^sketch_error: rows must be larger to distinguish 20 directions, got 100"
     ):
         kp.sketch_error(exact, points, kp.gaussian(0.45), 5, 0, 100)
     assert np.abs(kp.sketch_error(exact, points, kp.gaussian(0.45), 5, 0, 2000).values).max() < 1e-6
@@ -507,7 +507,7 @@ def test_sketch_error_in_another_order_of_points_is_the_same_on_all_rows(rng):
     "change, told",
     [
         ({"sketch": kp.linear()}, "must be a square array"),
-        ({"sketch": K[:9, :9]}, "must have a row for each point"),
+        ({"sketch": K[:9, :9]}, "must have one row per point"),
         ({"k": 0}, "k must be an int from 1"),
         ({"k": 700}, "k must be"),
         ({"rows": 20}, "rows must be larger"),
@@ -523,7 +523,7 @@ def test_sketch_error_in_another_order_of_points_is_the_same_on_all_rows(rng):
         ),
         (
             {"sketch": kp.kpca(X, KERNEL, 1), "k": None},
-            "to judge k = 1; got 1, of which .* are not 0: judge fewer, or",
+            "to judge k = 1; got 1, of which .* are nonzero: use a smaller k or",
         ),
         (
             {"sketch": kp.block_lanczos(K, 20)._replace(values=np.full(20, np.nan))},
@@ -533,7 +533,7 @@ def test_sketch_error_in_another_order_of_points_is_the_same_on_all_rows(rng):
             {"sketch": kp.block_lanczos(K, 20)._replace(vectors=K[:50, :20])},
             "vectors must have 600 rows",
         ),
-        ({"kernel": kp.polynomial(64, 1e9, 0.0)}, "kernel must be finite on X"),
+        ({"kernel": kp.polynomial(64, 1e9, 0.0)}, "kernel values on X must be finite"),
         ({"sketch": np.zeros((600, 600))}, "k = 8; got 24, of which the first 0 are"),
     ],
 )
@@ -842,7 +842,7 @@ def test_maps_whose_frequencies_are_not_at_hand_are_refused_for_one_point():
         kp.quasi_features_map(kernel, 3, 8, 0, False),
     ):
         with pytest.raises(
-            ValueError, match="features_of: model must be a plain map, or have stored frequencies"
+            ValueError, match="features_of: model must be a plain map or store its frequencies"
         ):
             kp.features_of(np.zeros(3), model, np.empty(8))
     with pytest.raises(Exception, match="features_of|_features_into|No implementation"):

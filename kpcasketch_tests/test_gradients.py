@@ -183,7 +183,7 @@ def test_one_line_functions_are_start_steps_and_finish():
 def test_steps_that_diverge_are_reported_with_their_number():
     with pytest.raises(
         ValueError,
-        match="dsgd_kpca: theta0 must be smaller than 1.00e\\+06, as the steps diverged at step [1-9]",
+        match="dsgd_kpca: theta0 must be smaller than 1.00e\\+06: the steps diverged at step [1-9]",
     ):
         kp.dsgd_kpca(X, G, 1, 200, 0, 50, 100, 64, 1e6)
     for task in TASKS:
@@ -342,7 +342,7 @@ def known(task):
         (lambda: kp.dsgd_kcca(X, Y[:-1], G, L, 2, 300), r"must have \d+ rows"),
         (
             lambda: kp.dsgd_kcca_start(X, Y, MAP, kp.fourier_features_map(L, 2, 299), 2),
-            "must have equally many features",
+            "must have the same number of features",
         ),
         (
             lambda: kp.dsgd_ksvd_start(X, np.ones((700, 2)), MAP, OTHER, 2, centered=True),
@@ -352,7 +352,7 @@ def known(task):
         (lambda: kp.dsgd_ksir(X, np.sign(X[:, 0]), G, 2, 300), "k must be at most the rank"),
         (
             lambda: kp.dsgd_update(known("kpca"), X, Y),
-            "Y must be given for two views or targets, and only then",
+            "Y must be given if the method has two views or targets, and omitted otherwise",
         ),
         (lambda: kp.dsgd_update(known("kcca"), X), "Y must be given"),
         (lambda: kp.dsgd_update(known("ksir"), X), "Y must be given"),
@@ -581,7 +581,7 @@ def test_steps_that_were_chosen_diverged_on_few_points(n, rng):
 
 def test_the_error_of_a_step_says_the_value_of_theta0():
     with pytest.raises(
-        ValueError, match=r"theta0 must be smaller than 9\.00e\+02, as the steps diverged at step"
+        ValueError, match=r"theta0 must be smaller than 9\.00e\+02: the steps diverged at step"
     ):
         kp.dsgd_kcca(X, Y, G, L, 2, 300, theta0=900.0)
 
