@@ -6824,7 +6824,7 @@ def _new_state(
     )
 
 
-_RANK = "k must be at most the rank of the first features on X: pass more points or a smaller k"
+_RANK = "k must be at most the rank of the initial features on X: pass more points or a smaller k"
 
 
 def _first_features(state, feature_map, X):
@@ -6858,7 +6858,7 @@ def _singular_pairs(C, k):
 
 
 def _first_variates(Z, B, left, right, k):
-    """left U / sqrt(2), V / sqrt(2) from the truncated SVD U S V^T of left^T (Z^T B / n) right."""
+    """left U / sqrt(2) and V / sqrt(2) from the rank-k SVD U S V^T of left^T (Z^T B / n) right."""
     cross = _dense_product(_column_products(Z, B) / len(Z), B.shape[1], right)
     _, U, V = _singular_pairs(_column_products(left, cross), k)
     share = math.sqrt(0.5)
@@ -6876,7 +6876,7 @@ def _with_steps(state, values, weights, **more):
     if state.theta0 is None:
         bound = math.sqrt(0.05 * state.feature_batch) / _kernel_scale(state)
         state = state._replace(theta0=float(min(0.5 / values[0], bound)))
-    if state.theta1 is None:  # at least .1 last: of two functions with equal values, either will do
+    if state.theta1 is None:  # floor .1 last: if values k and k + 1 agree, either function will do
         last, beyond = np.append(values, 0.0)[weights.shape[1] - 1 :][:2]
         state = state._replace(theta1=float(state.theta0 * max(last - beyond, 0.1 * last)))
     return state._replace(coef=_of_all_features(state, weights), **more)
@@ -6896,13 +6896,13 @@ def dsgd_start(
 ):
     """Start doubly stochastic kernel PCA: the state before the first step (DSGD algorithm 1).
 
-    The first functions are eigenfunctions on X of the first features, with eigenvalues l_i. They
-    are orthonormal, as equation (4) requires. (Algorithm 1 starts from an empty sum, for which
-    every step is 0.) Step t has size theta0 / (1 + theta1 t). With the default theta0, no step
-    overshoots, and a block of features raises the variance of h by at most 5 %. A default step on
-    n points is at most .6 n / k(x, x). Errors fall like 1 / t if 2 (l_k - l_(k+1)) theta0 / theta1
-    exceeds 1. This condition is ours: theorem 1 only says that step sizes exist. The defaults meet
-    it if l_k - l_(k+1) > l_k / 20. Costs O(n initial (d + initial) + initial^3) time.
+    The start is kernel PCA of X with `initial` features. Its functions have eigenvalues l_i and are
+    orthonormal, as equation (4) requires. (Algorithm 1 starts from an empty sum, for which
+    every step is 0.) Step t has size theta0 / (1 + theta1 t). The default theta0 cannot overshoot,
+    and a block of features raises the variance of h by at most 5 %. Default steps are at most
+    .6 n / k(x, x) on n points. Errors fall like 1 / t if 2 (l_k - l_(k+1)) theta0 / theta1 > 1.
+    This condition is ours. Theorem 1 only says that step sizes exist. Defaults meet the condition
+    if l_k - l_(k+1) > l_k / 20. Costs O(n initial (d + initial) + initial^3) time.
 
     Args:
         X: (n, d) array. Points; a few hundred or thousand suffice.
@@ -6910,9 +6910,9 @@ def dsgd_start(
         k: int from 1 to the rank of the first features on X. Number of functions.
         individual: bool. True finds each eigenfunction (Hebbian rule, DSGD 4.3), False their span.
         feature_batch: int, at least 1. Largest number of features per step.
-        theta0: float > 0. First step. None: min(.5 / l_1, sqrt(feature_batch / 20) / k(x, x)).
+        theta0: float > 0. First step. None means min(.5 / l_1, sqrt(feature_batch / 20) / k(x, x)).
         theta1: float, at least 0. Decay. None means theta0 max(l_k - l_(k+1), l_k / 10).
-        initial: int, at least 1. Number of features in the start; a larger one than m means m.
+        initial: int, at least 1. Number of features used by the start. Values above m mean m.
         centered: bool. True subtracts the functions' means over each mini-batch.
     Returns:
         DSGDState: State for `dsgd_update`.
@@ -6980,7 +6980,7 @@ def dsgd_kcca_start(
         X: (n, d) array. Points in the first view; a few hundred or thousand suffice.
         Y, map_x, map_y: See `dsgd_ksvd_start`.
         k: int from 1 to the rank of the first features. Number of pairs of functions.
-        ridge: float, at least 0. Ridge of both covariance operators. Few steps also regularize.
+        ridge: float, at least 0. Added to both covariance operators. Few steps also regularize.
         feature_batch, theta0, theta1, initial: See `dsgd_start`. Here l_1 is the largest eigenvalue
             plus the ridge. The default theta1 is .001. A default step is at most .005 n / k(x, x).
         centered: bool. True subtracts the functions' means over each half of a mini-batch.
@@ -6998,7 +6998,7 @@ def dsgd_kcca_start(
 
 
 def _quantile_edges(targets, slices):
-    """Edges of slices, (t, slices - 1). A row holds distinct quantiles of a target, then inf."""
+    """Edges of slices, (t, slices - 1): in each row, a target's distinct quantiles and infinity."""
     edges = np.full((targets.shape[1], slices - 1), np.inf)
     for row, column in zip(edges, np.sort(targets, axis=0).T):
         above = column[column > column[0]]  # an edge at the minimum leaves a slice empty
@@ -7040,12 +7040,13 @@ def dsgd_ksir_start(
         targets: (n,) or (n, t) array. One or several targets per point.
         feature_map: FourierMap. Contains the kernel, the seed and the number m of features.
         k: int from 1 to t (slices - 1), or less if quantiles coincide. Number of functions.
-        slices: int from 2 to 10000. Slices per target; they end at distinct quantiles on X.
-        ridge: float, at least 0. Ridge of the features' covariance operator.
+        slices: int from 2 to 10000. Number of slices per target, cut at its distinct quantiles.
+        ridge: float, at least 0. Added to the features' covariance operator.
         feature_batch, theta0, theta1, initial: See `dsgd_start` and `dsgd_kcca_start`.
         centered: bool. True subtracts the functions' means over each half of a mini-batch.
     Returns:
-        DSGDState: Solves C_xy C_yy^-1 C_yx f = rho^2 (C_xx + ridge I) f for slice indicators y.
+        DSGDState: Functions f solve C_xy C_yy^-1 C_yx f = rho^2 (C_xx + ridge I) f, where y are
+            indicators of slices and rho is estimated by `dsgd_values`.
     """
     X = _checked_points("X", X)
     targets = _checked_points("targets", _as_columns("targets", targets), rows=len(X))
@@ -7106,7 +7107,7 @@ def _symmetric_products(state, u, v):
 
 
 def _moved(state, block, X, g, eta, decay, second=False):
-    """One view's coef after a step (3): coef (I - decay), plus the mean of eta phi(x) g^T."""
+    """One view's coef after a step: coef (I - decay) plus the mean of eta phi(x) g^T (DSGD (3))."""
     feature_map, coef = _view(state, second)
     if second and state.task == _SLICED:  # the ridge, and thus decay, is for the first view only
         return coef + eta / (len(X) - state.centered) * _slice_features(state, X).T @ g
@@ -7127,7 +7128,7 @@ def _stepped(state, block, W, coef, other_coef=None, **more):
     other_coef = state.other_coef if other_coef is None else other_coef
     _require(
         _all_below(coef, math.inf) and _all_below(other_coef, math.inf),
-        f"theta0 must be smaller than {state.theta0:.2e},: the steps diverged at step {state.step}",
+        f"theta0 must be smaller than {state.theta0:.2e}: the steps diverged at step {state.step}",
     )
     return state._replace(
         coef=coef,
@@ -7140,7 +7141,7 @@ def _stepped(state, block, W, coef, other_coef=None, **more):
 
 
 def _kpca_step(state, eta, block, X):
-    """A step of kernel PCA (DSGD algorithm 1). The Hebbian rule has W's upper triangle (4.3)."""
+    """A step of kernel PCA (DSGD algorithm 1). The Hebbian rule (4.3) uses W's upper triangle."""
     h = _centered(state, _values(state, X))  # line 4
     W = _column_products(h, h) / (len(h) - state.centered)
     decay = eta * (np.triu(W) if state.task == _SINGLE_COMPONENTS else W)
@@ -7172,8 +7173,8 @@ def _constraint(state, u, v):
 
 
 def _kcca_step(state, eta, block, X, Y):
-    """A step of canonical correlations (DSGD algorithm 4). For SIR, the second view is the slices.
-    W and the gradient use different halves of the mini-batch, because the same would cause bias."""
+    """A step of canonical correlations (DSGD algorithm 4). For SIR, slices are the second view. W
+    and the gradient use different halves of the mini-batch. The same half would bias the step."""
     u, late_u = _halves(state, _values(state, X))  # line 4
     v, late_v = _halves(state, _values(state, Y, True))  # line 5
     W = _symmetric_products(state, u, v)  # line 6
@@ -7203,12 +7204,12 @@ def dsgd_update(state, X, Y=None):
 
     Kernel PCA multiplies coef by I - eta W. W is the mean of h h^T, or its upper triangle for
     individual functions. Then the mean of eta phi(x) h(x)^T is added for a block of features. The
-    features are new until less than half a block is left. Later steps take blocks of all m features
-    in random order. CCA and SIR compute W from half of the points, and the gradient from the rest.
-    Costs as much time as `dsgd_evaluate`, and memory for n feature_batch + m k numbers.
+    block is new until less than half a block of new features is left. Later steps visit blocks of
+    all m in random order. CCA and SIR compute W from half of the points, and the gradient from the
+    other half. Costs the time of `dsgd_evaluate`, and memory for n feature_batch + m k numbers.
 
     Args:
-        state: DSGDState. Not changed. Returned by `dsgd_start`, another start or `dsgd_update`.
+        state: DSGDState. Returned by `dsgd_start`, another start or `dsgd_update`. Not changed.
         X: (n, d) array. Independent points: at least 2 if centered, 4 for kernel CCA and SIR.
         Y: (n, e) array of second views, (n,) or (n, t) array of targets, or None for kernel PCA.
     Returns:
@@ -7248,9 +7249,9 @@ def dsgd_evaluate(X, state, second=False):
     """Values of the functions at any points, h(x) = sum_j coef_j phi_j(x) (DSGD algorithm 2).
 
     In the limit, finished or individual functions of kernel PCA and SVD have norm 1 in the kernel's
-    space. The mean of h_j^2 is eigenvalue j, and the mean of u_j v_j is singular value j. For CCA,
-    the variance plus ridge times the squared norm is 1. Costs n r (d + k) multiply-adds and n r
-    cosines for r features so far. Frequencies that are not stored cost r d random numbers.
+    space. For PCA, the mean of h_j(x)^2 is eigenvalue j. For SVD, the mean of u_j(x) v_j(y) is
+    singular value j. For CCA, variance plus ridge times squared norm is 1. For r features so far,
+    it costs n r (d + k) multiply-adds, n r cosines, and r d random numbers if they are not stored.
 
     Args:
         X: (n, d) array. Points.
@@ -7307,7 +7308,7 @@ def dsgd_finish(state):
     Args:
         state: DSGDState. It is not changed. Steps may continue from it or from the result.
     Returns:
-        DSGDState: Each largest coefficient is positive. Individual functions change only in sign.
+        DSGDState: Largest coefficients are positive. Individual functions are not rotated.
     """
     state = _checked_as(DSGDState, "state", state)
     turn = _principal(state)[1]
@@ -8803,7 +8804,7 @@ def kernel_ridge_cg(X, Y, kernel, lam, s=1000, seed=0, tol=1e-8, max_iterations=
 
 @_validated("a Clustering")
 class Clustering(NamedTuple):
-    """labels (n,); centers (k, r): mean rows of each cluster; cost: sum of squared distances."""
+    """labels (n,); centers (k, r): the mean row of each cluster; cost: sum of squared distances."""
 
     labels: np.ndarray
     centers: np.ndarray
@@ -8819,9 +8820,9 @@ def kernel_kmeans(F, k, seed=0, restarts=10, max_iterations=300):
         k: int from 1 to n. Number of clusters.
         seed: int from 0 to 2**64 - 1. Seed of the starts.
         restarts: int, at least 1. Number of runs. The best run is returned.
-        max_iterations: int, at least 1. Limit of passes over the rows per run, O(n k r) time each.
+        max_iterations: int, at least 1. Limit of passes over the rows per run. Each costs O(n k r).
     Returns:
-        Clustering: cost is tr(K~ - C C^T K~ C C^T), where C has normalized indicators (RLS (42)).
+        Clustering: Its cost is tr(K~ - C C^T K~ C C^T) for normalized indicators C (RLS (42)).
     """
     F = _checked_points("F", F)
     k = _checked_whole("k", k, 1, len(F))
@@ -8850,10 +8851,10 @@ def _ridge_basis(F, lam, squared):
 def kernel_cca(F, G, lam_x, lam_y, k, squared=True):
     """Regularized kernel canonical correlations of K_x = F F^T and K_y = G G^T (RLS theorem 18).
 
-    Maximizes (F w).(G v). Let P_x = K_x (K_x + lam_x I)^-1, and let P_y be the same for y. If
-    squared, the correlations are singular values of P_x P_y. The constraint is
-    |(K_x + lam_x I) alpha| = 1 for w = F^T alpha, and theorem 18 states this optimum. Otherwise,
-    they are singular values of P_x^(1/2) P_y^(1/2), for |F w|^2 + lam_x |w|^2 = 1 as printed.
+    Maximizes (F w).(G v). If `squared` is True, the constraint is |(K_x + lam_x I) alpha| = 1 for
+    w = F^T alpha. Let P_x = K_x (K_x + lam_x I)^-1. The optimum is |P_x P_y|_2, as in theorem 18.
+    If `squared` is False, the constraint is |F w|^2 + lam_x |w|^2 = 1, as printed in the paper. The
+    optimum is |P_x^(1/2) P_y^(1/2)|_2. Constraints on v are the same with lam_y and G.
 
     Args:
         F: (n, r) array. Factor of the first view. To center the view, center the columns.
@@ -8893,12 +8894,12 @@ def spectral_error(A, B, seed=0, tol=1e-2, max_iterations=1000):
     """Spectral norm |A - B|_2 without forming A - B (AMS theorem 1 bounds it for sketches).
 
     Args:
-        A: (n, n) symmetric array or operator. Its `spectral_norm` makes the result relative.
+        A: (n, n) symmetric array or operator. For a relative error, divide by spectral_norm(A).
         B: (n, n) symmetric array or operator.
         seed: int from 0 to 2**64 - 1. Seed of the first block of vectors.
         tol, max_iterations: See `spectral_norm`.
     Returns:
-        float: |A - B|_2, or slightly less, with the rounding error of products with A and B.
+        float: |A - B|_2, or slightly less, but at least the rounding error of the products.
     Example:
         >>> round(spectral_error(np.eye(3), np.diag(np.array([1.0, 3.0, 0.0])), 0), 9)
         2.0
@@ -8909,7 +8910,7 @@ def spectral_error(A, B, seed=0, tol=1e-2, max_iterations=1000):
 
 @_public
 def frobenius_error(A, B):
-    """Frobenius norm |A - B|_F of a difference of operators, from blocks of rows (textbook).
+    """Frobenius norm |A - B|_F of a difference of operators, in blocks of rows (textbook).
 
     Args:
         A, B: See `difference`.
@@ -8965,7 +8966,7 @@ def effective_dimension(A, lam, seed=0, probes=32, steps=64):
     Lanczos quadrature (Ubaru, Chen, Saad 2017). Each term is at most |z - (A + lam I) y|^2 too
     large, where y is the Krylov solution. Steps end when this bound is .1 % of the result. Costs up
     to `steps` products with `probes` vectors, O(n (probes steps)^2) time and O(n probes steps)
-    memory. If n <= 512 or the basis would exceed n / 4 columns, the exact result takes O(n^3) time.
+    memory. If n <= 512 or the basis would exceed n / 4 columns, it is exact, in O(n^3) time.
 
     Args:
         A: (n, n) symmetric positive semidefinite array or operator.
@@ -9063,9 +9064,9 @@ def reliable_components(values, error):
 
     Args:
         values: (k,) array. Leading eigenvalues of the sketch A, descending.
-        error: float, at least 0. |A - K|_2 or an upper bound, (1 + tol) times `spectral_error`.
+        error: float, at least 0. |A - K|_2, or a bound such as (1 + tol) times `spectral_error`.
     Returns:
-        Reliable: count is the largest j with g_j > 2 error. Angles without a bound are pi / 2.
+        Reliable: Its count is the largest j with g_j > 2 error. Angles without a bound are pi / 2.
     Example:
         >>> found = reliable_components(np.array([10.0, 4.0, 3.9, 1.0]), 0.5)
         >>> found.count, np.degrees(found.angles).round(1).tolist()
@@ -9163,8 +9164,8 @@ def explained_variance_ratio(X, expansion):
     other models, component j counts for the variance that components 1 to j - 1 do not explain.
 
     Args:
-        X: (n, d) array. Points, from training or new. Costs n^2 kernel values.
-        expansion: Expansion, NystromMap or Subspace. For a Subspace, K = Z Z^T of its features Z.
+        X: (n, d) array. Points, for example training points. Costs n^2 kernel values.
+        expansion: Expansion, NystromMap or Subspace. For a Subspace, K is Z Z^T of its features Z.
     Returns:
         array: (k,), at least 0. The sum is at most 1, up to rounding.
     """
@@ -9208,7 +9209,7 @@ class SketchError(NamedTuple):
 
 
 def _directions(sketch, X, k, seed, centered):
-    """Eigenvalues and directions of a model, or 2 k + 8 of a matrix: k + 8 of them in 12 steps."""
+    """Eigenvalues and directions of a model, or 2 k + 8 of a matrix (the last k + 8 in 12 steps)."""
     if isinstance(sketch, (Expansion, Subspace)):
         model = _checked_any("sketch", X, sketch)
         _require(not getattr(model, "targets", 0), "sketch must not predict targets")
@@ -9232,19 +9233,18 @@ def _directions(sketch, X, k, seed, centered):
 def sketch_error(sketch, X, kernel, k=None, seed=0, rows=512, centered=False):
     """Estimated errors of leading eigenpairs of a sketch, from a few rows of K (textbook theory).
 
-    U contains orthonormal directions of the sketch, at least 2 k. Least squares at random rows S
+    U contains at least 2 k orthonormal directions of the sketch. Least squares at random rows S
     gives (K U)_S = U_S T + E. T has eigenvalues mu_i and eigenvectors y_i, and nu is half the last
-    mu. Exact eigenvalues are about mu_i + (n / |S|) |E y_i|^2 / (mu_i - nu), and eigenvectors are
-    about U y_i + E y_i / (mu_i - nu) (Stewart, Sun 1990). If eigenvalues k and k + 1 are nearly
-    equal, the angles are too large. Eigenvectors orthogonal to U are missed: an example is a far
-    cluster without landmarks. `reliable_components` gives bounds.
+    mu. Exact eigenvalues are about mu_i + (n / |S|) |E y_i|^2 / (mu_i - nu). Eigenvectors are about
+    U y_i + E y_i / (mu_i - nu) (Stewart, Sun 1990). If values k and k + 1 nearly agree, angles are
+    too large. Eigenvectors orthogonal to U are missed. `reliable_components` gives bounds.
 
     Args:
         sketch: Array or operator that approximates K, NystromMap, Eigen, Expansion or Subspace. The
             last three must have 2 k components: the first k mix most with the next k.
         X: (n, d) array. Points of the sketch.
         kernel: Kernel. Kernel of the exact matrix K.
-        k: int or None. Number of components to judge. None means 10, or half of the last three's.
+        k: int or None. Components to judge. None means half of a model's, or 10 of a matrix's.
         seed: int from 0 to 2**64 - 1. Seed of the rows.
         rows: int, at least 1. Number of rows of K to evaluate. Each costs n kernel values.
         centered: bool. True if the exact matrix is H K H, and the model or Eigen is centered.
@@ -9275,7 +9275,7 @@ def sketch_error(sketch, X, kernel, k=None, seed=0, rows=512, centered=False):
     _require(
         1 <= k <= count and (2 * k <= m or m >= n - centered),
         f"sketch must have 2 k components, the first k of them nonzero, to judge k = {k or 1}; "
-        f"got {m}, of which the first {count} are nonzero: use a smaller k or a larger sketch",
+        f"got {m} components, the first {count} nonzero: use a smaller k or a larger sketch",
     )
     P = X.astype(np.float64, copy=False)
     P = _about_mean(kernel, P) if centered else P
@@ -9382,7 +9382,7 @@ def features(X, model):
         X: (n, d) array. Points.
         model: Expansion, NystromMap, Subspace, FourierMap, DSGDState or Manifold.
     Returns:
-        array: (n, k), returned by the model's own function: `expand` for an Expansion.
+        array: (n, k), computed by the model's own function, such as `expand`.
     Example:
         >>> features(np.array([[3.0]]), kpca(np.array([[1.0], [2.0]]), linear(), 1)).round(6)
         array([[3.]])
@@ -9398,11 +9398,11 @@ def features_of(x, model, out):
     """Write the features of one point to `out`, for loops in your own `@njit` code (RLS 2.1).
 
     Args:
-        x: (d,) array. Point. The lengths of x and out are not checked.
-        model: Expansion, NystromMap, Subspace, or a FourierMap that is plain or has frequencies.
+        x: (d,) array. Point. The lengths of `x` and `out` are not checked.
+        model: Expansion, NystromMap, Subspace, or FourierMap (plain or with stored frequencies).
         out: (k,) array. Receives the model's k features.
     Returns:
-        None: Afterwards, out equals a row of `features`, up to rounding. No memory is allocated.
+        None: Afterwards, `out` equals a row of `features`, up to rounding. No memory is allocated.
     Example:
         >>> out = np.empty(1)
         >>> features_of(np.array([3.0]), nystrom_map(np.eye(1), np.array([0]), linear()), out)

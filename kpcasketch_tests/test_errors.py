@@ -523,7 +523,7 @@ def test_sketch_error_in_another_order_of_points_is_the_same_on_all_rows(rng):
         ),
         (
             {"sketch": kp.kpca(X, KERNEL, 1), "k": None},
-            "to judge k = 1; got 1, of which .* are nonzero: use a smaller k or",
+            "to judge k = 1; got 1 components, the first .* nonzero: use a smaller k or",
         ),
         (
             {"sketch": kp.block_lanczos(K, 20)._replace(values=np.full(20, np.nan))},
@@ -534,7 +534,7 @@ def test_sketch_error_in_another_order_of_points_is_the_same_on_all_rows(rng):
             "vectors must have 600 rows",
         ),
         ({"kernel": kp.polynomial(64, 1e9, 0.0)}, "kernel values on X must be finite"),
-        ({"sketch": np.zeros((600, 600))}, "k = 8; got 24, of which the first 0 are"),
+        ({"sketch": np.zeros((600, 600))}, "k = 8; got 24 components, the first 0 nonzero"),
     ],
 )
 def test_what_sketch_error_refuses(change, told):
