@@ -6897,12 +6897,12 @@ def dsgd_start(
     """Start doubly stochastic kernel PCA: the state before the first step (DSGD algorithm 1).
 
     The start is kernel PCA of X with `initial` features. Its functions have eigenvalues l_i and are
-    orthonormal, as equation (4) requires. (Algorithm 1 starts from an empty sum, for which
-    every step is 0.) Step t has size theta0 / (1 + theta1 t). The default theta0 cannot overshoot,
-    and a block of features raises the variance of h by at most 5 %. Default steps are at most
-    .6 n / k(x, x) on n points. Errors fall like 1 / t if 2 (l_k - l_(k+1)) theta0 / theta1 > 1.
-    This condition is ours. Theorem 1 only says that step sizes exist. Defaults meet the condition
-    if l_k - l_(k+1) > l_k / 20. Costs O(n initial (d + initial) + initial^3) time.
+    orthonormal, as equation (4) requires. (Algorithm 1 starts from an empty sum, which no step can
+    change.) Step t has size theta0 / (1 + theta1 t). The default theta0 cannot overshoot, and with
+    it a block of features raises the variance of h by at most 5 %. Default steps on n points are at
+    most .6 n / k(x, x). Errors fall like 1 / t if 2 (l_k - l_(k+1)) theta0 / theta1 > 1. This
+    condition is ours, because theorem 1 only says that step sizes exist. The defaults satisfy it if
+    l_k - l_(k+1) > l_k / 20. Costs O(n initial (d + initial) + initial^3) time.
 
     Args:
         X: (n, d) array. Points; a few hundred or thousand suffice.
@@ -7250,8 +7250,8 @@ def dsgd_evaluate(X, state, second=False):
 
     In the limit, finished or individual functions of kernel PCA and SVD have norm 1 in the kernel's
     space. For PCA, the mean of h_j(x)^2 is eigenvalue j. For SVD, the mean of u_j(x) v_j(y) is
-    singular value j. For CCA, variance plus ridge times squared norm is 1. For r features so far,
-    it costs n r (d + k) multiply-adds, n r cosines, and r d random numbers if they are not stored.
+    singular value j. For CCA, variance plus ridge times squared norm is 1. With r features so far,
+    costs are n r (d + k) multiply-adds, n r cosines and, without stored frequencies, r d draws.
 
     Args:
         X: (n, d) array. Points.
@@ -9209,7 +9209,7 @@ class SketchError(NamedTuple):
 
 
 def _directions(sketch, X, k, seed, centered):
-    """Eigenvalues and directions of a model, or 2 k + 8 of a matrix (the last k + 8 in 12 steps)."""
+    """Eigenvalues and directions of a model, or 2 k + 8 of a matrix, the last k + 8 in 12 steps."""
     if isinstance(sketch, (Expansion, Subspace)):
         model = _checked_any("sketch", X, sketch)
         _require(not getattr(model, "targets", 0), "sketch must not predict targets")

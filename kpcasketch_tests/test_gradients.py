@@ -191,7 +191,7 @@ def test_steps_that_diverge_are_reported_with_their_number():
         before = pickle.dumps(state)
         with pytest.raises(
             ValueError,
-            match="dsgd_update: theta0 must be smaller than 1.00e\\+06, as the steps "
+            match="dsgd_update: theta0 must be smaller than 1.00e\\+06: the steps "
             "diverged at step [0-9]",
         ):
             for _ in range(9):
