@@ -6898,11 +6898,11 @@ def dsgd_start(
 
     The start is kernel PCA of X with `initial` features. Its functions have eigenvalues l_i and are
     orthonormal, as equation (4) requires. (Algorithm 1 starts from an empty sum, which no step can
-    change.) Step t has size theta0 / (1 + theta1 t). The default theta0 cannot overshoot, and with
-    it a block of features raises the variance of h by at most 5 %. Default steps on n points are at
+    change.) Step t has size theta0 / (1 + theta1 t). A step of the default theta0 cannot overshoot.
+    Its block of features raises the variance of h by at most 5 %. Default steps on n points are at
     most .6 n / k(x, x). Errors fall like 1 / t if 2 (l_k - l_(k+1)) theta0 / theta1 > 1. This
-    condition is ours, because theorem 1 only says that step sizes exist. The defaults satisfy it if
-    l_k - l_(k+1) > l_k / 20. Costs O(n initial (d + initial) + initial^3) time.
+    condition is ours. Theorem 1 only says that step sizes exist. The defaults satisfy the condition
+    if l_k - l_(k+1) > l_k / 20. Costs O(n initial (d + initial) + initial^3) time.
 
     Args:
         X: (n, d) array. Points; a few hundred or thousand suffice.
@@ -6951,7 +6951,7 @@ def dsgd_ksvd_start(
         feature_batch, theta0, theta1, initial, centered: See `dsgd_start`. Singular values replace
             l_i, and sqrt(k(x, x) l(y, y)) replaces k(x, x).
     Returns:
-        DSGDState: State for `dsgd_update`. The operator is E k(x, .) l(y, .).
+        DSGDState: It approximates singular functions of E k(x, .) l(y, .), for `dsgd_update`.
     """
     settings = (k, feature_batch, theta0, theta1, initial, centered)
     state, Z, B = _start_of_two_views(_SINGULAR, X, Y, map_x, map_y, *settings)
@@ -7045,7 +7045,7 @@ def dsgd_ksir_start(
         feature_batch, theta0, theta1, initial: See `dsgd_start` and `dsgd_kcca_start`.
         centered: bool. True subtracts the functions' means over each half of a mini-batch.
     Returns:
-        DSGDState: Functions f solve C_xy C_yy^-1 C_yx f = rho^2 (C_xx + ridge I) f, where y are
+        DSGDState: Its functions f solve C_xy C_yy^-1 C_yx f = rho^2 (C_xx + ridge I) f, where y are
             indicators of slices and rho is estimated by `dsgd_values`.
     """
     X = _checked_points("X", X)
@@ -7204,9 +7204,9 @@ def dsgd_update(state, X, Y=None):
 
     Kernel PCA multiplies coef by I - eta W. W is the mean of h h^T, or its upper triangle for
     individual functions. Then the mean of eta phi(x) h(x)^T is added for a block of features. The
-    block is new until less than half a block of new features is left. Later steps visit blocks of
-    all m in random order. CCA and SIR compute W from half of the points, and the gradient from the
-    other half. Costs the time of `dsgd_evaluate`, and memory for n feature_batch + m k numbers.
+    features are new until less than half a block is left. Later steps visit blocks of all m in
+    random order. CCA and SIR compute W from half of the points, and the gradient from the other
+    half. Costs the time of `dsgd_evaluate`, and memory for n feature_batch + m k numbers.
 
     Args:
         state: DSGDState. Returned by `dsgd_start`, another start or `dsgd_update`. Not changed.
@@ -7250,8 +7250,8 @@ def dsgd_evaluate(X, state, second=False):
 
     In the limit, finished or individual functions of kernel PCA and SVD have norm 1 in the kernel's
     space. For PCA, the mean of h_j(x)^2 is eigenvalue j. For SVD, the mean of u_j(x) v_j(y) is
-    singular value j. For CCA, variance plus ridge times squared norm is 1. With r features so far,
-    costs are n r (d + k) multiply-adds, n r cosines and, without stored frequencies, r d draws.
+    singular value j. For CCA, variance plus ridge times squared norm is 1. Costs n r (d + k)
+    multiply-adds and n r cosines for r features. Unstored frequencies cost r d random numbers.
 
     Args:
         X: (n, d) array. Points.
@@ -8852,9 +8852,9 @@ def kernel_cca(F, G, lam_x, lam_y, k, squared=True):
     """Regularized kernel canonical correlations of K_x = F F^T and K_y = G G^T (RLS theorem 18).
 
     Maximizes (F w).(G v). If `squared` is True, the constraint is |(K_x + lam_x I) alpha| = 1 for
-    w = F^T alpha. Let P_x = K_x (K_x + lam_x I)^-1. The optimum is |P_x P_y|_2, as in theorem 18.
+    w = F^T alpha. The optimum is |P_x P_y|_2 with P_x = K_x (K_x + lam_x I)^-1, as in theorem 18.
     If `squared` is False, the constraint is |F w|^2 + lam_x |w|^2 = 1, as printed in the paper. The
-    optimum is |P_x^(1/2) P_y^(1/2)|_2. Constraints on v are the same with lam_y and G.
+    optimum is |P_x^(1/2) P_y^(1/2)|_2. P_y and the constraint on v are the same for K_y.
 
     Args:
         F: (n, r) array. Factor of the first view. To center the view, center the columns.
