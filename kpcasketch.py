@@ -934,30 +934,30 @@ def _checked_as(cls, name, value):
 # --------------------------------------------------------------------------------------------------
 # 3. Vector math
 #
-# exp, log and cos have no branches or calls, so that LLVM vectorizes loops around them. (llvmlite
-# from pip lacks a vector math library: math.exp in a loop is a scalar call.) NaN and infinity
-# behave as in NumPy. Polynomials are minimax in relative error (Remez exchange at 60 digits).
+# exp, log and cos contain no branches or calls, so LLVM vectorizes loops around them. (math.exp in
+# a loop is a scalar call, because llvmlite from pip lacks a vector math library.) NaN and
+# infinity give NumPy's results. The polynomials minimize the relative error (Remez, 60 digits).
 # --------------------------------------------------------------------------------------------------
 
-# x + _ROUND rounds x to an integer in the low bits (Dekker's trick): 1.5 * 2^52 and 1.5 * 2^23.
+# The low bits of x + 1.5 * 2^52 (float32: 1.5 * 2^23) are x rounded to an integer (Dekker).
 _ROUND64 = 6755399441055744.0
 _ROUND32 = np.float32(12582912.0)
 
 
 @_strict_helper
 def _exp64(x):
-    """e^x in float64; the error is below 1.1 ulp."""
-    x = -746.0 if x < -746.0 else x  # 0 below -746, infinity above 710; NaN passes
+    """e^x in float64, with an error below 1.1 ulp."""
+    x = -746.0 if x < -746.0 else x  # e^x is 0 below -746 and infinity above 710; NaN stays NaN
     x = 710.0 if x > 710.0 else x
     rounded = x * 1.4426950408889634 + _ROUND64
     k = rounded - _ROUND64  # e^x = 2^k e^r
-    r = (x - k * 0.6931471804855391) - k * 7.440617110012397e-11  # ln 2 in 33 + 53 bits
+    r = (x - k * 0.6931471804855391) - k * 7.440617110012397e-11  # ln 2 is split into 33 + 53 bits
     q = (2.5000005801868804e-08 * r + 2.763037842182758e-07) * r + 2.755758721521554e-06
     q = ((q * r + 2.4801492763392768e-05) * r + 0.00019841269504905712) * r + 0.0013888888943922068
     q = ((q * r + 0.008333333333495561) * r + 0.04166666666652919) * r + 0.1666666666666641
     q = q * r + 0.5000000000000011
     k = np.float64(rounded).view(np.int64)
-    half = k >> 1  # two factors for 2^k, so that subnormal results are rounded once
+    half = k >> 1  # 2^k is two factors, so that a subnormal result is rounded once
     return (
         (1.0 + (r + r * r * q))
         * np.int64((half + 1023) << 52).view(np.float64)
@@ -967,7 +967,7 @@ def _exp64(x):
 
 @_strict_helper
 def _exp32(x):
-    """e^x in float32; the error is below 1.1 ulp."""
+    """e^x in float32, with an error below 1.1 ulp."""
     x = np.float32(-104.0) if x < np.float32(-104.0) else x
     x = np.float32(89.0) if x > np.float32(89.0) else x
     rounded = x * np.float32(1.44269504) + _ROUND32
@@ -988,7 +988,7 @@ def _exp32(x):
 
 @_strict_helper
 def _log64(x):
-    """Natural logarithm in float64; the error is below 1.3 ulp."""
+    """Natural logarithm in float64, with an error below 1.3 ulp."""
     subnormal = x < 2.2250738585072014e-308
     bits = np.float64(x * 18014398509481984.0 if subnormal else x).view(np.int64)  # 2^54
     k = (bits - 0x3FE6A09E667F3BCD) >> 52  # x = 2^k (1 + f) with sqrt(1/2) <= 1 + f < sqrt(2)
@@ -1002,20 +1002,20 @@ def _log64(x):
     q = ((q * z + 0.22222198554014694) * z + 0.2857142874256008) * z + 0.3999999999941397
     q = q * z + 0.6666666666666734
     half = 0.5 * f * f
-    log_m = f - (half - s * (half + z * q))  # log(1 + f) = 2 s + s z q; this order keeps f exact
+    log_m = f - (half - s * (half + z * q))  # log(1 + f) = 2 s + s z q. This order keeps f exact
     result = e * 0.6931471804855391 + (log_m + e * 7.440617110012397e-11)
     result = result if x < np.inf else x  # infinity and NaN
     result = result if x != 0.0 else -np.inf
     return result if not x < 0.0 else np.nan
 
 
-# cos x = -(-1)^k sin r with x = (k + 1/2) pi + r, abs(r) <= pi/2. Zeros of cos have r = 0, where
-# the relative error of sin is small. The products of k + 1/2 with the parts of pi are exact.
+# If x = (k + 1/2) pi + r with abs(r) <= pi/2, then cos x = -(-1)^k sin r. At a zero of cos, r is 0,
+# so the relative error stays small. The products of k + 1/2 and the parts of pi are exact.
 
 
 @_strict_helper
 def _cos64(x):
-    """cos x in float64 for abs(x) <= 2^20; the error is below 2.4 ulp."""
+    """cos x in float64, with an error below 2.4 ulp for abs(x) <= 2^20."""
     rounded = (x * 0.3183098861837907 - 0.5) + _ROUND64
     k = (rounded - _ROUND64) + 0.5
     r = ((x - k * 3.1415926534682512) - k * 1.2154201012607932e-10) - k * 4.044532497591901e-21
@@ -1030,7 +1030,7 @@ def _cos64(x):
 
 @_strict_helper
 def _cos32(x):
-    """cos x in float32 for abs(x) <= 2^13; the error is below 2.5 ulp."""
+    """cos x in float32, with an error below 2.5 ulp for abs(x) <= 2^13."""
     rounded = (x * np.float32(0.318309886) - np.float32(0.5)) + _ROUND32
     k = (rounded - _ROUND32) + np.float32(0.5)
     r = (
@@ -1044,7 +1044,7 @@ def _cos32(x):
     return np.int32(np.float32(r + r * z * q).view(np.int32) ^ even).view(np.float32)
 
 
-# Python calls NumPy's function. Compiled code calls the one above for the argument's type.
+# In Python, these functions call NumPy. In compiled code, they call the functions above.
 def _exp(x):
     return np.exp(x)
 
@@ -1059,20 +1059,20 @@ overload(_cos)(lambda x: (lambda x: _cos32(x)) if x == types.float32 else lambda
 
 @_strict_helper
 def _log_one_plus(gamma, v):
-    """log(1 + t) for t = gamma v >= 0, corrected for the rounding of 1 + t; t may overflow."""
+    """log(1 + t) for t = gamma v >= 0, which may overflow. The rounding of 1 + t is corrected."""
     t = gamma * v
     u = 1.0 + t
     lost = (t - (u - 1.0)) / u
-    far = t >= 1e300  # log t, with 940 log 2 split off against overflow
+    far = t >= 1e300  # log(1 + t) = log t, and the factor 2^-940 prevents overflow
     return _log64(gamma * 2.0**-940 * v if far else u) + (651.5583497263485 if far else lost)
 
 
 # --------------------------------------------------------------------------------------------------
 # 4. Randomness
 #
-# A draw is a pure function of (seed, purpose, counter): any element of SplitMix64 (Steele, Lea,
-# Flood 2014). There is no state, so any thread can make a draw, in any order, and repeat it. Each
-# purpose has its own key, so different kinds of draws from the same seed are independent.
+# A random number is a pure function of (seed, purpose, counter): an element of SplitMix64 (Steele,
+# Lea, Flood 2014). There is no state, so any thread can draw any number in any order. Each purpose
+# has its own sequence, so draws for different purposes are independent under one seed.
 # --------------------------------------------------------------------------------------------------
 
 (
@@ -1100,13 +1100,13 @@ def _log_one_plus(gamma, v):
 
 @_strict_helper
 def _mix(z):
-    """Bijection of 64 bits; each input bit affects every output bit (SplitMix64's finalizer)."""
+    """Bijection of 64 bits (SplitMix64's finalizer). Each input bit affects every output bit."""
     z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return z ^ (z >> np.uint64(31))
 
 
-_mixed = getattr(_mix, "py_func", _mix)  # for NumPy arrays: a NumPy number warns of overflow
+_mixed = getattr(_mix, "py_func", _mix)  # for NumPy arrays, because NumPy scalars warn of overflow
 
 
 @_strict_helper
@@ -1117,7 +1117,7 @@ def _random_word(key, counter):
     )
 
 
-_subkey = _random_word  # (key, number): start of the sequence for one part of the key's purpose
+_subkey = _random_word  # _subkey(key, number) is the key of one part of a purpose
 
 
 def _python_subkey(key, number):
@@ -1125,7 +1125,7 @@ def _python_subkey(key, number):
 
 
 def _key(seed, purpose):
-    """Start of the sequence for one purpose."""
+    """Key of one purpose: the start of its sequence of random words."""
     return _python_subkey(_mixed(np.array([seed], np.uint64))[0], purpose)
 
 
@@ -1154,7 +1154,7 @@ def _random_signs(n, count, key):
 
 @_strict_helper
 def _uniform(key, counter):
-    """Uniform on (0, 1) without the ends: an odd multiple of 2^-53."""
+    """Uniform random number in the open interval (0, 1): an odd multiple of 2^-53."""
     return (
         np.float64(_random_word(key, np.uint64(counter)) >> np.uint64(12)) + 0.5
     ) * 2.220446049250313e-16
@@ -1162,7 +1162,7 @@ def _uniform(key, counter):
 
 @_strict_helper
 def _normal(key, counter):
-    """Standard normal (Box-Muller) from elements 2 counter and 2 counter + 1."""
+    """Standard normal random number (Box-Muller). It uses elements 2 counter and 2 counter + 1."""
     first = 2 * np.int64(counter)
     radius = math.sqrt(-2.0 * _log64(_uniform(key, first)))
     return radius * _cos64(6.283185307179586 * _uniform(key, first + 1))
@@ -1170,13 +1170,13 @@ def _normal(key, counter):
 
 @_strict_helper
 def _gamma(key, counter, shape):
-    """Gamma(shape > 0, scale 1) (Marsaglia, Tsang 2000); 2 _gamma(key, c, df / 2) is chi-square."""
-    key = _subkey(key, counter)  # its own sequence, as the number of attempts is random
+    """Gamma(shape) random number (Marsaglia, Tsang 2000). 2 Gamma(df / 2) is chi-square."""
+    key = _subkey(key, counter)  # its own sequence, because the number of attempts is random
     d = (shape if shape >= 1.0 else shape + 1.0) - 1.0 / 3.0
     c = 1.0 / math.sqrt(9.0 * d)
     attempt = 0
     while True:
-        z = _normal(key, 2 * attempt)  # elements 4a and 4a + 1; the uniforms use 4a + 2 and 4a + 3
+        z = _normal(key, 2 * attempt)  # uses elements 4a and 4a + 1, where a is `attempt`
         v = (1.0 + c * z) ** 3
         if v > 0.0 and math.log(
             _uniform(key, 4 * attempt + 2)
@@ -1190,7 +1190,7 @@ def _gamma(key, counter, shape):
 
 @_core_alone
 def _shuffle(numbers, size, key):
-    """The first `size` steps of a Fisher-Yates shuffle."""
+    """Do the first `size` steps of a Fisher-Yates shuffle in place."""
     n = numbers.shape[0]
     for i in range(size):
         j = i + min(np.int64(_uniform(key, i) * (n - i)), n - i - 1)
@@ -1198,7 +1198,7 @@ def _shuffle(numbers, size, key):
 
 
 def _draw_uniformly(n, size, key):
-    """`size` of the numbers 0 ... n - 1, drawn without replacement."""
+    """Draw `size` of the numbers 0 ... n - 1 without replacement."""
     numbers = np.arange(n)
     _shuffle(numbers, size, key)
     return numbers[:size].copy()
@@ -1212,24 +1212,25 @@ def _gaussian_matrix(n, p, key):
 # 5. Kernels
 # --------------------------------------------------------------------------------------------------
 
-# 5.1 One record a kind
+# 5.1 One record per kind
 
-# The base is the argument of a kernel's formula. _EXPANDED tiles get distances from inner products.
+# The base is the argument of a kernel's formula. _EXPANDED tiles compute |x - y|^2 from x.y.
 _PRODUCTS, _DISTANCES, _L1, _EXPANDED, _EVERY_PAIR = range(5)
 
 
 class _Kind(NamedTuple):
-    """Facts about one kind of kernel. The functions take a Kernel, and `drop` also a distance r."""
+    """Facts about a kind of kernel. Functions take a Kernel, and `drop` also takes a distance r."""
 
-    name: str  # as a Kernel is printed
-    # k(x, y) depends on x.y (_PRODUCTS), |x - y|^2 (_DISTANCES), |x - y|_1 (_L1), or the pair
-    # (_EVERY_PAIR); for _DISTANCES and _L1, k(x, x) = scale
+    name: str  # name in the repr of a Kernel
+    # k(x, y) depends on x.y (_PRODUCTS), |x - y|^2 (_DISTANCES), |x - y|_1 (_L1) or the pair
+    # (_EVERY_PAIR). For _DISTANCES and _L1, k(x, x) = scale.
     base: int
-    sigma: object = lambda kernel: None  # the bandwidth that its maker received
-    # largest slope / largest value in |x - y|^2, a factor of rounding errors; infinite at a kink
+    sigma: object = lambda kernel: None  # the bandwidth, or None if the kind has none
+    # Largest |dk / d(|x - y|^2)| divided by the largest value of k. The relative errors of
+    # _EXPANDED tiles are proportional to this number. If it is infinite, tiles are not _EXPANDED.
     steepness: object = lambda kernel: math.inf
-    # whether k depends only on x - y, so that it is the Fourier transform of a probability law
-    # (Bochner), from which `_mixture_scale` draws; random features and shadows need it
+    # Whether k depends only on x - y. If so, k / scale is the Fourier transform of a probability
+    # law (Bochner). Random features draw their frequencies from this law.
     has_law: bool = False
     drop: object = None  # 1 - k(r) / k(0) for r > 0, without cancellation
     slope: object = None  # the largest abs(d k / d r) / k(0)
@@ -1239,20 +1240,20 @@ _KINDS = []
 
 
 def _add_kind(*facts, **by_name):
-    """Number of a new kind, which models on disk contain: keep the order of these statements."""
+    """Add a kind and return its number. Saved models contain the number: do not reorder calls."""
     _KINDS.append(_Kind(*facts, **by_name))
     return len(_KINDS) - 1
 
 
 def _power(name, alpha, sigma):
-    """The kind (1 + gamma r^2)^-alpha with alpha = alpha(kernel)."""
+    """Add the kind (1 + gamma r^2)^-alpha, where alpha is a function of the kernel."""
 
     def drop(kernel, r):
         log_square = math.log(kernel.gamma) + 2.0 * math.log(r)
         return -math.expm1(-alpha(kernel) * np.logaddexp(0.0, log_square))
 
     def slope(kernel):
-        u = 1.0 / (2.0 * alpha(kernel) + 1.0)  # it is steepest at gamma r^2 = u
+        u = 1.0 / (2.0 * alpha(kernel) + 1.0)  # the slope is largest at gamma r^2 = u
         factor = 2.0 * alpha(kernel) * math.sqrt(kernel.gamma * u)
         return factor * (1.0 + u) ** (-alpha(kernel) - 1.0)
 
@@ -1262,10 +1263,10 @@ def _power(name, alpha, sigma):
 
 
 def _matern(name, nu, slope):
-    """Matern kernel with nu = 1/2, 3/2 or 5/2; slope is its largest slope for gamma = 1."""
+    """Add the Matern kind with nu = 1/2, 3/2 or 5/2. `slope` is its largest slope for gamma = 1."""
 
     def drop(kernel, r):
-        from scipy.special import gammainc  # exp(-a) sum_{n >= nu + 1/2} a^n / n!
+        from scipy.special import gammainc  # here exp(-a) sum_{n >= nu + 1/2} a^n / n!
 
         a = min(kernel.gamma * r, 1e3)
         more = a * a * math.exp(-a) / 6.0 if nu == 2.5 else 0.0
@@ -1298,7 +1299,7 @@ _RATIONAL = _power(
 _CAUCHY = _power("cauchy", lambda kernel: 1.0, lambda kernel: 1.0 / math.sqrt(kernel.gamma))
 _GOLDEN = 0.5 * (1.0 + math.sqrt(5.0))
 _EXPONENTIAL = _matern("laplacian", 0.5, slope=1.0)
-# a exp(-a) has its maximum at 1, and (a + a^2) exp(-a) at the golden ratio
+# The slope a exp(-a) is largest at a = 1, and (a + a^2) exp(-a) / 3 at the golden ratio.
 _MATERN_3_2 = _matern("matern 3/2", 1.5, slope=1.0 / math.e)
 _MATERN_5_2 = _matern("matern 5/2", 2.5, slope=(_GOLDEN + _GOLDEN**2) * math.exp(-_GOLDEN) / 3.0)
 _CITY_BLOCK = _add_kind(
@@ -1308,7 +1309,7 @@ _POLYNOMIAL = _add_kind("polynomial", _PRODUCTS)
 _CUSTOM = _add_kind("custom", _EVERY_PAIR)
 _PRECOMPUTED = _add_kind("precomputed", _EVERY_PAIR)
 
-_BASES = tuple(kind.base for kind in _KINDS)  # for compiled code
+_BASES = tuple(kind.base for kind in _KINDS)  # compiled code cannot read _KINDS
 
 
 def _sigma_of(kernel):
@@ -1316,29 +1317,28 @@ def _sigma_of(kernel):
     return _KINDS[kernel.kind].sigma(kernel)
 
 
-# Functions of custom kernels must outlive their addresses.
-_custom_kernels = _outliving.setdefault("custom kernels", {})
+_custom_kernels = _outliving.setdefault("custom kernels", {})  # keeps functions at their addresses
 
 
 def _function_at(address):
-    """The function of the custom kernel with this address, or None if another process made it."""
+    """Function f of the custom kernel at this address, or None if f is not from this process."""
     for function, compiled in list(_custom_kernels.items()):
         if compiled.address == address:
             return function
     return None
 
 
-# 5.2 Makers
+# 5.2 Functions that return a Kernel
 
 
 @_validated(
-    "a Kernel from gaussian(sigma) or another maker, or from custom(f) in this process",
+    "a Kernel returned by a function such as gaussian(sigma), or by custom(f) in this process",
     lambda kernel: _is_sound(kernel),
     table=2,
 )
 class Kernel(NamedTuple):
-    """A kernel function as numbers: scale times the formula of its kind in gamma, shape and offset.
-    address is the machine address of a `custom` kernel, table the matrix of `precomputed(K)`."""
+    """A kernel: `scale` times the formula of its kind with parameters gamma, shape and offset.
+    `address` is the machine address of f in `custom(f)`. `table` is K in `precomputed(K)`."""
 
     kind: int
     scale: float = 1.0
@@ -1349,7 +1349,7 @@ class Kernel(NamedTuple):
     table: np.ndarray = np.empty((0, 0))
 
     def __reduce__(self):
-        # addresses differ between processes: the other one compiles the function
+        # Addresses differ between processes, so the receiving process compiles the function again.
         if not self.address:
             return Kernel, tuple(self)
         function = _function_at(self.address)
@@ -1359,7 +1359,7 @@ class Kernel(NamedTuple):
             return custom, (function,)
         return scaled, (self._replace(scale=1.0), self.scale)
 
-    def __eq__(self, other):  # tuple.__eq__ needs the truth value of an array
+    def __eq__(self, other):  # tuple.__eq__ fails, because an array has no truth value
         return (
             isinstance(other, Kernel)
             and self[:-1] == other[:-1]
@@ -1391,13 +1391,13 @@ def _as_sigma(sigma):
 def gaussian(sigma=None, gamma=None):
     """Gaussian kernel k(x, y) = exp(-|x - y|^2 / (2 sigma^2)) = exp(-gamma |x - y|^2).
 
-    RSKPCA, SKPCA, DSGD and RLS use it; RSKPCA writes exp(-|x - y|^2 / sigma^2).
+    RSKPCA, SKPCA, DSGD and RLS use it. In RSKPCA, sigma means sqrt(2) times this sigma.
 
     Args:
-        sigma: float from 1e-150 to 1e150. Bandwidth in the units of X; try median_bandwidth(X).
-        gamma: float from 1e-301 to 1e300. 1 / (2 sigma^2), as in scikit-learn, in place of sigma.
+        sigma: float from 1e-150 to 1e150. Bandwidth in the units of X: try median_bandwidth(X).
+        gamma: float from 1e-301 to 1e300. 1 / (2 sigma^2), as in scikit-learn. Pass sigma or gamma.
     Returns:
-        Kernel: The Gaussian kernel.
+        Kernel: Its field `gamma` is 1 / (2 sigma^2).
     Example:
         >>> X = np.array([[0.0, 0.0], [1.0, 1.0]])
         >>> np.allclose(gram(X, X, gaussian(1.0)), gram(X, X, gaussian(gamma=0.5)))
@@ -1415,9 +1415,9 @@ def laplacian(sigma, norm=2):
 
     Args:
         sigma: float from 1e-150 to 1e150. Bandwidth in the units of the points.
-        norm: int. 2 for the Euclidean norm, as in `matern(0.5, sigma)`; 1 for the city-block norm.
+        norm: int. 2 for the Euclidean norm, as in `matern(0.5, sigma)`, or 1 for city-block.
     Returns:
-        Kernel: The Laplacian kernel.
+        Kernel: Its field `gamma` is 1 / sigma.
     """
     kind = _EXPONENTIAL if _checked_whole("norm", norm, 1, 2) == 2 else _CITY_BLOCK
     return Kernel(kind, gamma=1.0 / _as_sigma(sigma))
@@ -1431,7 +1431,7 @@ def matern(nu, sigma):
         nu: float. 0.5 for exp(-a), 1.5 for (1 + a) exp(-a), or 2.5 for (1 + a + a^2 / 3) exp(-a).
         sigma: float from 1e-150 to 1e150. Bandwidth in the units of the points.
     Returns:
-        Kernel: The Matern kernel.
+        Kernel: Its field `gamma` is sqrt(2 nu) / sigma.
     """
     kinds = {0.5: _EXPONENTIAL, 1.5: _MATERN_3_2, 2.5: _MATERN_5_2}
     nu = _checked_real("nu", nu)
@@ -1444,10 +1444,10 @@ def rational_quadratic(alpha, sigma):
     """Rational quadratic kernel k(x, y) = (1 + |x - y|^2 / (2 alpha sigma^2))^-alpha (textbook).
 
     Args:
-        alpha: float from 1e-3 to 1e6. Power.
+        alpha: float from 1e-3 to 1e6. Exponent.
         sigma: float from 1e-140 to 1e140. Bandwidth in the units of the points.
     Returns:
-        Kernel: The rational quadratic kernel.
+        Kernel: Its fields are gamma = 1 / (2 alpha sigma^2) and shape = alpha.
     """
     alpha = _checked_real("alpha", alpha, 1e-3, 1e6)
     sigma = _checked_real("sigma", sigma, 1e-140, 1e140)
@@ -1461,7 +1461,7 @@ def cauchy(sigma):
     Args:
         sigma: float from 1e-150 to 1e150. Bandwidth in the units of the points.
     Returns:
-        Kernel: The Cauchy kernel.
+        Kernel: Its field `gamma` is 1 / sigma^2.
     """
     return Kernel(_CAUCHY, gamma=1.0 / _as_sigma(sigma) ** 2)
 
@@ -1471,11 +1471,11 @@ def polynomial(degree, gamma, coef0):
     """Polynomial kernel k(x, y) = (gamma x.y + coef0)^degree (AMS section 5).
 
     Args:
-        degree: int from 1 to 64. Power.
+        degree: int from 1 to 64. Exponent.
         gamma: float, positive. Factor of the inner product.
-        coef0: float, at least 0. Constant; a negative one would lose positive semidefiniteness.
+        coef0: float, at least 0. Constant term. A negative constant could make k indefinite.
     Returns:
-        Kernel: The polynomial kernel.
+        Kernel: Its fields are gamma, shape = degree and offset = coef0.
     """
     degree = _checked_whole("degree", degree, 1, 64)
     gamma = _checked_real("gamma", gamma, 5e-324)
@@ -1485,10 +1485,10 @@ def polynomial(degree, gamma, coef0):
 
 @_public
 def linear():
-    """Linear kernel k(x, y) = x.y, with which `kpca` is PCA without centering (textbook).
+    """Linear kernel k(x, y) = x.y, which makes `kpca` PCA without centering (textbook).
 
     Returns:
-        Kernel: The linear kernel.
+        Kernel: The polynomial kernel of degree 1 with gamma = 1 and coef0 = 0.
     """
     return Kernel(_POLYNOMIAL, gamma=1.0, shape=1.0)
 
@@ -1498,10 +1498,10 @@ def precomputed(K):
     """A symmetric matrix as a kernel: k(x, y) = K[x, y] for row numbers x and y (AMS section 3).
 
     Args:
-        K: (N, N) array. Finite, and symmetric to 1e-6 of its largest entry. It is not copied if it
-            is C-ordered float64: do not change it while a kernel or a model uses it.
+        K: (N, N) array. Finite, and symmetric up to 1e-6 times its largest entry. A C-ordered
+            float64 array is not copied: do not change it while a kernel or a model uses it.
     Returns:
-        Kernel: Functions that take it also take row numbers as points, in an (n, 1) array.
+        Kernel: With this kernel, points are row numbers in an (n, 1) array.
     Example:
         >>> K = np.array([[2.0, 1.0], [1.0, 3.0]])
         >>> gram(np.array([[1], [0]]), np.array([[0]]), precomputed(K)).tolist()
@@ -1510,7 +1510,7 @@ def precomputed(K):
     K = _checked_points("K", K).astype(np.float64, copy=False)
     _require(K.shape[0] == K.shape[1], f"K must be square, got shape {K.shape}")
     largest = max(K.max(), -K.min())
-    for a in range(0, len(K), 128):  # blocks need little memory
+    for a in range(0, len(K), 128):  # blocks of rows save memory
         gaps = np.abs(K[a : a + 128] - K[:, a : a + 128].T)
         _require(gaps.max() <= 1e-6 * largest, "K must be symmetric")
     return Kernel(_PRECOMPUTED, table=K)
@@ -1521,10 +1521,10 @@ def custom(f):
     """Your own symmetric function f(x, y) of two float64 vectors as a kernel (AMS section 6).
 
     Args:
-        f: function compiled with numba.njit. It must be pure, because several threads call it. A
-            call costs 7 ns more than f. An exception in f is printed, and the value is 0.
+        f: function compiled with numba.njit. It must be pure, because several threads call it. One
+            kernel value costs 7 ns more than f. If f raises, the error is printed and k is 0.
     Returns:
-        Kernel: It lives as long as the process. A pickle contains f, which is compiled on loading.
+        Kernel: Valid until the process ends. A pickle contains f, and loading compiles f again.
     Example:
         >>> intersection = custom(numba.njit(lambda x, y: np.minimum(x, y).sum()))
         >>> gram(np.array([[1.0, 2.0]]), np.array([[3.0, 1.0]]), intersection).tolist()
@@ -1535,7 +1535,7 @@ def custom(f):
     elif not hasattr(f, "py_func"):
         raise ValueError("f must be a function compiled with numba.njit: call numba.njit(f)")
     parallel = getattr(f, "targetoptions", {}).get("parallel")
-    _require(not parallel, "f must be compiled without parallel=True: several threads call it")
+    _require(not parallel, "f must be compiled without parallel=True: call numba.njit(f.py_func)")
     if f not in _custom_kernels:
         vector = types.CPointer(types.float64)
         try:
@@ -1545,7 +1545,7 @@ def custom(f):
         except numba.NumbaError as error:
             reason = str(error).strip().splitlines()[0]
             raise ValueError(f"f must map two float64 vectors to a number ({reason})") from None
-        _custom_kernels.setdefault(f, by_address)  # another thread may have been first
+        _custom_kernels.setdefault(f, by_address)  # another thread may have compiled f first
     return Kernel(_CUSTOM, address=_custom_kernels[f].address)
 
 
@@ -1555,7 +1555,7 @@ def scaled(kernel, kappa):
 
     Args:
         kernel: Kernel.
-        kappa: float, positive. Constant, which multiplies earlier ones.
+        kappa: float, positive. Constant factor. Repeated scalings multiply.
     Returns:
         Kernel: The scaled kernel.
     """
@@ -1567,7 +1567,7 @@ def scaled(kernel, kappa):
 
 
 def _is_sound(kernel):
-    """Whether code can run with the kernel: an address of another process would crash this one."""
+    """Whether compiled code can use the kernel. An address of another process would crash."""
     rows, columns = kernel.table.shape
     return (
         rows == columns
@@ -1629,19 +1629,19 @@ def _formula(kind, gamma, shape, base):
     one = type(base)(1)
     if kind == _CAUCHY:
         return one / (one + gamma * base)
-    return one * np.nan  # for a kind without a formula: the checks refuse NaN
+    return one * np.nan  # a kind without a formula gives NaN, which checks refuse
 
 
 @_strict_helper
 def _apply_kernel(kernel, tile, rows):
-    """Replace bases by kernel values in 128 columns of a tile: a fixed length halves compilation.
-    Strict: with another order of factors, only the serial core overflowed."""
+    """Replace bases by kernel values in a tile. The fixed 128 columns halve the compile time. The
+    order of factors is strict, because in another order only the serial core overflowed."""
     _wide_vectors()
     kind = kernel.kind
     number = tile.dtype.type
     one = number(1)
     second = number(1 / 3 if kind == _MATERN_5_2 else 0)
-    # Values below exp(-far), 1e-37 or 1e-300, become 0: subnormal products take 100 times as long.
+    # Values below exp(-far) become 0, because products of subnormal numbers take 100 times as long.
     far = number(85.0 if tile.itemsize == 4 else 690.0)
     scale = number(kernel.scale)
     gamma = number(kernel.gamma)
@@ -1678,17 +1678,17 @@ def _apply_kernel(kernel, tile, rows):
         if _MATERN_3_2 <= kind <= _MATERN_5_2:
             for j in range(_BLOCK):
                 values[j] *= bases[j]
-        # A separate loop, because scale times a^2 may overflow before the factor exp(-a).
+        # The scale comes last: scale times a^2 may overflow before it is multiplied by exp(-a).
         if kernel.scale != 1.0 and kind != _POLYNOMIAL:
             for j in range(_BLOCK):
                 values[j] *= scale
 
 
 def _checked_stationary(name, kernel, radial=False, **points):
-    """A checked kernel of x - y; if radial, of the Euclidean distance."""
+    """Check that a kernel depends only on x - y or, if `radial`, only on the Euclidean distance."""
     kernel = _checked_kernel(name, kernel, **points)
     kind = _KINDS[kernel.kind]
-    _require(kind.has_law, f"{name} must be shift-invariant, such as gaussian or matern")
+    _require(kind.has_law, f"{name} must be shift-invariant: use gaussian or matern, for example")
     euclidean = kind.base == _DISTANCES
     _require(euclidean or not radial, f"{name} must depend on the Euclidean distance")
     return kernel
@@ -1696,9 +1696,9 @@ def _checked_stationary(name, kernel, radial=False, **points):
 
 @_helper
 def _mixture_scale(kernel, key, j):
-    """Factor of a normal vector that makes it frequency j of a radial kernel. Radial kernels are
-    mixtures of Gaussians: (1 + g r^2)^-alpha = E exp(-g G r^2) for G ~ Gamma(alpha), and
-    frequencies of Matern kernels have Student's t law with 2 nu degrees of freedom."""
+    """A standard normal vector times this factor is frequency j of a radial kernel. The kernel
+    (1 + g r^2)^-alpha is the mean of Gaussian kernels exp(-g G r^2) over G ~ Gamma(alpha). The
+    frequencies of a Matern kernel have Student's t law with 2 nu degrees of freedom."""
     kind = kernel.kind
     if kind == _GAUSSIAN:
         return math.sqrt(2.0 * kernel.gamma)
@@ -1719,13 +1719,13 @@ def _mixture_scales(kernel, key, out):
 
 # 5.4 Prepared points
 
-_BLOCK = 128  # rows and columns of a tile: 128 KB of float64, half of an L2 cache
-_WIDE_BLOCK = 4 * _BLOCK  # columns of a row: memory reads are 1.8 times faster than with 128
+_BLOCK = 128  # rows and columns of a tile; a float64 tile takes 128 KB, half of an L2 cache
+_WIDE_BLOCK = 4 * _BLOCK  # columns per step: memory reads are 1.8 times faster than with 128
 _EXPANDED_BELOW = 16.0
 
 
 class _Pairs(NamedTuple):
-    """Two point sets as `_prepare` prepares them for tiles."""
+    """Two point sets, prepared by `_prepare` for the computation of tiles."""
 
     mode: int
     X: np.ndarray
@@ -1746,7 +1746,7 @@ def _whole_blocks(n):
 
 
 def _packed(V, width, rows, columns):
-    """The columns of V as (panels, rows, width), padded by zeros to these rows and columns."""
+    """The columns of V in panels of shape (rows, width). Zeros pad V to shape (rows, columns)."""
     count = -(-columns // max(width, 1))
     filled = np.zeros((rows, count * width), V.dtype)
     panels = _new_array((count, rows, width), V.dtype)
@@ -1756,27 +1756,27 @@ def _packed(V, width, rows, columns):
 
 
 def _pack(Y, columns=None):
-    """Panels with each point of Y as a column; zeros fill the last tile."""
+    """Panels in which each point of Y is a column. Zeros pad the last tile."""
     return _packed(Y.T, _WIDE_PANEL // Y.itemsize, Y.shape[1], columns or _whole_blocks(len(Y)))
 
 
 def _minus_row(X, row=None):
-    """X minus a row in each row, or minus the mean of its rows."""
+    """Subtract `row`, by default the mean of all rows, from each row of X."""
     row = X.mean(0, np.float64) if row is None else row
     return np.subtract(X, row, out=np.empty_like(X), casting="same_kind")
 
 
 def _squares(X):
-    """Squared norms of the rows, with zeros that fill the last tile (np.pad takes 8 us)."""
+    """Squared norms of the rows of X. Zeros pad the last tile (np.pad would take 8 us)."""
     squares = np.zeros(_whole_blocks(len(X)), X.dtype)
     squares[: len(X)] = np.einsum("ij,ij->i", X, X, dtype=np.float64, casting="same_kind")
     return squares
 
 
 def _prepare(kernel, X, Y, symmetric):
-    """Choose a mode of tiles, and prepare both point sets. |x|^2 + |y|^2 - 2 x.y costs half as much
-    as summing (x - y)^2, but the relative error of k is a few roundings times gamma (|x|^2 + |y|^2)
-    about the mean of Y. It is used if that factor is at most 16, d >= 16, and k has no kink."""
+    """Choose the mode of the tiles, and prepare both point sets. Mode _EXPANDED centers on the mean
+    of Y, and computes |x - y|^2 as |x|^2 + |y|^2 - 2 x.y in half the time. The relative error of k
+    is a few ulp times c = steepness (|x|^2 + |y|^2). This mode requires c <= 16 and d >= 16."""
     kind = _KINDS[kernel.kind]
     none = np.empty(0, X.dtype)
     if kind.base == _EVERY_PAIR:
@@ -1798,7 +1798,7 @@ def _prepare(kernel, X, Y, symmetric):
 
 @_helper
 def _pair_value(kernel, x, y):
-    """k(x, y) of a custom or precomputed kernel."""
+    """k(x, y) for a custom or precomputed kernel."""
     if kernel.kind == _CUSTOM:
         value = _call_kernel(kernel.address, x.astype(np.float64), y.astype(np.float64))
         return kernel.scale * value
@@ -1807,7 +1807,7 @@ def _pair_value(kernel, x, y):
 
 @_helper
 def _pair_sum(base, x, y, zero):
-    """The inner product or the distance of x and y, in the precision of zero."""
+    """The base of x and y (x.y, |x - y|_1 or |x - y|^2) in the precision of the argument `zero`."""
     total = zero
     for t in range(x.shape[0]):
         a = zero + x[t]
@@ -1826,9 +1826,9 @@ def kernel_value(kernel, x, y):
     Args:
         kernel: Kernel.
         x: (d,) array. First vector.
-        y: (d,) array. Second vector, as long as x: no check prevents a read beyond its end.
+        y: (d,) array. Second vector. If y is shorter than x, memory beyond its end is read.
     Returns:
-        float: The value, in float64 for any vectors.
+        float: The value, always in float64.
     Example:
         >>> kernel_value(linear(), np.array([1.0, 2.0]), np.array([3.0, 4.0]))
         11.0
@@ -1839,7 +1839,7 @@ def kernel_value(kernel, x, y):
     base = _pair_sum(_BASES[kind], x, y, 0.0)
     if kind == _POLYNOMIAL:
         value = kernel.scale
-        for _ in range(np.int64(kernel.shape)):  # the scale first, as in `_apply_kernel`
+        for _ in range(np.int64(kernel.shape)):  # `_apply_kernel` has the same order of factors
             value *= kernel.gamma * base + kernel.offset
         return value
     if kind == _GAUSSIAN or kind == _CITY_BLOCK:
@@ -1860,13 +1860,13 @@ _kernel_value = _core_alone(getattr(kernel_value, "py_func", kernel_value))  # f
 
 @_helper
 def _new_tile(like):
-    """Buffer for a tile, with padded rows: the entries of a column fall on different cache sets."""
+    """Buffer for a tile. Its padded rows put the entries of a column in different cache sets."""
     return _aligned((_BLOCK, _BLOCK + 64 // like.itemsize), like)
 
 
 @_helper
 def _fill_tile(kernel, pairs, first, last, begin, end, tile):
-    """tile[r, c] = k(x_{first + r}, y_{begin + c}) for rows before last and columns before end."""
+    """tile[r, c] = k(x_{first + r}, y_{begin + c}) for first + r < last and begin + c < end."""
     X = pairs.X
     Y = pairs.Y
     mode = pairs.mode
@@ -1902,13 +1902,13 @@ def _fill_tile(kernel, pairs, first, last, begin, end, tile):
 
 
 def _tile_work(kernel, pairs, more):
-    """Nanoseconds for the tiles of all pairs, plus `more` for the use of each value."""
+    """Nanoseconds to compute all tiles and to use each value, which takes `more` nanoseconds."""
     each = _CUSTOM_VALUE if kernel.kind == _CUSTOM else 1.0 + _MULTIPLY_ADD * pairs.X.shape[1]
     return (0.5 if pairs.symmetric else 1.0) * len(pairs.X) * len(pairs.Y) * (each + more)
 
 
 def _tile_places(P, Q, symmetric):
-    """(tiles, 2) array: block row and column of each tile of a matrix, or of its upper half."""
+    """(tiles, 2) array: block row and block column of each tile (upper half if symmetric)."""
     rows = -(-len(P) // _BLOCK)
     columns = -(-len(Q) // _BLOCK)
     places = np.triu_indices(rows) if symmetric else np.divmod(np.arange(rows * columns), columns)
@@ -1917,7 +1917,7 @@ def _tile_places(P, Q, symmetric):
 
 @_helper
 def _tile_place(places, t, X, Y):
-    """first, last, begin and end of tile t of a (len(X), len(Y)) matrix, from places or row by row."""
+    """Bounds (first, last, begin, end) of tile t. If `places` is empty, t counts row by row."""
     n = X.shape[0]
     m = Y.shape[0]
     columns = _blocks(m)
@@ -1934,7 +1934,7 @@ def _tile_place(places, t, X, Y):
 
 @_core
 def _fill_gram(kernel, pairs, places, out):
-    """The Gram matrix, four tiles a task; a symmetric one is computed in its upper half."""
+    """Write the Gram matrix, four tiles per task. If symmetric, only the upper half is computed."""
     for index in prange((places.shape[0] + 3) // 4):
         _wide_vectors()
         group = np.int64(index)
@@ -1947,7 +1947,7 @@ def _fill_gram(kernel, pairs, places, out):
                 values = tile[i - first]
                 for j in range(end - begin):
                     row[j] = values[j]
-            if pairs.symmetric:  # also within a diagonal tile, as its halves differ by rounding
+            if pairs.symmetric:  # also in diagonal tiles: their halves differ by rounding errors
                 for j in range(begin, end):
                     for i in range(first, min(last, j)):
                         out[j, i] = tile[i - first, j - begin]
@@ -1960,12 +1960,12 @@ def _gram(kernel, X, Y, symmetric):
 def _gram_of_pairs(kernel, pairs):
     out = _new_array((len(pairs.X), len(pairs.Y)), pairs.X.dtype)
     places = _tile_places(pairs.X, pairs.Y, pairs.symmetric)
-    _fill_gram(_tile_work(kernel, pairs, 3.0), kernel, pairs, places, out)  # 3 ns a write
+    _fill_gram(_tile_work(kernel, pairs, 3.0), kernel, pairs, places, out)  # 3 ns per write
     return out
 
 
 def _value_limit(kernel, *sets):
-    """Bound on abs(k(x, y)) for points in these sets (Cauchy-Schwarz), or infinity if unknown."""
+    """Upper bound on abs(k(x, y)) in these sets (Cauchy-Schwarz), or infinity if none is known."""
     if _KINDS[kernel.kind].base == _EVERY_PAIR:
         return math.inf
     return max(float(_diagonal(X, kernel).max()) for X in sets)
@@ -1977,11 +1977,11 @@ def gram(X, Y, kernel):
 
     Args:
         X: (n, d) array. Points.
-        Y: (m, d) array. Points; X itself halves the work and gives an exactly symmetric result.
+        Y: (m, d) array. Points. Passing X itself halves the work and makes K exactly symmetric.
         kernel: Kernel.
     Returns:
-        array: (n, m), float32 if X and Y are float32, else float64. Values are exact up to
-            rounding, except that values below 1e-300 (float32: 1e-37) times the largest are 0.
+        array: (n, m), float32 if X and Y are float32, else float64. Exact up to rounding. Values
+            below 1e-300 (float32: 1e-37) times the largest possible value are 0.
     Example:
         >>> X = np.array([[0.0], [1.0]])
         >>> gram(X, X, gaussian(1.0)).round(4).tolist()
@@ -1992,7 +1992,7 @@ def gram(X, Y, kernel):
     _fits("Y", 1.0 * len(P) * len(Q) * P.itemsize)
     K = _gram(kernel, P, Q, P is Q)
     finite = _value_limit(kernel, P, Q) < (1e38 if P.itemsize == 4 else 1e308) or _all_below(K)
-    _require(finite, "kernel must have finite values on X and Y, in their precision")
+    _require(finite, "kernel values on X and Y must be finite in the precision of X and Y")
     return K
 
 
@@ -2007,7 +2007,7 @@ def gram_diagonal(X, kernel):
         array: (n,), in the precision of X.
     """
     diagonal = _diagonal(*_points_and_kernel(X, kernel))
-    _require(_all_below(diagonal), "kernel must have finite values on X, in the precision of X")
+    _require(_all_below(diagonal), "kernel values on X must be finite in the precision of X")
     return diagonal
 
 
@@ -2021,7 +2021,7 @@ def _diagonal(X, kernel):
     out = np.full(len(X), kernel.scale, X.dtype)
     if kernel.kind == _POLYNOMIAL:
         squares = np.einsum("ij,ij->i", X, X, dtype=np.float64, casting="same_kind")
-        powers = np.full(len(X), kernel.scale)  # the scale first, as in `_apply_kernel`
+        powers = np.full(len(X), kernel.scale)  # `_apply_kernel` has the same order of factors
         for _ in range(int(kernel.shape)):
             powers *= kernel.gamma * squares + kernel.offset
         out[:] = powers
@@ -2032,13 +2032,13 @@ def _diagonal(X, kernel):
 
 # 5.7 Products
 #
-# Rows of tiles or of a matrix are multiplied by up to 4 vectors with long dot products, and by more
-# with the micro-kernel on panels of 2 registers. Sums within a block (in `_transposed_product`, a
-# run of blocks) have the data's precision, and sums of blocks are in float64.
+# Products with up to 4 vectors are plain loops along rows. Products with more vectors use the
+# micro-kernel on panels of vectors. Sums within a block (in `_transposed_product`, a run of blocks)
+# have the precision of the data. They are added in float64 in slots, which are partial sums.
 
 
 def _packed_vectors(V):
-    """V (m, p) for `_multiply_add`, with zeros: V^T if p <= 4, else panels of two registers."""
+    """Pack V (m, p) for `_multiply_add`, padded with zeros: V^T if p <= 4, else panels."""
     p = V.shape[1]
     rows = _whole_blocks(len(V))
     if p <= 4:
@@ -2054,7 +2054,7 @@ def _padded_width(p, like):
 
 @_helper
 def _multiply_add(A, first, last, start, stop, p, panels, row, out):
-    """out[:last - first] += A[first:last, start:stop] V[row:row + stop - start], V in panels."""
+    """out[:last - first] += A[first:last, start:stop] V[row:row + stop - start] for packed V."""
     if p <= 4:
         for i in range(first, last):
             for q in range(p):
@@ -2092,19 +2092,19 @@ def _multiply_add_transposed(A, first, last, start, stop, p, panels, row, out):
 
 
 def _sum_of_slots(slots, n, p, dtype):
-    """Sum over the first axis, in order and in float64, of the first n rows and p columns."""
+    """Sum of the slots in order and in float64, cut to the first n rows and p columns."""
     total = slots[0] if len(slots) == 1 else slots.sum(0, np.float64)
     return np.ascontiguousarray(total[:n, :p], dtype)
 
 
 def _use_symmetry(n, p, like):
-    """Whether the 16 slots of a symmetric product with p vectors need at most 128 MB."""
+    """Whether the 16 slots for a symmetric product with p vectors need at most 128 MB."""
     return n * _padded_width(p, like) <= 2**20
 
 
 @_core
 def _add_tiles(kernel, pairs, places, begins, p, panels, slots):
-    """Add the products of tiles begins[task] to begins[task + 1] - 1 to the slot of each task."""
+    """Each task adds the products of tiles begins[task] to begins[task + 1] - 1 to its slot."""
     for index in prange(begins.shape[0] - 1):
         _wide_vectors()
         task = np.int64(index)
@@ -2134,14 +2134,14 @@ def _add_block(product, rows, out, first):
 
 
 def _gram_product(kernel, pairs, V):
-    """Gram matrix times V (m, p), without forming it; if symmetric, each tile is used twice."""
+    """Gram matrix times V, without forming the matrix. If symmetric, each tile is used twice."""
     n = len(pairs.X)
     p = V.shape[1]
     wide = _padded_width(p, V)
     rows = -(-n // _BLOCK)
     columns = -(-len(pairs.Y) // _BLOCK)
-    places = np.empty((0, 2), np.int64)  # empty: for 10^12 pairs they would need a gigabyte
-    segments = max(1, min(columns, 64 // rows))  # about 64 tasks if rows are few
+    places = np.empty((0, 2), np.int64)  # empty: the places for 10^12 pairs would need 1 GB
+    segments = max(1, min(columns, 64 // rows))  # about 64 tasks if there are few rows
     if pairs.symmetric:
         places = _tile_places(pairs.X, pairs.Y, True)
         rows = 1
@@ -2159,11 +2159,11 @@ def _gram_product(kernel, pairs, V):
 def gram_matmat(X, Y, V, kernel):
     """Gram matrix times vectors, (K V)_iq = sum_j k(x_i, y_j) V_jq, without forming K.
 
-    It is AMS section 2, step 2a, and costs O(n m (d + p)) time.
+    This is step 2a of AMS section 2. It costs O(n m (d + p)) time.
 
     Args:
         X: (n, d) array. Points.
-        Y: (m, d) array. Points; X itself halves the kernel evaluations up to about n p = 2^20.
+        Y: (m, d) array. Points. Passing X itself halves the kernel values if n p is at most 2^20.
         V: (m, p) array. Vectors, converted to the precision of the points.
         kernel: Kernel.
     Returns:
@@ -2174,7 +2174,7 @@ def gram_matmat(X, Y, V, kernel):
     kernel = _checked_kernel("kernel", kernel, X=P, Y=Q)
     symmetric = P is Q and _use_symmetry(len(P), V.shape[1], P)
     product = _gram_product(kernel, _prepare(kernel, P, Q, symmetric), V)
-    _require(_all_below(product), "kernel must have finite values, and finite products with V")
+    _require(_all_below(product), "kernel values on X and Y must be finite, and so must K V")
     return product
 
 
