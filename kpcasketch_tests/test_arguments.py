@@ -336,19 +336,19 @@ def test_kernel_parameters_are_refused_by_name(make, name, value):
         ),
         (
             lambda: kp.gram(X, X, g._replace(kind=99)),
-            "gram: kernel must be a Kernel from",
+            "gram: kernel must be a Kernel returned by",
         ),
         (
             lambda: kp.gram(X, X, g._replace(kind=8, address=4096)),
-            "gram: kernel must be a Kernel from",
+            "gram: kernel must be a Kernel returned by",
         ),
         (
             lambda: kp.gram(X, X, kp.precomputed(K)._replace(table=np.ones((2, 3)))),
-            "gram: kernel must be a Kernel from",
+            "gram: kernel must be a Kernel returned by",
         ),
         (
             lambda: kp.gram(X, X, kp.polynomial(2, 1.0, 0.0)._replace(shape=1e18)),
-            "gram: kernel must be a Kernel from",
+            "gram: kernel must be a Kernel returned by",
         ),
         (
             lambda: kp.gram(X.astype(np.float32), X.astype(np.float32), kp.scaled(g, 1e200)),
