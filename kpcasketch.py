@@ -2,19 +2,22 @@
 """kpcasketch: randomized kernel PCA in one file, compiled by Numba.
 
 Copy this file next to your notebook, or install it. Functions take and return plain arrays and
-named tuples, and keep no state: a seed (0 by default) gives the same bits for any number of
-threads. A function is compiled on its first call. A line on stderr says so, unless QUIET is
-True or the environment has KPCASKETCH_QUIET. `warm_up()` compiles the functions of typical tasks.
+named tuples. They keep no state: the same seed (default 0) gives bit-identical results for any
+number of threads. Functions are compiled when they are first called. A line on stderr says so,
+unless QUIET is True or the environment variable KPCASKETCH_QUIET is set. To compile the functions
+of typical tasks in advance, call `warm_up()`.
 
-In signatures, n counts points, d coordinates, k components, m random features or centers, s
-landmarks, and ell the rows of a sketch. A function that samples entries keeps each with probability
-1/s. lam is a ridge, delta a probability of failure, and eps a radius or an error.
+In signatures, n is the number of points, d of coordinates, k of components, m of random features or
+centers, s of landmarks, and ell of rows in a sketch. In functions that sample the entries of a
+matrix, each entry is kept with probability 1/s. lam is a ridge, delta a probability of failure, and
+eps a radius or an error.
 
 Start with
 ----------
 `gaussian` makes a kernel, and `median_bandwidth` proposes its sigma. `kpca` computes components,
-and `expand` computes features of any points. For many points, `rpcholesky` chooses landmarks, and
-`nystrom_kpca` computes components over them. `residual` measures how novel points are.
+and `expand` computes their values (features) at any points. For many points, `rpcholesky` chooses
+landmarks, and `nystrom_kpca` computes components over them. `residual` measures how novel points
+are.
 
 For most tasks
 --------------
@@ -31,7 +34,7 @@ many points
     rpcholesky             s accurate landmarks     kmeans_select          m centers as landmarks
     nystrom_kpca           kernel PCA over them     nystrom_map            a map to features
     nystrom_features       features from that map   nystrom_ridge          regression over landmarks
-    nystrom_to             landmarks for an error   advise                 proposes sketch and size
+    nystrom_to             for a requested error    advise                 proposes method and size
     recursive_rls_accelerated  in little memory     LandmarkFeatures       for scikit-learn
 streams
     skpca                  kernel PCA in one pass   skpca_transform        features from skpca
@@ -47,28 +50,28 @@ AMS
     sample_gram            one entry in s           quantize_gram          one bit per entry
     sample_quantize_gram   both together            block_lanczos          leading eigenpairs
     orthogonal_iteration   the paper's eigensolver  kpca_from_eigen        features from eigenpairs
-    round_expansion        random, sparse           thin_expansion         drops unused points
+    round_expansion        made sparse, randomly    thin_expansion         drops unused points
     expand_rounded         rounds, then expands     rounding_scale         s for theorem 5
-    is_trivial             trivial in theorem 5     rademacher_projection  random signs times points
-    randomized_kernel_sample  one value or 0        randomized_kernel_quantize  one value's bit
-    randomized_kernel_round  one term or 0          reliable_components    count of trusted ones
+    is_trivial             trivial for theorem 5    rademacher_projection  random signs times points
+    randomized_kernel_sample  a value or 0          randomized_kernel_quantize  a value as a bit
+    randomized_kernel_round  a term or 0            reliable_components    number to trust
 RSKPCA
     shadow_select          centers within eps       shadow_radius          eps for a sigma
     shadow_labels          the center of each point shadow_bounds          error bounds for an eps
     rskpca                 kernel PCA of centers    kde_pare               random centers
     herd                   greedy centers           kernel_thin            centers by halving
-    compress_thin          the same, faster         weighted_nystrom       density-weighted rival
-    laplacian_eigenmap     of a graph               diffusion_map          of a random walk
-    normalized_cut         for spectral clustering  manifold_features      of new points
+    compress_thin          faster halving           weighted_nystrom       density-weighted Nystrom
+    laplacian_eigenmap     embeds a graph           diffusion_map          embeds a random walk
+    normalized_cut         for spectral clustering  manifold_features      features of new points
     mmd                    distance between means   operator_distance      between covariances
     projection_distance    between subspaces
     shadow_start, shadow_update, shadow_finish  shadow_select for a stream
 SKPCA
-    fourier_features_map   independent frequencies  quasi_features_map     low-discrepancy ones
-    fastfood_features_map  in O(m log d) time       orthogonal_features_map  orthogonal ones
+    fourier_features_map   independent frequencies  quasi_features_map     low discrepancy
+    fastfood_features_map  in O(m log d) time       orthogonal_features_map  orthogonal frequencies
     fourier_features       features from a map      skpca_residual         distance from a subspace
-    frequent_directions    ell rows for many        rnca                   PCA of random features
-    reservoir_nystrom      over sampled points      random_noisy           the paper's data
+    frequent_directions    sketch of ell rows       rnca                   PCA of random features
+    reservoir_nystrom      over a random sample     random_noisy           the paper's data
     fd_start, fd_update, fd_merge, fd_finish  frequent_directions for a stream
     rnca_start, rnca_update, rnca_merge, rnca_finish  rnca for a stream
     reservoir_start, reservoir_update, reservoir_merge, reservoir_finish  for a stream
@@ -96,7 +99,7 @@ kernels
     rational_quadratic     mixture of Gaussians     cauchy                 heavy tails
     scaled                 kappa times a kernel     kernel_value           of two points
     gram                   the Gram matrix          gram_diagonal          its diagonal
-    gram_matmat            its product with V       features_of            of one point, in @njit
+    gram_matmat            its product with V       features_of            of a point, in @njit
 operators
     matmat                 A times V                dense                  A as an array
     nbytes                 bytes of memory for A    difference             A - B, never formed
@@ -104,31 +107,31 @@ operators
     spectral_norm          |A|_2                    center_expansion       a centered expansion
 errors
     spectral_error         |A - B|_2                frobenius_error        |A - B|_F
-    nuclear_error          |A - B|_*                projection_cost        trace off a subspace
-    principal_angles       between subspaces        sketch_error           estimate for eigenpairs
+    nuclear_error          |A - B|_*                projection_cost        trace outside a subspace
+    principal_angles       between subspaces        sketch_error           errors of eigenpairs
 Dask
-    dask_map               a function of rows       dask_fold              a stream's state
+    dask_map               maps blocks of rows      dask_fold              runs a stream
     dask_median_bandwidth  a value for sigma        dask_landmarks         s landmarks
     dask_nystrom_kpca      kernel PCA over them     dask_nystrom_ridge     regression over them
 
-Results, and what they feed
----------------------------
-Makers of kernels return a Kernel for functions of points. Eigensolvers return an Eigen for
+Results and their uses
+----------------------
+Kernels are Kernel tuples, which functions of points take. Eigensolvers return an Eigen for
 `kpca_from_eigen`. `matmat`, eigensolvers and error functions take a square array, CSR, Bits,
 Implicit, LowRank, Difference or Centered. Kernel PCA and `nystrom_ridge` return an Expansion for
 `expand`. `nystrom_map` returns a NystromMap for `nystrom_features`.
 
-Samplers return Landmarks, and `rls_finish` and `dask_landmarks` return LandmarkPoints. `nystrom`,
-`nystrom_map`, `nystrom_kpca` and `nystrom_ridge` take these, row numbers or an array of points.
+Samplers return Landmarks, but `rls_finish` and `dask_landmarks` return LandmarkPoints. `nystrom`,
+`nystrom_map`, `nystrom_kpca` and `nystrom_ridge` take either, or row numbers, or an array of points.
 `nystrom_to` returns a CertifiedNystrom: landmarks, their factor and a bound on its error.
 
-Functions that choose centers return a ReducedSet. `rskpca`, `weighted_nystrom`, `mmd` and the
-functions that return a Manifold for `manifold_features` use its centers and weights. The centers
-also serve as landmarks. Makers of maps return a FourierMap for streams and DSGD. A stream passes an
-FDState, SKPCAState, RNCAState, ReservoirState, RLSState or ShadowState from start to finish.
-`skpca` and `rnca` return a Subspace for `skpca_transform`. DSGD functions share a DSGDState, with
-Slices in `dsgd_ksir`. A Sketch, Clustering, Correlations, Reliable, SketchError, Advice or
-ShadowBounds is for reading only.
+Functions that choose centers return a ReducedSet of centers and weights. `rskpca`, `mmd`,
+`weighted_nystrom` and the functions that return a Manifold take it. The centers also serve as
+landmarks. `manifold_features` takes a Manifold. Functions that make a FourierMap supply it to
+streams and DSGD. A stream returns its state as an FDState, SKPCAState, RNCAState, ReservoirState,
+RLSState or ShadowState. `skpca` and `rnca` return a Subspace for `skpca_transform`. DSGD functions
+share a DSGDState, and `dsgd_ksir` stores Slices in it. The tuples Sketch, Clustering, Correlations,
+Reliable, SketchError, Advice and ShadowBounds only report results.
 
     import numpy as np
     import kpcasketch as kp
@@ -141,26 +144,26 @@ ShadowBounds is for reading only.
     features = kp.expand(X, kp.kpca_from_eigen(X, kernel, eigen))
     print(kp.spectral_error(K, kp.Implicit(X, kernel)) / eigen.values[0])
 
-Which method, which s, which delta
-----------------------------------
-Up to 8000 points, `kpca` is exact and takes seconds. `block_lanczos` of an Implicit handles 100,000
-points in little memory. If n^2 bits fit into memory but n^2 floats do not, `quantize_gram` gives
-the eigenvalues well above 2 sqrt(n) max |K_ij|. `sample_gram` evaluates only 1/s of the kernel
-values, which pays for expensive kernels, but its error is sqrt(s) times larger.
+Which method, s and delta
+-------------------------
+For at most 8000 points, `kpca` is exact and takes seconds. `block_lanczos` of an Implicit handles
+100,000 points in little memory. If n^2 bits fit into memory but n^2 floats do not, the sketch by
+`quantize_gram` preserves the eigenvalues well above 2 sqrt(n) max |K_ij|. `sample_gram` evaluates
+only 1/s of the kernel values, which pays for expensive kernels. Its error is sqrt(s) times larger.
 
-For more points, or for fast features of new ones, use landmarks. Take `rpcholesky` if n s floats
-fit into memory: its error was the smallest of all samplers on nearly every data set tried. (The
+For more points, or for fast features of new points, use landmarks. If n s floats fit into memory,
+take `rpcholesky`: its error was the smallest of all samplers on nearly every data set tried. (The
 error of a hundred centers of `kmeans_select` was even smaller.) Otherwise take
-`recursive_rls_practical` or the cheaper `recursive_rls_accelerated`. `uniform_landmarks` suffices
-for clusters of similar size. `advise` predicts the number of landmarks from a pilot, and
+`recursive_rls_practical` or the cheaper `recursive_rls_accelerated`. For clusters of similar size,
+`uniform_landmarks` suffices. `advise` predicts the number of landmarks from a pilot run, and
 `nystrom_to` adds landmarks until the error is as small as requested.
 
-`sketch_error` estimates the errors of eigenvalues and directions for any sketch, and
-`reliable_components` bounds the directions' errors. Leave delta at None. If you need a theorem's
-guarantee, call `recursive_rls` with the allowed error as lam and a delta below 1/32.
+For any sketch, `sketch_error` estimates the errors of eigenvalues and directions, and
+`reliable_components` bounds the errors of directions. Leave delta at None. If you need the guarantee
+of a theorem, call `recursive_rls` with the allowed error as lam and a delta below 1/32.
 
-Papers, by the short names used below
--------------------------------------
+Papers and their short names
+----------------------------
 AMS     Achlioptas, McSherry, Schoelkopf, Sampling Techniques for Kernel Methods, NIPS 2001
 RSKPCA  Kingravi, Vela, Gray, Reduced-Set Kernel PCA, SDM 2013
 SKPCA   Ghashami, Perry, Phillips, Streaming Kernel PCA, AISTATS 2016
@@ -211,31 +214,33 @@ __version__ = "0.1.0"
 # --------------------------------------------------------------------------------------------------
 # How this file is built
 #
-# Rooms follow each other like sections of a paper, and a function uses only names defined above it.
-# A public function is plain Python: it checks its arguments (room 2), prepares with NumPy, calls
-# cores and LAPACK, and returns a tuple. A core (1.1) computes on plain arrays what NumPy cannot
-# compute fast, such as kernel values, samples and bits. Its first call compiles it for the types of
-# its arguments. Its loop over `prange` runs on all threads or serially. Each task writes to its own
-# slot, and slots are added in order, so the bits do not depend on the threads. A BLAS product
-# between two cores has at most 2^18 multiply-adds: after a larger one, the threads of BLAS spin for
-# 25 ms, and the next core waits for them.
+# The sections ("rooms") follow each other as in a paper: a function uses only names defined above.
+# A public function is plain Python. It checks its arguments (room 2), prepares them with NumPy,
+# calls cores and LAPACK, and returns a tuple. A core is a compiled function that Python calls (1.1).
+# It computes on plain arrays and does only work that is slow in NumPy, such as kernel values,
+# samples and bits. Its first call compiles it for the types of its arguments. Its loop over `prange`
+# runs on all threads or serially. Each task writes to its own slot of an array, and slots are added
+# in order, so the results do not depend on the number of threads. A BLAS product between two calls
+# of cores has at most 2^18 multiply-adds. After a larger product, the threads of BLAS spin for 25
+# ms, and the next core waits for them.
 #
 # To add a part, write:
-# - public function: `@_public` above it, and its place in the head's table
-# - kernel: a record before `_PRECOMPUTED` (5.1), a maker (5.2), a row in `_KERNELS` (18.1), and a
-#   branch in `_formula` (5.3), which takes the record's base: |x - y|^2 for _DISTANCES. A kernel of
-#   the Euclidean distance also needs has_law, drop and slope in the record, and a branch in
-#   `_mixture_scale` (5.3). Tests: rows in KERNELS of test_kernels.py (values in naive.py), in LAWS
-#   and RADIAL of test_streams.py, and in RADIAL of test_reduced_sets.py
+# - public function: `@_public` above it, and an entry in a table of the module docstring
+# - kernel: a record before `_PRECOMPUTED` (5.1), a public function (5.2), a row in `_KERNELS`
+#   (18.1), and a branch in `_formula` (5.3). The branch takes the record's base, for example
+#   |x - y|^2 for _DISTANCES. A kernel of the Euclidean distance also needs has_law, drop and slope
+#   in its record, and a branch in `_mixture_scale` (5.3). Tests: rows in KERNELS of test_kernels.py
+#   (values in naive.py), in LAWS and RADIAL of test_streams.py, and in RADIAL of
+#   test_reduced_sets.py
 # - operator: a tuple under `@_validated`, its functions, and an entry in `_OPERATORS` (6.5)
 # - sampler of landmarks: a function of (X, kernel, s, seed) that draws by `_key(seed, _LANDMARKS)`
-#   and returns `Landmarks` (all points if s >= n), a row in `_METHODS`, and its key there in
-#   `_SAMPLERS` (16.1). Test: a last row in ROOM of test_leverage_scores.py, if it depends on the
-#   seed and evaluates the kernel
+#   and returns `Landmarks`, or all points if s >= n. Add a row in `_METHODS` (16.1), and add its key
+#   to `_SAMPLERS`. Test: if it depends on the seed and evaluates the kernel, a last row in ROOM of
+#   test_leverage_scores.py
 # - model: a tuple under `@_validated`, and an entry in `_models` (15.3)
-# - stream: start, update and finish, and a row in `_STREAMS` (18.1)
+# - stream: start, update and finish functions, and a row in `_STREAMS` (18.1)
 # - command: a function, a row in `_COMMANDS`, and its options in `_ARGUMENTS` (18)
-# - claim about a paper: as the head of paper_checks/claims.py explains
+# - claim about a paper: see the head of paper_checks/claims.py
 # --------------------------------------------------------------------------------------------------
 
 # --------------------------------------------------------------------------------------------------

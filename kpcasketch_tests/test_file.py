@@ -118,9 +118,9 @@ def test_a_name_that_was_defined_twice_changed_the_kind_of_a_map():
 
 def test_the_head_names_every_function_and_every_result():
     head = kp.__doc__
-    table = head.split("Start with")[1].split("Results, and")[0]
+    table = head.split("Start with")[1].split("Results and their uses")[0]
     assert {name for name in FUNCTIONS if name != "main"} <= set(re.findall(r"\w+", table))
-    results = head.split("Results, and what they feed")[1]
+    results = head.split("Results and their uses")[1]
     assert {name for name in kp.__all__ if inspect.isclass(getattr(kp, name))} <= set(
         re.findall(r"\w+", results)
     )
