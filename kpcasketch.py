@@ -122,7 +122,7 @@ Implicit, LowRank, Difference or Centered. Kernel PCA and `nystrom_ridge` return
 `expand`. `nystrom_map` returns a NystromMap for `nystrom_features`.
 
 Samplers return Landmarks, but `rls_finish` and `dask_landmarks` return LandmarkPoints. `nystrom`,
-`nystrom_map`, `nystrom_kpca` and `nystrom_ridge` take either, or row numbers, or an array of points.
+`nystrom_map`, `nystrom_kpca` and `nystrom_ridge` take either one, row numbers or points.
 `nystrom_to` returns a CertifiedNystrom: landmarks, their factor and a bound on its error.
 
 Functions that choose centers return a ReducedSet of centers and weights. `rskpca`, `mmd`,
@@ -159,8 +159,8 @@ error of a hundred centers of `kmeans_select` was even smaller.) Otherwise take
 `nystrom_to` adds landmarks until the error is as small as requested.
 
 For any sketch, `sketch_error` estimates the errors of eigenvalues and directions, and
-`reliable_components` bounds the errors of directions. Leave delta at None. If you need the guarantee
-of a theorem, call `recursive_rls` with the allowed error as lam and a delta below 1/32.
+`reliable_components` bounds the errors of directions. Leave delta at None. For a theorem's
+guarantee, call `recursive_rls` with the allowed error as lam and a delta below 1/32.
 
 Papers and their short names
 ----------------------------
@@ -216,13 +216,12 @@ __version__ = "0.1.0"
 #
 # The sections ("rooms") follow each other as in a paper: a function uses only names defined above.
 # A public function is plain Python. It checks its arguments (room 2), prepares them with NumPy,
-# calls cores and LAPACK, and returns a tuple. A core is a compiled function that Python calls (1.1).
-# It computes on plain arrays and does only work that is slow in NumPy, such as kernel values,
-# samples and bits. Its first call compiles it for the types of its arguments. Its loop over `prange`
-# runs on all threads or serially. Each task writes to its own slot of an array, and slots are added
-# in order, so the results do not depend on the number of threads. A BLAS product between two calls
-# of cores has at most 2^18 multiply-adds. After a larger product, the threads of BLAS spin for 25
-# ms, and the next core waits for them.
+# calls cores and LAPACK, and returns a tuple. A core is a compiled function that Python calls. It
+# does work that is slow in NumPy, such as kernel values, samples and bits. Loops over `prange` run
+# on all threads or serially. Each task writes to its own slot of an array, and slots are added in
+# order, so the results do not depend on the number of threads. A BLAS product between two calls of
+# cores has at most 2^18 multiply-adds. After a larger product, the threads of BLAS spin for 25 ms,
+# and the next core waits for them.
 #
 # To add a part, write:
 # - public function: `@_public` above it, and an entry in a table of the module docstring
@@ -234,9 +233,8 @@ __version__ = "0.1.0"
 #   test_reduced_sets.py
 # - operator: a tuple under `@_validated`, its functions, and an entry in `_OPERATORS` (6.5)
 # - sampler of landmarks: a function of (X, kernel, s, seed) that draws by `_key(seed, _LANDMARKS)`
-#   and returns `Landmarks`, or all points if s >= n. Add a row in `_METHODS` (16.1), and add its key
-#   to `_SAMPLERS`. Test: if it depends on the seed and evaluates the kernel, a last row in ROOM of
-#   test_leverage_scores.py
+#   and returns `Landmarks` (all points if s >= n), a row in `_METHODS` (16.1), and its key in
+#   `_SAMPLERS`. Test: if it draws by a kernel, a last row in ROOM of test_leverage_scores.py
 # - model: a tuple under `@_validated`, and an entry in `_models` (15.3)
 # - stream: start, update and finish functions, and a row in `_STREAMS` (18.1)
 # - command: a function, a row in `_COMMANDS`, and its options in `_ARGUMENTS` (18)
@@ -246,14 +244,14 @@ __version__ = "0.1.0"
 # --------------------------------------------------------------------------------------------------
 # 1. Compilation
 #
-# Python calls cores, and cores call helpers. Helpers are compiled into cores. Both take numbers,
-# arrays in C order, and tuples of these. A core writes to its arguments, returns nothing or a
-# number, and never raises. A signal such as Ctrl-C is thus handled between two cores, not in one.
+# A core is a compiled function that Python calls. A helper is inlined into cores. Arguments are
+# numbers, arrays in C order, and tuples of both. A core writes to its arguments, returns nothing or
+# a number, and never raises. Python handles signals such as Ctrl-C between two calls of cores.
 # --------------------------------------------------------------------------------------------------
 
 # 1.1 Cores and helpers
 
-# True, or KPCASKETCH_QUIET in the environment, silences the line on stderr about compilation.
+# If True, no line on stderr announces compilation. The environment variable sets the default.
 QUIET = bool(os.environ.get("KPCASKETCH_QUIET"))
 
 # The compiler may reorder sums and fuse multiply-adds; NaN and infinity keep their meaning. Strict
@@ -261,9 +259,10 @@ QUIET = bool(os.environ.get("KPCASKETCH_QUIET"))
 _SUMS = {"contract", "reassoc", "nsz", "arcp"}
 _STRICT = {"contract"}
 _OPTIONS = dict(nogil=True, error_model="numpy", no_cfunc_wrapper=True)
-# LLVM inlines helpers into cores. When they were also compiled separately, they had two orders of
-# sums, and earlier compilations decided which one a core used. First calls are 15 % faster without
-# wrappers for Python. Only open and strict helpers have them: calling any other ends the process.
+# LLVM inlines helpers. Compiling them separately as well would give each two orders of summation,
+# and which one a core used would depend on what was compiled before. First calls are 15 % faster
+# without wrappers for Python. Only open and strict helpers have wrappers. Calling another helper
+# from Python ends the process.
 _helper = njit(fastmath=_SUMS, forceinline=True, no_cpython_wrapper=True, **_OPTIONS)
 _open_helper = njit(fastmath=_SUMS, forceinline=True, **_OPTIONS)
 _strict_helper = njit(fastmath=_STRICT, forceinline=True, **_OPTIONS)
@@ -278,28 +277,29 @@ _CACHED = (
 # Single-thread work, in nanoseconds, above which a core runs on all threads.
 _SHARED_FROM = 100_000
 # On a busy processor, a parallel region waits until the system has run all its threads. Measured:
-# two processes with regions of .1 or 1 ms finished one each in 8 ms. A short region's time beyond
-# twice its work therefore adds to a debt. At 8 ms of debt, short regions run serially for half a
-# second, and half of the debt remains. Regions after a pause or a compilation do not count.
+# with two processes, each region of .1 or 1 ms took 8 ms. If a short region takes more than twice
+# its estimated work, the excess is added to a debt. At 8 ms of debt, short regions run serially for
+# half a second, and half of the debt remains. Regions after a pause or a compilation do not count.
 _SHORT_REGION = 10_000_000
 _PAUSE = 10_000_000
 _DEBT = 8_000_000
 _HOLD = 500_000_000
-# The serial twin does this much work, in ns, before the parallel one is compiled, in 1 to 4 s.
+# A core is compiled into two versions (twins), serial and parallel. Work in ns that the serial twin
+# does before the parallel twin is compiled, which takes 1 to 4 s.
 _WORTH_COMPILING = 100_000_000
 _PLAIN_TYPES = {np.int64: int, np.float64: float, np.bool_: bool}  # equal types for numba
 
-# Cost of late threads, end of serial short regions, end of the last region: the unit is ns.
-_account = SimpleNamespace(debt=0.0, alone_until=0, ended=0, compiling=0.0)  # compiling is in s
+# In ns: the debt, when short regions may run in parallel again, and when the last region ended.
+_account = SimpleNamespace(debt=0.0, alone_until=0, ended=0, compiling=0.0)  # compiling: in s
 _warm_up_threshold = contextvars.ContextVar("_warm_up_threshold")  # replaces _SHARED_FROM
 _process = os.getpid()  # a forked child lacks the threads of its parent
-# "holder" is the thread in a parallel region: numba's workqueue aborts on two. It may enter again,
-# because an interrupt just outside the `try` of `core` leaves the entry.
+# "holder" is the thread in a parallel region. Numba's workqueue layer aborts if two threads are in
+# one. The holder may enter again: an interrupt just outside the `try` of `core` leaves its entry.
 _region = {}
 
 
 def _writable(array):
-    """The same memory as a writable array: numba would compile once more for a read-only one."""
+    """A writable array of the same memory. Numba would compile again for a read-only array."""
     if not array.size:
         return array.copy()
     shown = array.__array_interface__
@@ -308,7 +308,7 @@ def _writable(array):
 
 
 def _with_types(arguments):
-    """A key for the types, as numba.typeof is slower than a small core, and the arguments."""
+    """Key of the types, and writable values. numba.typeof would be slower than a small core."""
     key = []
     values = []
     for value in arguments:
@@ -326,8 +326,8 @@ def _with_types(arguments):
 
 
 def _twin(function, key, parallel, cached):
-    """The function for numba, under a name of its own for this key and its files on disk. Under one
-    name, processes that save at once give two signatures one number (numba issue 9348)."""
+    """A twin to compile. Its name, also of its files on disk, is unique to the key: with one name,
+    processes that save at the same time number two signatures alike (numba issue 9348)."""
     name = f"{function.__name__}_{zlib.crc32(repr(key).encode()):08x}{'sp'[parallel]}"
     named = type(function)(function.__code__, function.__globals__, name)
     named.__qualname__ = name
@@ -339,8 +339,8 @@ def _files(twin):
 
 
 def _run(function, twins, key, arguments, parallel):
-    """Call a twin of the function; the first call compiles it for these types or loads it from
-    disk. Files that cannot be read or written are removed, and the last try uses none."""
+    """Call a twin of the function. The first call compiles it for these types or loads it from
+    disk. If that fails, its files are removed; the last attempt does not use the disk."""
     if (key, parallel) not in twins:
         with _while_compiling():
             for cached in [True, True, False] if _CACHED else [False]:
@@ -360,18 +360,18 @@ def _run(function, twins, key, arguments, parallel):
 
 
 def _core(function):
-    """Declare a core: core(work, ...) runs the function on all threads, or serially if work (in
-    nanoseconds) is small, in a forked child, or during another thread's parallel region. Loops
-    need np.int64(index), as numba converts int64 with the unsigned index of `prange` to float."""
-    # compiled functions by types of arguments, and the work of serial twins for parallel ones
+    """Declare a core. core(work, ...) runs the function on all threads. It runs serially if work
+    (in ns) is small, in a forked child, or during another thread's parallel region. Functions need
+    np.int64(index): numba promotes int64 combined with the unsigned prange index to float."""
+    # twins: by types and parallel. stood_in: work that serial twins did in place of parallel twins.
     twins = {}
     stood_in = {}
 
     def worth_compiling(key, work):
-        """Whether the parallel twin exists (also on disk), or the serial one did enough work."""
+        """Whether the parallel twin is in memory or on disk, or the serial twin did enough work."""
         if key not in stood_in:
             stood_in[key] = 0
-            with contextlib.suppress(OSError, RuntimeError):  # where nothing can be written
+            with contextlib.suppress(OSError, RuntimeError):  # directory not writable
                 if _CACHED and _files(_twin(function, key, True, True)):
                     stood_in[key] = math.inf
         stood_in[key] += work
@@ -386,7 +386,7 @@ def _core(function):
             and (work > _SHORT_REGION or time.perf_counter_ns() > _account.alone_until)
             and worth_compiling(key, work)
         )
-        # get_num_threads comes last: an interrupt inside it leaves a lock of numba taken.
+        # get_num_threads comes after `parallel`: an interrupt inside it leaves a lock of numba locked.
         if not (
             parallel
             and numba.get_num_threads() > 1
@@ -414,7 +414,7 @@ def _core(function):
 
 
 def _core_alone(function):
-    """Declare a core without `prange`, whose calls pass no work."""
+    """Declare a core without `prange`. Its callers pass no work."""
     twins = {}
     if numba.config.DISABLE_JIT:
         return function
@@ -433,8 +433,8 @@ def _to_stderr(text):
 @contextlib.contextmanager
 def _while_compiling():
     """Say once if compiling takes long. Defer signals: an exception raised while numba compiles
-    leaves its compiler unusable. Only the main thread starts a timer: in a Dask worker this waited
-    forever, when garbage was collected for sys._current_frames (CPython issue 106883)."""
+    leaves its compiler unusable. Only the main thread starts a timer. In a Dask worker, the start
+    hung if sys._current_frames triggered garbage collection (CPython issue 106883)."""
     begun = time.monotonic()
     came = []
     held = {}
@@ -465,9 +465,10 @@ def _while_compiling():
 
 # 1.2 Registers and memory
 #
-# A vector register has 64 bytes with AVX-512, and 32 elsewhere. A register tile of 4 rows has 4
-# vectors, which fill 16 of 32 registers, or 2, which fill 8 of 16. Products with few vectors use
-# panels of two registers and tiles of 8 or 4 rows (36 or 31 billion multiply-adds a second).
+# A vector register has 64 bytes with AVX-512, and 32 without. A register tile has 4 rows of 4
+# vectors (16 of 32 registers), or without AVX-512, 4 rows of 2 vectors (8 of 16). Products with few columns
+# use panels of 2 vectors and tiles of 8 rows (4 without AVX-512). Measured: 36 billion multiply-adds
+# per second with 8 rows, 31 with 4.
 try:
     _AVX512 = bool(llvm.get_host_cpu_features().get("avx512f", False))
 except RuntimeError:
@@ -477,19 +478,19 @@ _TILE_VECTORS = 4 if _AVX512 else 2
 _PRODUCT_ROWS = 8 if _AVX512 else 4
 _WIDE_PANEL = _TILE_VECTORS * _VECTOR_BYTES  # bytes in a row of a panel
 _NARROW_PANEL = 2 * _VECTOR_BYTES
-# Single-thread nanoseconds for a multiply-add in the micro-kernel, and elsewhere.
+# Single-thread nanoseconds per multiply-add in the micro-kernel and in other code.
 _MULTIPLY_ADD, _SCALAR = (0.05, 0.25) if _AVX512 else (0.1, 0.3)
-_CUSTOM_VALUE = 1e5  # for a value of a custom kernel, which may be expensive
+_CUSTOM_VALUE = 1e5  # nanoseconds per value of a custom kernel, which may be expensive
 
 
 def _intrinsic(in_python):
-    """A numba intrinsic, or the function in_python if NUMBA_DISABLE_JIT=1 runs cores in Python."""
+    """Declare a numba intrinsic. If NUMBA_DISABLE_JIT=1, `in_python` replaces it."""
     return (lambda definition: in_python) if numba.config.DISABLE_JIT else intrinsic
 
 
 @_intrinsic(lambda: None)
 def _wide_vectors(typing):
-    """Let LLVM use 64-byte registers in the caller: exp is 1.5 times as fast as with 32 bytes."""
+    """Let LLVM use 64-byte registers in the caller. They make exp 1.5 times as fast as 32 bytes."""
 
     def codegen(context, builder, signature, args):
         if _AVX512:
@@ -501,7 +502,7 @@ def _wide_vectors(typing):
 
 @_helper
 def _aligned(shape, like):
-    """Uninitialized array on a cache line boundary: a load that crosses a line costs two loads."""
+    """Uninitialized array that starts a cache line. A load across two lines costs two loads."""
     size = 1
     for length in shape:
         size *= length
@@ -511,7 +512,7 @@ def _aligned(shape, like):
 
 
 def _new_array(shape, dtype):
-    """Uninitialized array aligned to 64 bytes, not to 16 as np.empty: 25 % faster in rpcholesky."""
+    """Uninitialized array aligned to 64 bytes. np.empty aligns to 16: rpcholesky is 25 % slower."""
     size = math.prod(shape) * np.dtype(dtype).itemsize
     raw = np.empty(size + 64, np.uint8)
     skip = -raw.ctypes.data % 64
@@ -553,7 +554,7 @@ def _addend(builder, term, x, y):
 
 
 def _broadcast(builder, number, vector):
-    """A register of this vector type that holds the number in each lane."""
+    """A vector of this type with the number in each lane."""
     empty = vector(ir.Undefined)
     first = builder.insert_element(empty, number, ir.IntType(32)(0))
     lanes = ir.VectorType(ir.IntType(32), vector.count)
@@ -565,8 +566,8 @@ def _register_tile(term, rows, vectors, accumulate=True, transposed=False):
 
     out[r:r+rows, c:c+width] (+)= sum_t X[i:i+rows, t] panel[t, :] for the term "product". The terms
     "square" and "size" sum squares and magnitudes of X[i:i+rows, t] - panel[t, :]. If transposed,
-    X^T replaces X. Rows beyond `last` repeat it. Sums stay in registers: loops with sums in memory
-    make 40 instead of 76 billion multiply-adds a second, d = 54."""
+    X^T replaces X. Row `last` replaces later rows. Sums stay in registers: 76 billion multiply-adds
+    per second for d = 54. Loops with sums in memory reach 40 billion."""
 
     @_intrinsic(_in_python(term, rows, accumulate, transposed))
     def register_tile(typing, X, i, last, start, stop, panel, out, r, c):
@@ -631,8 +632,8 @@ _add_transposed_product = _register_tile("product", _PRODUCT_ROWS, 2, transposed
 # --------------------------------------------------------------------------------------------------
 # 2. Arguments
 #
-# A check takes a name such as "k" and a value. It returns the value as a C-ordered array of float64
-# or float32, as a Python number, or as a tuple of these, or it raises a ValueError.
+# A check takes the name of an argument and its value. It returns a C-ordered array of float64 or
+# float32, a Python number, or a tuple of them. If the value is wrong, it raises a ValueError.
 # --------------------------------------------------------------------------------------------------
 
 # 2.1 Arrays
@@ -642,13 +643,13 @@ _DOUBLE = (np.dtype(np.float64),)
 
 
 def _require(sound, message):
-    """Raise ValueError(message) unless sound. The message begins with the argument's name."""
+    """Raise ValueError(message) if `sound` is false. The message begins with the argument's name."""
     if not sound:
         raise ValueError(message)
 
 
-_USERS_LINE = 3  # stack level of warnings, as `_public` adds a frame
-# Names of arguments in version 0.1 still work, with a DeprecationWarning.
+_USERS_LINE = 3  # stack level of warnings: `_public` adds a frame
+# Argument names of version 0.1 still work, with a DeprecationWarning.
 _OLD_NAMES = {
     "forget": "half_life",
     "map": "feature_map",
@@ -658,7 +659,7 @@ _OLD_NAMES = {
 
 
 def _rename(by_name, renamed, called):
-    """Arguments that were given by their old names get the new ones, with a warning."""
+    """Replace old names of arguments by new ones, with a warning."""
     for name in renamed.keys() & by_name:
         warning = f"{called}: {name} is deprecated: use {renamed[name]}"
         warnings.warn(warning, DeprecationWarning, stacklevel=3)
@@ -666,8 +667,8 @@ def _rename(by_name, renamed, called):
 
 
 def _public(function):
-    """Begin error messages with the function's name, or a method's class. If public functions call
-    each other, the outermost one is named. Overflow does not warn: checks refuse its results."""
+    """Begin error messages with the name of the function, or for a method, of its class. If public
+    functions call each other, name the outermost. Ignore overflow: checks refuse its results."""
     called = function.__qualname__.split(".")[-2:][0]
     accepted = function.__code__.co_varnames[: function.__code__.co_argcount]
     renamed = {o: n for o, n in _OLD_NAMES.items() if n in accepted and o not in accepted}
@@ -688,7 +689,7 @@ def _public(function):
 
 
 def _as_array(name, value, ndim, dtypes=None):
-    """value as a C-ordered array of float64, or of float32 if it is that and dtypes is None."""
+    """value as a C-ordered array of float64. If dtypes is None, float32 arrays keep their type."""
     if (
         type(value) is np.ndarray
         and value.ndim == ndim
@@ -732,7 +733,7 @@ def _as_array(name, value, ndim, dtypes=None):
 
 
 def _as_columns(name, value, dtypes=_DOUBLE):
-    """value as a 2-D array of float64, with a vector as one column."""
+    """value as a 2-D array of float64. A vector becomes one column."""
     flat = getattr(value, "ndim", 2) == 1
     if isinstance(value, list):
         flat = not any(isinstance(entry, (list, tuple, np.ndarray)) for entry in value)
@@ -746,7 +747,7 @@ def _all_below(X, limit=math.inf):
 
 
 def _checked_points(name, X, columns=None, numbers=None, rows=None):
-    """X as finite C-ordered points; numbers: row numbers for messages, if not 0, 1, ..."""
+    """X as finite C-ordered points. `numbers`: row numbers for messages, 0, 1, ... by default."""
     P = _as_array(name, X, 2)
     _require(P.size != 0, f"{name} must have at least one row and one column, got shape {P.shape}")
     _require(columns in (None, P.shape[1]), f"{name} must have {columns} columns, got {P.shape[1]}")
@@ -765,12 +766,12 @@ def _checked_vector(name, value):
     """value as a vector of finite float64 with at least one entry."""
     value = np.array(_as_array(name, value, 1, _DOUBLE))
     if value.size == 0 or not np.isfinite(value).all():
-        raise ValueError(f"{name} must have at least one entry, and be finite (no NaN or infinity)")
+        raise ValueError(f"{name} must have at least one entry and be finite (no NaN or infinity)")
     return value
 
 
 def _checked_two(X, argument, Y):
-    """Two sets of points with equal numbers of columns; the same array if Y is X."""
+    """Two sets of points with the same number of columns. If Y is X, they are one array."""
     P = _checked_points("X", X)
     Q = P if Y is X else _checked_points(f"{argument}", Y)
     _require(
@@ -790,7 +791,7 @@ def _in_common_precision(*arrays):
 
 
 def _scalar(value):
-    """The Python number in a NumPy number or 0-D array; any other value unchanged."""
+    """Convert a NumPy number or a 0-D array to a Python number. Return other values unchanged."""
     return (
         value.item()
         if isinstance(value, np.generic) or isinstance(value, np.ndarray) and value.ndim == 0
@@ -804,7 +805,7 @@ def _shown(value):
     return repr(value) if isinstance(value, (int, float, complex, str)) else type(value).__name__
 
 
-_MOST = 2**31 - 1  # the largest size of an axis, and the largest count
+_MOST = 2**31 - 1  # limit for the length of an axis, and for counts
 
 
 def _checked_whole(name, value, low, high=2**63 - 1):
@@ -833,7 +834,7 @@ def _checked_real(name, value, low=-math.inf, high=math.inf):
 
 
 def _checked_between(name, value, over, under=1):
-    """A number between 0 and over / under, both excluded."""
+    """value as a float between 0 and over / under, excluding both."""
     value = _checked_real(name, value)
     _require(
         0.0 < value < over / under,
@@ -843,12 +844,12 @@ def _checked_between(name, value, over, under=1):
 
 
 def _as_delta(delta, default):
-    """The chance of failure of a sampler, or its default for None."""
+    """A sampler's probability of failure. None means `default`."""
     return default if delta is None else _checked_between("delta", delta, 1)
 
 
 def _as_half_life(half_life):
-    """The number of points after which weights have halved, with None (never) as 0."""
+    """The number of points after which weights are halved. None (never) becomes 0."""
     return 0.0 if half_life is None else _checked_real("half_life", half_life, 1.0)
 
 
@@ -868,7 +869,7 @@ def _human(size):
 
 
 def _fits(name, size):
-    """Raise, before any work, if an array of `size` bytes would exceed this machine's memory."""
+    """Raise if an array of `size` bytes would exceed the memory of this machine."""
     _require(
         size <= _PHYSICAL_MEMORY,
         f"{name} must be smaller: the call would need {_human(float(size))} of memory, and this "
@@ -878,7 +879,7 @@ def _fits(name, size):
 
 # 2.3 Tuples
 
-# The check of a field: by its annotation, its name, or the arguments of `_validated`.
+# Checks of fields, by the form in `_validated`, the name "seed", or the field's annotation.
 _FORMS = {
     int: functools.partial(_checked_whole, low=0),
     float: _checked_real,
@@ -893,15 +894,14 @@ _FORMS = {
 }
 _TUPLE_CHECKS = {}  # class: arguments of `_validated`
 _models = {}  # class of models: the function of its features (15.3)
-# This survives a reload: IPython's autoreload empties the module, and Spyder imports a new one.
+# This dict survives when IPython's autoreload empties the module or Spyder imports it again.
 _outliving = vars(sys).setdefault(f"_outliving_{__name__}", {})
 
 
 def _validated(what, sound=lambda made: True, **arrays):
-    """Declare the checks of a class of tuples. `what` describes one in messages, sound(made) must
-    hold, and `arrays` gives forms of fields: a number of dimensions (float64), "points" (float32 or
-    float64), "like points", "whole" or "bits". Annotations give other forms. If this file runs
-    again, an equal class is kept, so that earlier tuples are accepted and can be pickled."""
+    """Declare the checks of a class of tuples. `what` describes a tuple in messages. sound(made)
+    must be true. `arrays` maps fields to keys of _FORMS; other fields are checked by annotation. If
+    this file runs again, the old class is kept: its tuples are accepted and can be pickled."""
 
     def declared(cls):
         cls = _outliving.setdefault((cls.__name__, cls._fields), cls)
@@ -912,7 +912,7 @@ def _validated(what, sound=lambda made: True, **arrays):
 
 
 def _checked_as(cls, name, value):
-    """value as a checked tuple of this class."""
+    """value as a tuple of this class, with checked fields."""
     what, sound, arrays = _TUPLE_CHECKS[cls]
     if not isinstance(value, cls):
         kind = type(value).__name__
@@ -928,7 +928,7 @@ def _checked_as(cls, name, value):
             if form == "like points":
                 fields[field] = fields[field].astype(fields["points"].dtype, copy=False)
         made = cls(**fields)
-    except (AttributeError, OverflowError, TypeError, ValueError) as error:  # hand-made tuples
+    except (AttributeError, OverflowError, TypeError, ValueError) as error:  # hand-built tuples
         if str(error).startswith(name):
             raise
         raise ValueError(f"{name} must be {what}; one of its fields is wrong ({error})") from None
