@@ -3,9 +3,8 @@
 
 Copy this file next to your notebook, or install it. Functions take and return plain arrays and
 named tuples. They keep no state: the same seed (default 0) gives bit-identical results for any
-number of threads. Functions are compiled when they are first called. A line on stderr says so,
-unless QUIET is True or the environment variable KPCASKETCH_QUIET is set. To compile the functions
-of typical tasks in advance, call `warm_up()`.
+number of threads. The first call compiles a function. A line on stderr says so, unless QUIET is
+True or KPCASKETCH_QUIET is set in the environment. `warm_up()` compiles typical tasks.
 
 In signatures, n is the number of points, d of coordinates, k of components, m of random features or
 centers, s of landmarks, and ell of rows in a sketch. In functions that sample the entries of a
@@ -16,8 +15,7 @@ Start with
 ----------
 `gaussian` makes a kernel, and `median_bandwidth` proposes its sigma. `kpca` computes components,
 and `expand` computes their values (features) at any points. For many points, `rpcholesky` chooses
-landmarks, and `nystrom_kpca` computes components over them. `residual` measures how novel points
-are.
+landmarks, and `nystrom_kpca` computes components over them. `residual` measures novelty.
 
 For most tasks
 --------------
@@ -220,8 +218,7 @@ __version__ = "0.1.0"
 # does work that is slow in NumPy, such as kernel values, samples and bits. Loops over `prange` run
 # on all threads or serially. Each task writes to its own slot of an array, and slots are added in
 # order, so the results do not depend on the number of threads. A BLAS product between two calls of
-# cores has at most 2^18 multiply-adds. After a larger product, the threads of BLAS spin for 25 ms,
-# and the next core waits for them.
+# cores has at most 2^18 multiply-adds. Larger ones keep its threads spinning for 25 ms.
 #
 # To add a part, write:
 # - public function: `@_public` above it, and an entry in a table of the module docstring
@@ -261,8 +258,7 @@ _STRICT = {"contract"}
 _OPTIONS = dict(nogil=True, error_model="numpy", no_cfunc_wrapper=True)
 # LLVM inlines helpers. Compiling them separately as well would give each two orders of summation,
 # and which one a core used would depend on what was compiled before. First calls are 15 % faster
-# without wrappers for Python. Only open and strict helpers have wrappers. Calling another helper
-# from Python ends the process.
+# without wrappers for Python. Other than open and strict helpers, none can be called from Python.
 _helper = njit(fastmath=_SUMS, forceinline=True, no_cpython_wrapper=True, **_OPTIONS)
 _open_helper = njit(fastmath=_SUMS, forceinline=True, **_OPTIONS)
 _strict_helper = njit(fastmath=_STRICT, forceinline=True, **_OPTIONS)
@@ -386,7 +382,7 @@ def _core(function):
             and (work > _SHORT_REGION or time.perf_counter_ns() > _account.alone_until)
             and worth_compiling(key, work)
         )
-        # get_num_threads comes after `parallel`: an interrupt inside it leaves a lock of numba locked.
+        # get_num_threads comes after `parallel`: an interrupt in it leaves a numba lock locked.
         if not (
             parallel
             and numba.get_num_threads() > 1
@@ -465,10 +461,9 @@ def _while_compiling():
 
 # 1.2 Registers and memory
 #
-# A vector register has 64 bytes with AVX-512, and 32 without. A register tile has 4 rows of 4
-# vectors (16 of 32 registers), or without AVX-512, 4 rows of 2 vectors (8 of 16). Products with few columns
-# use panels of 2 vectors and tiles of 8 rows (4 without AVX-512). Measured: 36 billion multiply-adds
-# per second with 8 rows, 31 with 4.
+# A vector register has 64 bytes with AVX-512, and 32 without. A tile has 4 rows of 4 (or 2) vectors.
+# It fills half of the 32 (or 16) registers. Products with few columns use 2 vectors and 8
+# (or 4) rows. Measured: 36 (or 31) billion multiply-adds per second.
 try:
     _AVX512 = bool(llvm.get_host_cpu_features().get("avx512f", False))
 except RuntimeError:
@@ -643,7 +638,7 @@ _DOUBLE = (np.dtype(np.float64),)
 
 
 def _require(sound, message):
-    """Raise ValueError(message) if `sound` is false. The message begins with the argument's name."""
+    """Raise ValueError(message) if `sound` is false. It begins with the argument's name."""
     if not sound:
         raise ValueError(message)
 
