@@ -218,7 +218,8 @@ __version__ = "0.1.0"
 # does work that is slow in NumPy, such as kernel values, samples and bits. Loops over `prange` run
 # on all threads or serially. Each task writes to its own slot of an array, and slots are added in
 # order, so the results do not depend on the number of threads. A BLAS product between two calls of
-# cores has at most 2^18 multiply-adds. Larger ones keep its threads spinning for 25 ms.
+# cores has at most 2^18 multiply-adds. After a larger one, the threads of BLAS spin for 25 ms and
+# slow the next core.
 #
 # To add a part, write:
 # - public function: `@_public` above it, and an entry in a table of the module docstring
@@ -258,7 +259,8 @@ _STRICT = {"contract"}
 _OPTIONS = dict(nogil=True, error_model="numpy", no_cfunc_wrapper=True)
 # LLVM inlines helpers. Compiling them separately as well would give each two orders of summation,
 # and which one a core used would depend on what was compiled before. First calls are 15 % faster
-# without wrappers for Python. Other than open and strict helpers, none can be called from Python.
+# without wrappers for Python. Calling a helper from Python that is neither open nor strict ends
+# the process.
 _helper = njit(fastmath=_SUMS, forceinline=True, no_cpython_wrapper=True, **_OPTIONS)
 _open_helper = njit(fastmath=_SUMS, forceinline=True, **_OPTIONS)
 _strict_helper = njit(fastmath=_STRICT, forceinline=True, **_OPTIONS)
@@ -461,8 +463,8 @@ def _while_compiling():
 
 # 1.2 Registers and memory
 #
-# A vector register has 64 bytes with AVX-512, and 32 without. A tile has 4 rows of 4 (or 2) vectors.
-# It fills half of the 32 (or 16) registers. Products with few columns use 2 vectors and 8
+# A vector register has 64 bytes with AVX-512, and 32 without. A tile has 4 rows of 4 (or 2)
+# vectors. It fills half of the 32 (or 16) registers. Products with few columns use 2 vectors and 8
 # (or 4) rows. Measured: 36 (or 31) billion multiply-adds per second.
 try:
     _AVX512 = bool(llvm.get_host_cpu_features().get("avx512f", False))
@@ -5200,6 +5202,8 @@ def normalized_cut(C, w, kernel, k, seed=0):
 @_public
 def manifold_features(X, manifold):
     """Coordinates of points in a Laplacian eigenmap, diffusion map or normalized cut.
+
+    The formula of `Manifold` extends the eigenvectors to any point (Nystrom extension, textbook).
 
     Args:
         X: (q, d) array. Points. Kernel values must not all vanish between a point and the centers.
