@@ -9430,7 +9430,7 @@ def _compiled_features_of(x, model, out):
 # --------------------------------------------------------------------------------------------------
 
 # 16.1 Methods by name
-# s: default of -s, or None. make returns K, a sketch of it, Landmarks or a ReducedSet.
+# s: default of option -s, or None. make: returns K, a sketch of K, Landmarks or a ReducedSet.
 _Method = collections.namedtuple("_Method", "s make")
 _METHODS = {
     "lanczos": _Method(None, lambda X, kernel, s, seed: gram(X, X, kernel)),
@@ -9450,14 +9450,14 @@ _SAMPLERS = ("uniform", "rls", "rls-accelerated", "rpcholesky")
 # 16.2 Files
 
 
-_STANDARDIZED = ("standardized.mean", "standardized.scale")  # arrays of the command line
+_STANDARDIZED = ("standardized.mean", "standardized.scale")  # written by the command line
 
 
 @_validated("an Advice")
-class Advice(NamedTuple):  # above _TUPLES, which lists it
-    """A prediction of `advise` for one method. size: its s, or number of landmarks or features, or
-    0. seconds: NaN unless it works. error: |K - A|_2 / |K|_2. works: whether error and bytes are
-    within their limits. reason: the exceeded limit, if any, and the basis of the prediction."""
+class Advice(NamedTuple):  # must be defined before _TUPLES
+    """Prediction of `advise` for one method. size: s, number of landmarks or features, or 0 if the
+    method has no size. seconds: NaN if a limit is exceeded. error: |K - A|_2 / |K|_2. works:
+    whether no limit is exceeded. reason: the exceeded limit, and the basis of the prediction."""
 
     method: str
     size: float
@@ -9484,13 +9484,13 @@ def _summary(made):
     return f"{type(made).__name__}({', '.join(fields)})"
 
 
-for _made in {*_TUPLES.values()} - {Kernel}:  # it has a repr of its own
+for _made in {*_TUPLES.values()} - {Kernel}:  # Kernel has its own repr
     _made.__repr__ = _summary
 
 
 def _write_whole(path, write):
-    """Write a file by write(file) as NAME.*.part, and rename it when it is complete on disk.
-    After an error the old file is unchanged. A killed process leaves the .part file behind."""
+    """Call write(file) on a new file NAME.*.part, and rename it to NAME when it is fully on disk.
+    After an error, the old file is unchanged. If the process is killed, the .part file remains."""
     place = pathlib.Path(os.path.realpath(path))
     part = place.with_name(f"{place.name}.{secrets.token_hex(4)}.part")
     try:
@@ -9512,8 +9512,8 @@ def _write_whole(path, write):
 
 
 def _arrays_in(path, mapped=None, kept=None):
-    """Arrays of a .npz file by name; the array of a .npy file has the name "". Reads no pickles.
-    mapped: mmap_mode of numpy.load. kept: names to read from an archive; others become None."""
+    """{name: array} of a .npz file. The array of a .npy file has the name "". Pickles are refused.
+    mapped: mmap_mode of numpy.load. kept: names to read; all other arrays become None."""
     try:
         with contextlib.ExitStack() as stack:
             held = np.load(
@@ -9532,19 +9532,19 @@ def _arrays_in(path, mapped=None, kept=None):
             return {name: np.asarray(held[name]) if name in read else None for name in held}
     except OSError:
         raise
-    except Exception as error:  # numpy and zipfile raise many types on damaged files
+    except Exception as error:  # damaged files cause many types of exceptions
         reason = str(error) or type(error).__name__
         if re.search("pickle|Python objects", reason):
-            reason = "it holds Python objects"
+            reason = "it contains Python objects"
         raise ValueError(f"cannot read {path}: {reason.splitlines()[0]}") from None
 
 
 def _as_arrays(model, name=""):
-    """Fields of a tuple as {name: array}, nested like kernel.scale, and its type as "class"."""
+    """{field: array} of a tuple; an inner field is "kernel.scale", and "class" or `name` is the type."""
     called = type(model).__name__
     _require(called in _TUPLES, f"model must be a named tuple of kpcasketch, got {called}")
     if isinstance(model, Kernel) and model.address:
-        raise ValueError("model must not have a kernel of custom(f): a file cannot hold its code")
+        raise ValueError("model must not have a kernel of custom(f): a file cannot store its code")
     arrays = {name or "class": np.array(called)}
     for field, kind in type(model).__annotations__.items():
         value = getattr(model, field)
@@ -9564,7 +9564,7 @@ def _from_arrays(arrays, path, name=None):
     """The tuple that `_as_arrays` wrote under `name`. Missing fields get their defaults."""
     name = name or ("class" if "class" in arrays else "model")
     cls = _TUPLES.get(str(arrays.get(name)))
-    _require(cls and name.count(".") < 99, f"{path} must be a file that save has written")
+    _require(cls and name.count(".") < 99, f"{path} must be a file written by save")
     inside = "" if name == "class" else f"{name}."
     older = cls is DSGDState and arrays.get(f"{inside}implicit")
     _require(not older, f"{path} has an old DSGDState (implicit=True): start a new one")
@@ -9584,23 +9584,23 @@ def _from_arrays(arrays, path, name=None):
             number = kind in (int, bool, float)
             sound = value.dtype.kind in ("biuf" if kind is not int else "biu")
             if not sound or kind in _TUPLES.values() or (number and value.ndim):
-                raise ValueError(f"{path} must be as save wrote it, but {place} has the wrong type")
+                raise ValueError(f"{path} must be written by save, but {place} has the wrong type")
             fields[field] = kind(value) if number else value
     return cls(**fields)
 
 
 @_public
 def save(path, model):
-    """Write a result of this module to a .npz file, without pickles (textbook).
+    """Write a result of this module to a .npz file, without pickles.
 
-    Each field becomes an array of its name, such as points, or kernel.scale in a nested tuple. The
-    array "class" names the type.
+    Each field becomes an array with the name of the field. Fields of an inner tuple have names like
+    "kernel.scale". The array "class" is the name of the type.
 
     Args:
-        path: str, path, or file open for writing. ".npz" is added to a name that lacks it.
-        model: named tuple. The result. It must not have a kernel of `custom` (compiled code).
+        path: str, path, or file open for writing. ".npz" is appended to a name without this suffix.
+        model: named tuple. The result. Its kernel must not be from `custom`, because that is code.
     Returns:
-        None: The file is written. It replaces an earlier file only when it is complete.
+        None: The new file replaces an earlier file only when the new file is complete.
     Example:
         >>> import io
         >>> file = io.BytesIO()
@@ -9616,17 +9616,17 @@ def save(path, model):
 
 @_public
 def load(path):
-    """Read a result from a file of `save` or of the command line, without pickles (textbook).
+    """Read a result from a file written by `save` or the command line, without pickles.
 
     Args:
         path: str, path, or file open for reading. A .npz file.
     Returns:
-        tuple: The result. A warning says if it needs standardized points, (X - mean) / scale.
+        tuple: The result. A warning is given if it needs points (X - mean) / scale.
     """
     arrays = _arrays_in(path)
     made = _from_arrays(arrays, path)
     if _STANDARDIZED[0] in arrays:
-        text = "this model needs (X - mean) / scale; numpy.load(path) has both as {!r} and {!r}"
+        text = "this model needs (X - mean) / scale; in numpy.load(path), these are {!r} and {!r}"
         warnings.warn(text.format(*_STANDARDIZED), stacklevel=_USERS_LINE)
     return made
 
@@ -9636,25 +9636,25 @@ def load(path):
 
 @_public
 def median_bandwidth(X, seed=0):
-    """Median distance between points, the textbook choice of sigma for `gaussian`.
+    """Median distance between points, a common choice of sigma for `gaussian`.
 
     Args:
-        X: (n, d) array. Points. At most 1000 random rows are read, and all their pairs used.
+        X: (n, d) array. Points. All pairs of at most 1000 random points are used.
         seed: int from 0 to 2**64 - 1. Seed of the draw.
     Returns:
-        float: The median (of the positive distances if over half are 0; 1.0 if all are 0).
+        float: The median, or the median of positive distances if it is 0, or 1.0 if all are 0.
     Example:
         >>> median_bandwidth(np.array([[0.0], [1.0], [3.0]]), 0)
         2.0
     """
-    from scipy.spatial.distance import pdist  # the import takes .1 s
+    from scipy.spatial.distance import pdist  # the import takes 0.1 s
 
     X = _as_array("X", X, 2)
     key = _checked_key(seed, _PAIRS)
     _require(X.size != 0, f"X must have at least one row and one column, got shape {X.shape}")
     rows = _draw_uniformly(len(X), min(len(X), 1000), key)
     P = _checked_points("X", X[rows], numbers=rows).astype(np.float64)
-    unit = 2.0 ** math.floor(math.log2(max(np.abs(P).max(), 1e-300)))  # so no square underflows
+    unit = 2.0 ** math.floor(math.log2(max(np.abs(P).max(), 1e-300)))  # avoids underflow
     distances = pdist(P / unit)
     if not distances.any():
         return 1.0
@@ -9663,13 +9663,12 @@ def median_bandwidth(X, seed=0):
 
 
 _PILOT_POINTS = 4096
-# Numbers of landmarks or random features to try.
-_LADDER = [round(16 * 2 ** (rung / 2)) for rung in range(13)]
+_LADDER = [round(16 * 2 ** (rung / 2)) for rung in range(13)]  # sizes to try
 
 
 def _least_size(errors, wanted, ladder):
-    """The first size at which six draws meet the wanted error, or the last; and its worst error."""
-    for size in ladder:  # three draws passed by luck too often
+    """(size, worst error) of the first size for which six draws meet `wanted`, or the last size."""
+    for size in ladder:  # three draws often met `wanted` by luck
         worst = 0.0
         for draw in range(6):
             if worst <= wanted:
@@ -9680,14 +9679,14 @@ def _least_size(errors, wanted, ladder):
 
 
 def _predicted_sketches(X, kernel, P, wanted, seed, k):
-    """Yield (method, size, bytes, error, make, work, source) for each sketch of X, from points P.
-    make() returns the sketch of P. The sketch of X takes `work` times as long."""
+    """Yield (method, size, bytes, error, make, work, source) for each sketch of X, based on P.
+    make() returns the sketch of the points P. The sketch of X takes `work` times as long."""
     (n, d) = X.shape
     few = len(P)
     growth = n / few
     K = gram(P, P, kernel)
     norm = spectral_norm(K, seed)
-    _require(norm > 0.0, "kernel must not be 0 on all of X")
+    _require(norm > 0.0, "kernel must not be 0 for all points of X")
 
     def error_of(A):
         return spectral_error(K, A, seed, 0.05) / norm
@@ -9696,13 +9695,13 @@ def _predicted_sketches(X, kernel, P, wanted, seed, k):
     yield "lanczos", 0, n * n * X.itemsize, 0.0, lambda: gram(P, P, kernel), growth**2, source
     source = "exact; each product recomputes the kernel values; time grows like n^2"
     yield "implicit", 0, X.nbytes, 0.0, lambda: Implicit(P, kernel), growth**2, source
-    source = "error of the pilot, scaled by 1 / sqrt(n) (AMS theorem 1)"
+    source = "error of the pilot, divided by sqrt(n / pilot points) (AMS theorem 1)"
     error = error_of(quantize_gram(P, kernel, seed)) / math.sqrt(growth)
     held = 4 * n * math.ceil(n / 32)
     yield "quantize", 0, held, error, lambda: quantize_gram(P, kernel, seed), growth**2, source
-    # The variance of a sampled entry is (s - 1) k^2.
+    # A sampled entry has the variance (s - 1) k(x, y)^2.
     slope = error_of(sample_gram(P, kernel, 4.0, seed)) ** 2 / 3.0 / growth
-    s = min(1.0 + wanted**2 / max(slope, 1e-300), max(1.0, n / 4.0))  # 4 entries a row or more
+    s = min(1.0 + wanted**2 / max(slope, 1e-300), max(1.0, n / 4.0))  # at least 4 entries per row
     here = min(s, max(1.0, few / 4.0))
     error = math.sqrt((s - 1.0) * slope)
     held = n * n / s * (X.itemsize + 4)
@@ -9729,23 +9728,22 @@ def _predicted_sketches(X, kernel, P, wanted, seed, k):
 
 @_public
 def advise(X, kernel, error, memory=None, seed=0, k=10):
-    """Predicted size, cost and error of each sketch of the Gram matrix, the best first.
+    """Predicted size, cost and error of each sketch of the Gram matrix, best first.
 
-    The predictions come from a pilot on at most 4096 points, which also measures this machine. The
-    norm |K|_2 grows like n, and errors from independent noise grow like sqrt(n) (AMS theorem 1).
-    The relative error of landmarks and `fourier_features` (skpca), at most 1024, is assumed not to
-    depend on n. Sketches with more than 80 % of `error` are rejected. The pilot may miss small
-    clusters: `nystrom_to` sees all points and certifies its error.
+    A pilot on at most 4096 points, run on this machine, is scaled to n: |K|_2 grows like n, and
+    errors from independent noise grow like sqrt(n) (AMS theorem 1). At most 1024 landmarks or random features
+    (skpca) are tried. Their relative error is assumed not to depend on n. An error above 80 % of
+    `error` is rejected. The pilot may miss small clusters, but `nystrom_to` reads all points.
 
     Args:
         X: (n, d) array. Points, one per row.
         kernel: Kernel. Positive semidefinite.
-        error: float above 0 and at most 1. Largest |K - A|_2 / |K|_2.
-        memory: float. Bytes that the sketch may take; None for half of this machine's memory.
+        error: float above 0 and at most 1. Largest |K - A|_2 / |K|_2 of a sketch A.
+        memory: float. Largest size of a sketch in bytes. None means half of the machine's memory.
         seed: int from 0 to 2**64 - 1. Seed of the pilot.
-        k: int from 1 to n. Number of eigenpairs.
+        k: int from 1 to n. Number of eigenpairs. Their time is part of `seconds`.
     Returns:
-        list: Advice for each method. Methods that work come first, by seconds; below 1 s, by bytes.
+        list: One Advice per method. Methods that work come first, by time, or by bytes below 1 s.
     Example:
         >>> best = advise(np.arange(40.0).reshape(-1, 1), gaussian(5.0), 0.01, k=2)[0]
         >>> best.works, best.error <= 0.01
@@ -9755,7 +9753,7 @@ def advise(X, kernel, error, memory=None, seed=0, k=10):
     kernel = _checked_as(Kernel, "kernel", kernel)
     seed = int(_as_seed("seed", seed))
     k = _checked_whole("k", k, 1, len(X))
-    wanted = 0.8 * _checked_real("error", error, 1e-300, 1.0)  # a margin for the pilot
+    wanted = 0.8 * _checked_real("error", error, 1e-300, 1.0)  # a margin for errors of the pilot
     memory = _checked_real("memory", _PHYSICAL_MEMORY / 2 if memory is None else memory, 1.0)
     few = min(len(X), _PILOT_POINTS)
     P = X[np.sort(np.random.default_rng(seed).choice(len(X), few, replace=False))]
@@ -9766,7 +9764,7 @@ def advise(X, kernel, error, memory=None, seed=0, k=10):
         if error > wanted * (1.0 + 1e-3):  # sizes are rounded
             flaw = "error above 80 % of the requested error; "
         elif held > memory:
-            flaw = f"larger than the {_human(memory)} of memory allowed; "
+            flaw = f"larger than the allowed memory of {_human(memory)}; "
         elif method != "lanczos" and held >= len(X) ** 2 * X.itemsize:
             flaw = "no smaller than the exact matrix; "
         seconds = math.nan
@@ -9789,7 +9787,7 @@ def advise(X, kernel, error, memory=None, seed=0, k=10):
 
 @contextlib.contextmanager
 def _progress(text):
-    """Show text and time on a terminal's stderr after two seconds. The caller updates `share`."""
+    """After 2 s, show text and time on stderr, if it is a terminal. The caller sets `share`."""
     line = SimpleNamespace(text=text, share=0.0, start=time.perf_counter())
     ended = threading.Event()
     say = functools.partial(print, end="", file=sys.stderr, flush=True)
@@ -9814,7 +9812,7 @@ def _progress(text):
 
 
 def _run_typical_tasks(dtype):
-    """Run the tasks of `warm_up` on enough points to compile the products of 6.2."""
+    """Run the tasks of `warm_up` on enough points to compile the products in section 6.2."""
     X = np.random.default_rng(0).standard_normal((2000, 3)).astype(dtype)
     kernel = gaussian(median_bandwidth(X))
     model = kpca(X, kernel, 8)
@@ -9837,16 +9835,16 @@ def _run_typical_tasks(dtype):
 
 @_public
 def warm_up():
-    """Compile the code of typical tasks in both precisions before their first calls (textbook).
+    """Compile the code of typical tasks in both precisions before their first calls.
 
-    The tasks are kernel PCA (exact, by landmarks, reduced sets, streams or stochastic gradients),
-    features of new points, pre-images, eigenpairs of `Implicit`, sampled and 1-bit matrices, and
-    errors, for all kernels except for `custom`. Compiling takes minutes, and loading seconds.
+    The tasks are kernel PCA (exact, landmarks, reduced sets, streams and stochastic gradients),
+    features of new points, pre-images, errors, and eigenpairs of implicit, sampled and 1-bit
+    matrices. The code serves all kernels except `custom`. Compiling it takes minutes.
 
     Returns:
-        float: Seconds that it took.
+        float: Elapsed time in seconds.
     """
-    twins = (math.inf, -1.0)  # each core on one thread, then on all threads
+    twins = (math.inf, -1.0)  # first on one thread, then on all threads
     with _progress("compiling") as line:
         for dtype, limit in itertools.product((np.float64, np.float32), twins):
             before = _warm_up_threshold.set(limit)
@@ -9880,7 +9878,6 @@ def _kernel_of_transformer(own, X, seed):
 
 
 def _fit_landmarks(own, X, seed):
-    """Fit a transformer: set kernel_, landmarks_ and map_."""
     many = _checked_whole("landmarks", own.landmarks, 1)
     k = own.n_components
     if k is not None and _checked_whole("n_components", k, 1) > many:
@@ -9920,15 +9917,15 @@ def _landmark_features():
         map_ (NystromMap or Expansion). At most one of kernel, sigma and gamma may be given.
 
         Args:
-            landmarks: int. Number of landmarks (Nystroem's n_components); fewer if points coincide.
-            n_components: int. Components of `nystrom_kpca`; None for `nystrom_features`.
-            kernel: Kernel. None for a Gaussian kernel.
-            sigma: float. Bandwidth of the Gaussian; without gamma, None means `median_bandwidth`.
-            gamma: float. 1 / (2 sigma^2), instead of sigma.
+            landmarks: int. Number of landmarks (n_components of Nystroem). Equal points count once.
+            n_components: int. Components of `nystrom_kpca`. None means `nystrom_features`.
+            kernel: Kernel. None means a Gaussian kernel.
+            sigma: float. Bandwidth of the Gaussian. Default without gamma: `median_bandwidth`.
+            gamma: float. 1 / (2 sigma^2), an alternative to sigma.
             sampler: str. "rpcholesky", "rls", "rls-accelerated", "uniform" or "kmeans". "auto" is
-                "rpcholesky", or "rls-accelerated" if n * landmarks is 10^8 or more.
-            random_state: int, RandomState or None. As in scikit-learn.
-            centered: bool. True for components about the mean, as in KernelPCA.
+                "rpcholesky" if n * landmarks < 10^8, and "rls-accelerated" otherwise.
+            random_state: int, RandomState or None. Seed, as in scikit-learn.
+            centered: bool. Whether to subtract the mean in feature space, as in KernelPCA.
         """
 
         def __init__(
@@ -9969,7 +9966,7 @@ def _landmark_features():
             validation.check_is_fitted(self)
             return features(self._validated_points(X, reset=False), self.map_)
 
-    # Errors show these names, and pickle looks the class up by them.
+    # Errors show these names, and pickle finds the class by them.
     LandmarkFeatures.__module__ = __name__
     LandmarkFeatures.__qualname__ = "LandmarkFeatures"
     LandmarkFeatures.__init__.__qualname__ = "LandmarkFeatures.__init__"
@@ -9977,7 +9974,7 @@ def _landmark_features():
 
 
 def __getattr__(name):
-    """Make `LandmarkFeatures` at its first use, because nothing else here needs scikit-learn."""
+    """Create `LandmarkFeatures` at its first use, because no other function needs scikit-learn."""
     if name != "LandmarkFeatures":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     made = globals()[name] = _landmark_features()
@@ -9991,8 +9988,8 @@ def __dir__():
 # --------------------------------------------------------------------------------------------------
 # 17. Many machines
 #
-# The points are a Dask array, chunked by rows. Functions of the rooms above process each block, and
-# the results are merged in pairs, in an order that depends only on the chunks.
+# The points are a Dask array, chunked by rows. Functions of earlier sections process each block.
+# The results are merged in pairs, in an order that depends only on the chunks.
 # --------------------------------------------------------------------------------------------------
 
 
@@ -10006,7 +10003,7 @@ def _dask(module="dask"):
 
 
 def _row_blocks(name, X):
-    """(delayed blocks, first row of each block followed by n) of a Dask array chunked by rows."""
+    """(delayed blocks, [first row number of each block, followed by n]) of a Dask array."""
     known = isinstance(X, _dask("dask.array").Array)
     _require(known, f"{name} must be a dask array (dask.array.from_array), got {type(X).__name__}")
     sound = X.ndim == 2 and X.dtype.kind in "fiub" and 0 not in X.shape
@@ -10022,11 +10019,10 @@ _at_work = threading.Lock()  # a process runs one task at a time, on all its thr
 
 
 def _together(function, *values, rows=""):
-    """Call function(*values) on all threads of this worker, one task at a time, because numba's
-    workqueue allows one parallel loop. rows: the end of error messages, to name the block."""
+    """Call function(*values) on all threads of this worker. Only one call runs at a time, because
+    numba's workqueue allows one parallel loop. rows: text that error messages append."""
     before = threads = numba.get_num_threads()
-    # Outside a worker, the number of threads stays as the caller has set it.
-    with contextlib.suppress(AttributeError, ValueError):
+    with contextlib.suppress(AttributeError, ValueError):  # raised outside a worker
         worker = sys.modules.get("distributed").get_worker()
         threads = min(numba.config.NUMBA_NUM_THREADS, worker.state.nthreads)
     with _at_work:
@@ -10042,8 +10038,8 @@ def _together(function, *values, rows=""):
 
 
 def _each_block(function, X, beside, *held):
-    """Delayed function(block, own, *held) for each block of X. own is the block's item of `beside`,
-    or its first row number if that is None. Each worker fetches the values in `held` once."""
+    """Delayed function(block, own, *held) for each block of X. own is the item of `beside` for the
+    block. If `beside` is None, own is its first row number. Each worker fetches `held` once."""
     delayed = _dask().delayed
     task = delayed(_together, pure=False)
     parts, starts = _row_blocks("X", X)
@@ -10054,7 +10050,7 @@ def _each_block(function, X, beside, *held):
 
 
 def _joined(function, parts, *held):
-    """Merge the results of neighboring blocks by function(a, b, *held) until one result is left."""
+    """Merge the results of neighboring blocks by function(a, b, *held) until one is left."""
     task = _dask().delayed(_together, pure=False)
     while len(parts) > 1:
         pairs = [task(function, *parts[j : j + 2], *held) for j in range(0, len(parts) - 1, 2)]
@@ -10063,8 +10059,7 @@ def _joined(function, parts, *held):
 
 
 def _computed(task):
-    """Compute a task with Dask's current scheduler."""
-    # Shared values are large. A setting of distributed before its import would hide its defaults.
+    # Shared values are large. Setting this before distributed is imported would hide its defaults.
     settings = {"distributed.admin.large-graph-warning-threshold": "1 GB"}
     with _dask().config.set(settings if "distributed" in sys.modules else {}):
         return _dask().compute(task)[0]
@@ -10075,21 +10070,21 @@ def _computed(task):
 
 @_public
 def dask_map(function, X, *model):
-    """Apply a function to the blocks of a Dask array, lazily (textbook).
+    """Apply a function to the blocks of a Dask array, lazily.
 
-    Further arguments, such as a model, go to the function; each worker fetches them once. A call
-    with one point finds the type of the result, and refuses a model that does not fit.
+    Further arguments, such as a model, are passed to the function. Each worker fetches them once. A
+    first call with one point finds the type of the result, and rejects a model that does not fit.
 
     Args:
-        function: callable. Maps each row by itself to a row or a number, as `expand` does.
+        function: callable. Maps each row, independently of other rows, to a row or a number.
         X: (n, d) dask array. Points, chunked by rows.
         *model: any. Further arguments of the function.
     Returns:
-        Array: (n, k) or (n,) dask array of the results, in the chunks of X.
+        Array: (n, k) or (n,) dask array of the results, with the row chunks of X.
     """
     _require(callable(function), f"function must be callable, got {_shown(function)}")
     _, starts = _row_blocks("X", X)
-    # Try a point of the model if it has points, because a row of ones may be far from them.
+    # If the model has points, try one of these, because a row of ones may be far from them.
     points = [getattr(part, "points", part) for part in model] + [np.ones((1, X.shape[1]))]
     arrays = [P for P in points if isinstance(P, np.ndarray)]
     point = next(P[:1] for P in arrays if P.shape[1:] == X.shape[1:])
@@ -10101,7 +10096,7 @@ def dask_map(function, X, *model):
         made = np.asarray(function(block, *model))
         _require(
             made.dtype == like.dtype and made.shape == (len(block), *like.shape[1:]),
-            f"dask_map: function must return a row of {like.dtype} for each row, got {made.shape}",
+            f"dask_map: function must return a row of {like.dtype} for each row, got shape {made.shape}",
         )
         return made
 
@@ -10113,12 +10108,12 @@ def dask_map(function, X, *model):
 
 
 def _with_map(state, feature_map=None):
-    """A state with this map, or without one, because each worker fetches the map only once."""
+    """The state with this map, or without a map: each worker fetches the map once, separately."""
     return state._replace(map=feature_map) if hasattr(state, "map") else state
 
 
 def _folded(block, first, state, feature_map, update):
-    if hasattr(state, "seed"):  # blocks draw independently
+    if hasattr(state, "seed"):  # blocks must draw independently
         state = state._replace(seed=int(_python_subkey(state.seed, first)))
     return _with_map(update(_with_map(state, feature_map), block))
 
@@ -10127,16 +10122,16 @@ def _folded(block, first, state, feature_map, update):
 def dask_fold(X, state, update, merge):
     """State of a stream after all rows of a Dask array: one state per block, merged in pairs.
 
-    For the streams fd, skpca, rnca and reservoir, merging keeps the bound of one pass (SKPCA
-    section 2). Equal chunks give equal bits. A worker holds one block and up to three states.
+    For fd, skpca, rnca and reservoir, the merged state satisfies the error bound of one pass (SKPCA
+    section 2). Equal chunks give identical bits. A worker stores one block and up to three states.
 
     Args:
         X: (n, d) dask array. Points, chunked by rows.
-        state: named tuple. The result of the stream's start; merge an older state afterwards.
+        state: named tuple. Returned by the stream's start function. Merge older states afterwards.
         update: callable. update(state, block) of the stream, such as `skpca_update`.
         merge: callable. merge(a, b) of the stream, such as `skpca_merge`.
     Returns:
-        tuple: The state, for the stream's finish.
+        tuple: The state, for the stream's finish function.
     """
     _require(
         callable(update) and callable(merge),
@@ -10144,10 +10139,10 @@ def dask_fold(X, state, update, merge):
     )
     held = getattr(state, "sketch", state)
     count = getattr(held, "count", 0)
-    # A tuple has a method `count`.
-    _require(callable(count) or count == 0, f"state must have seen no points, got one with {count}")
+    # A tuple without a field `count` still has a method `count`.
+    _require(callable(count) or count == 0, f"state must be empty, got a count of {count}")
     half_life = getattr(held, "half_life", 0.0)
-    _require(not half_life, f"state must have no half_life, as states are merged; got {half_life}")
+    _require(not half_life, f"state must have no half_life to be merged, got {half_life}")
     feature_map = getattr(state, "map", None)
     shared = _dask().delayed(feature_map, traverse=False)
     parts = _each_block(_folded, X, None, _with_map(state), shared, update)
@@ -10160,17 +10155,17 @@ def dask_fold(X, state, update, merge):
 
 @_public
 def dask_median_bandwidth(X, seed=0):
-    """Median distance between points of a Dask array, with the bits of `median_bandwidth`.
+    """Median distance between points of a Dask array, bit-identical to `median_bandwidth`.
 
     Args:
         X: (n, d) dask array. Points, chunked by rows.
         seed: int from 0 to 2**64 - 1. Seed of the draw.
     Returns:
-        float: The median over all pairs of at most 1000 random points (textbook).
+        float: The median over all pairs of at most 1000 random points.
     """
     key = _checked_key(seed, _PAIRS)
     n = _row_blocks("X", X)[1][-1]
-    rows = np.sort(_draw_uniformly(n, min(n, 1000), key))  # Dask slices sorted rows at once
+    rows = np.sort(_draw_uniformly(n, min(n, 1000), key))  # Dask reads sorted rows in one step
     return median_bandwidth(_checked_points("X", _computed(X[rows]), None, rows))
 
 
@@ -10179,15 +10174,15 @@ def dask_median_bandwidth(X, seed=0):
 
 @_public
 def dask_landmarks(X, kernel, s, seed=0):
-    """Landmarks of a Dask array by ridge leverage scores (RLS 5; Calandriello et al. 2017).
+    """Landmarks from a Dask array by ridge leverage scores (RLS 5; Calandriello et al. 2017).
 
     Args:
         X: (n, d) dask array. Points, chunked by rows.
         kernel: Kernel. Positive semidefinite.
         s: int, at least 1. Number of landmarks.
-        seed: int from 0 to 2**64 - 1. Seed of the samples.
+        seed: int from 0 to 2**64 - 1. Seed of the random choices.
     Returns:
-        LandmarkPoints: The landmarks, by row number; equal chunks give equal bits.
+        LandmarkPoints: The landmarks, in the order of the rows. Equal chunks give equal landmarks.
     Example:
         >>> import dask.array as da  # doctest: +SKIP
         >>> X = da.from_array(np.arange(50.0)[:, None], chunks=(20, 1))  # doctest: +SKIP
@@ -10203,7 +10198,7 @@ def _landmark_map(X, landmarks, kernel):
     """NystromMap of landmarks, given as row numbers of the Dask array or as points."""
 
     def gathered(rows):
-        numbers, places = np.unique(rows, return_inverse=True)  # Dask slices sorted rows at once
+        numbers, places = np.unique(rows, return_inverse=True)  # Dask reads sorted rows in one step
         return _checked_points("X", _computed(X[numbers]), None, numbers)[places]
 
     Z = _checked_landmarks(X, landmarks, gathered)
@@ -10211,7 +10206,7 @@ def _landmark_map(X, landmarks, kernel):
 
 
 def _sums_of_features(block, Y, found, middle=None):
-    """F^T [F Y] for a block's Nystrom features F, less `middle`. Y = None stands for ones."""
+    """F^T [F Y] for a block, with Nystrom features F minus `middle`. If Y is None, Y is ones."""
     P = _checked_points("X", block)
     T = np.ones((len(P), 1), P.dtype) if Y is None else _checked_targets(Y, len(P))
     return np.hstack(_normal_equations(P, found, T, middle))
@@ -10219,17 +10214,17 @@ def _sums_of_features(block, Y, found, middle=None):
 
 @_public
 def dask_nystrom_kpca(X, landmarks, kernel, k, seed=0, centered=False):
-    """Kernel PCA of a Dask array over landmarks; each block sends 8 s^2 bytes (RLS theorem 17).
+    """Kernel PCA of a Dask array over landmarks, with 8 s^2 bytes sent per block (RLS theorem 17).
 
     Args:
         X: (n, d) dask array. Points, chunked by rows.
-        landmarks: LandmarkPoints, row numbers, or (s, d) array. As in `nystrom_map`.
+        landmarks: LandmarkPoints, row numbers, or (s, d) array. Landmarks, as in `nystrom_map`.
         kernel: Kernel. Positive semidefinite.
         k: int from 1 to s. Number of components.
         seed: int from 0 to 2**64 - 1. Seed of the first block of vectors.
-        centered: bool. True for components about the mean.
+        centered: bool. Whether to subtract the mean in feature space.
     Returns:
-        Expansion: The k components of `nystrom_kpca` over the landmarks, up to rounding.
+        Expansion: The k components over the landmarks, equal to `nystrom_kpca` up to rounding.
     """
     key = _checked_key(seed, _START)
     centered = _as_flag("centered", centered)
@@ -10251,11 +10246,11 @@ def dask_nystrom_ridge(X, Y, landmarks, kernel, lam):
     Args:
         X: (n, d) dask array. Points, chunked by rows.
         Y: (n,) or (n, t) array or dask array. Targets.
-        landmarks: LandmarkPoints, row numbers, or (s, d) array. As in `nystrom_map`.
+        landmarks: LandmarkPoints, row numbers, or (s, d) array. Landmarks, as in `nystrom_map`.
         kernel: Kernel. Positive semidefinite.
         lam: float above 0. The ridge, in the units of the eigenvalues of K.
     Returns:
-        Expansion: The regression of `nystrom_ridge`, up to rounding, with t columns for `expand`.
+        Expansion: The result of `nystrom_ridge` up to rounding. `expand` returns t columns.
     """
     _, starts = _row_blocks("X", X)
     lam = _checked_real("lam", lam, 1e-300)
@@ -10263,7 +10258,7 @@ def dask_nystrom_ridge(X, Y, landmarks, kernel, lam):
     T = Y[:, None] if Y.ndim == 1 else Y
     _require(
         T.shape[:1] == X.shape[:1],
-        f"X and Y must have the same number of rows, got {X.shape} and {T.shape}: call .compute_chunk_sizes() if nan",
+        f"X and Y must have the same number of rows, got {X.shape} and {T.shape}: if nan, call .compute_chunk_sizes()",
     )
     T = T.rechunk({0: tuple(np.diff(starts).tolist()), 1: -1})
     found = _landmark_map(X, landmarks, kernel)
@@ -10321,7 +10316,7 @@ def _chosen_kernel(options, points):
 
 
 class _Points(NamedTuple):
-    """Points, which may be on disk, and column names, labels and [mean, scale], if any."""
+    """Points, possibly on disk. Optional: column names, labels, and moments = [mean, scale]."""
 
     X: np.ndarray
     names: list = None
@@ -10330,7 +10325,7 @@ class _Points(NamedTuple):
     source: str = "ten clusters"
 
     def rows(self, chosen=slice(None)):
-        """The chosen rows in float64 or float32, standardized if there are moments."""
+        """The chosen rows in float64 or float32. If `moments` is given, they are standardized."""
         dtype = np.float32 if self.X.dtype == np.float32 else np.float64
         d = len(self.moments[0]) if self.moments else None
         numbers = range(len(self.X))[chosen]
@@ -10342,7 +10337,7 @@ class _Points(NamedTuple):
 
 
 def _load_points(options, beside={}):
-    """The points of a file; a .npy file is mapped. beside: the arrays of a model's file."""
+    """Points of a file. A .npy file is memory-mapped. beside: arrays of a saved model or state."""
     path = options.points
     if path is None:  # the demo
         vars(options).update(kernel="gaussian", sigma=6.0)
@@ -10367,7 +10362,7 @@ def _load_points(options, beside={}):
 
 
 def _load_arrays(path, mapped, labelled):
-    """(X, y) of a .npz file, or (array, None) of a .npy file. y is None unless `labelled`."""
+    """(X, y) from a .npz file, or (array, None) from a .npy file. Without `labelled`, y is None."""
     arrays = _arrays_in(path, mapped, ["X", "y"] if labelled else ["X"])
     X = arrays.get("X", arrays.get(""))
     y = arrays.get("y")
@@ -10379,9 +10374,9 @@ def _load_arrays(path, mapped, labelled):
 
 
 def _mean_and_scale(points):
-    """Mean and standard deviation of each column, with 1 for a constant column."""
+    """Mean and scale of each column. The scale is the standard deviation, or 1 if that is 0."""
     n = len(points.X)
-    first = np.asarray(points.X[0], np.float64)  # differences from it lose no digits
+    first = np.asarray(points.X[0], np.float64)  # subtracting this row first saves digits
 
     def mean_of(term):
         return sum(term(points.rows(slice(i, i + 8192))).sum(0) for i in range(0, n, 8192)) / n
@@ -10392,7 +10387,7 @@ def _mean_and_scale(points):
 
 
 def _number(field):
-    """The number in a CSV field, or NaN. Unlike float, it rejects 1_000 and non-ASCII digits."""
+    """The number in a CSV field, or NaN. Unlike float, this rejects 1_000 and non-ASCII digits."""
     try:
         return float(field.replace("_", "x").encode())
     except ValueError:
@@ -10404,7 +10399,7 @@ def _is_number(field):
 
 
 def _csv_rows(path):
-    """(line number, fields) of each row. A blank line is an error, except at the end."""
+    """Yield (line number, fields) for each row. Blank lines are errors, except at the end."""
     blank = 0
     with open(path, encoding="utf-8-sig", newline="") as file:
         rows = csv.reader(file, strict=True)
@@ -10421,10 +10416,10 @@ def _csv_rows(path):
 
 
 def _has_header(options, first, wanted):
-    """Whether the first row of a CSV file is a header. wanted: the columns of a model."""
+    """Whether the first row of a CSV file is a header. wanted: column names of a model."""
     if options.header is not None:
         return options.header
-    # A row with the model's column names is a header, even if the names are years.
+    # A row that contains all column names of the model is a header, even if these are numbers.
     header = not all(map(_is_number, first)) or bool(wanted) and {*first}.issuperset(wanted)
     if not header and first == [str(j) for j in range(len(first))]:
         raise ValueError(f"{options.points}, line 1 may be a header: pass --header or --no-header")
@@ -10440,7 +10435,7 @@ def _load_csv(options, wanted):
     width = len(first)
     header = _has_header(options, first, wanted)
     names = first if header else []
-    known = [*names, *range(1, width + 1)]  # --columns takes names, or numbers from 1
+    known = [*names, *range(1, width + 1)]  # --columns takes names, or numbers starting at 1
     asked = wanted
     if options.columns:
         asked = [int(x) if x.isdecimal() and x not in names else x for x in options.columns]
@@ -10448,8 +10443,8 @@ def _load_csv(options, wanted):
     shown = asked or [name for name in names or known if name != label]
     if wrong := [name for name in shown if known.count(name) != 1 or name == ""]:
         raise ValueError(
-            f"{path} must have each of the columns {wrong} once: it has {names or width}. Choose others "
-            "by --columns a,b or 1,2, or omit an index (pandas: index=False)"
+            f"{path} must have each of the columns {wrong} exactly once; columns in the file: {names or width}. "
+            "Choose others with --columns (a,b or 1,2). If the first column is an index, omit it (pandas: index=False)"
         )
     _require(label is None or label in names, f"{path} has no column {label!r} for --labels")
     chosen = [known.index(name) % width for name in shown]
@@ -10460,7 +10455,7 @@ def _load_csv(options, wanted):
             if len(row) != width:
                 raise ValueError(
                     f"{path}, line {line} has {len(row)} fields, but line 1 has {width}: remove row names "
-                    "(R: row.names = FALSE) and commas in or after numbers"
+                    "(R: row.names = FALSE) and commas within or after numbers"
                 )
             if label:
                 labels.append(row[names.index(label)])
@@ -10468,24 +10463,26 @@ def _load_csv(options, wanted):
                 number = _number(row[j])
                 if not -1e150 < number < 1e150:
                     raise ValueError(
-                        f"{path}, line {line}, column {known[j]!r} holds {row[j]!r}, not a number within +-1e150: use "
-                        "commas between columns and decimal points, fill in missing values, or pass --columns"
+                        f"{path}, line {line}, column {known[j]!r} holds {row[j]!r}, not a number within +-1e150: "
+                        "separate columns by commas, use decimal points, fill in missing values, or pass --columns"
                     )
                 yield number
 
     X = np.fromiter(numbers(), np.float64).reshape(-1, len(chosen))
     if not names and not asked and len(X) > 2:
         if set(X[:, 0] - np.arange(len(X))) in ({0.0}, {1.0}):
-            raise ValueError(f"{path}, column 1 numbers the rows: omit it, or pass --columns")
+            raise ValueError(f"{path}, column 1 has only row numbers: omit it, or pass --columns")
     if header and options.header is None and any(map(_is_number, first)):
-        _to_stderr(f"{path}, line 1 is read as a header: {', '.join(names)}; else pass --no-header")
+        _to_stderr(
+            f"{path}, line 1 is read as a header: {', '.join(names)}; if it is not one, pass --no-header"
+        )
     y = np.array(labels) if label else None
-    with contextlib.suppress(ValueError, AttributeError):  # numbers sort as numbers
+    with contextlib.suppress(ValueError, AttributeError):  # so that label 10 sorts after label 9
         y = y.astype(np.float64)
     return X, [known[j] for j in chosen] if names or asked else None, y
 
 
-# 18.3 demo and embed: a table with a row for each method
+# 18.3 demo and embed
 
 
 _TABLE = [name for name in _METHODS if name != "kmeans"]
@@ -10500,7 +10497,7 @@ def _demo_points():
 
 
 def _fitted(name, X, kernel, options, exact):
-    """(model, features of X, table row) of a method. exact: (K, its eigenpairs, |K|_2) or None."""
+    """(model, features of X, table row) for a method. exact: (K, its eigenpairs, |K|_2) or None."""
     k = options.k
     seed = options.seed
     centered = options.center
@@ -10526,7 +10523,7 @@ def _fitted(name, X, kernel, options, exact):
     error = spectral_error(center(A) if centered else A, K) / norm
     right = 0
     kept = explained = math.nan
-    with contextlib.suppress(ValueError):  # equal points have no direction or variance
+    with contextlib.suppress(ValueError):  # raised if all points are equal
         Q = np.linalg.qr(Z[:, Z.any(0)].astype(np.float64))[0].copy()
         right = np.count_nonzero(np.degrees(principal_angles(eigen.vectors, Q)) <= 10.0)
         kept = (Q * matmat(K, Q)).sum() / max(eigen.values.clip(0.0).sum(), 1e-300)
@@ -10537,10 +10534,10 @@ def _fitted(name, X, kernel, options, exact):
 
 
 _LEGEND = """seconds: time of the method, including compilation
-error: |K - A|_2 / |K|_2 for the Gram matrix K and its sketch A, both centered if --center is given
-within 10 deg: number of principal angles to the exact components that are at most 10 degrees
-of best %: variance along the components, relative to the exact components
-explained %: variance along the components, relative to all variance about the mean"""
+error: |K - A|_2 / |K|_2 for the Gram matrix K and its sketch A; --center centers K and A
+within 10 deg: how many principal angles to the exact components are at most 10 degrees
+of best %: variance along the components, in percent of the variance along the exact ones
+explained %: variance along the components, in percent of the total variance about the mean"""
 
 
 def _print_head(options, points, kernel):
@@ -10556,7 +10553,6 @@ def _print_eigenvalues(values):
 
 
 def _embed(options):
-    """Print a table row for each method, and write the results of the first."""
     names = _TABLE if options.method == "all" else [options.method]
     if options.s is not None and not any(_METHODS[name].s for name in names):
         raise ValueError(f"--method {options.method} takes no -s")
@@ -10590,20 +10586,20 @@ def _embed(options):
 
 
 def _check_files(options):
-    """Before the work, refuse outputs that cannot be written or would overwrite another file."""
+    """Raise an error if an output cannot be written, or if its path is given twice."""
     places = {os.path.realpath(path) for path in (options.points, options.by) if path}
     for path in filter(None, (options.o, options.model, options.state, options.plot)):
         place = os.path.realpath(path)
         folder = os.path.join(os.path.dirname(place), "")
         _require(os.access(folder, os.W_OK), f"cannot write {path}")
-        _require(place not in places, f"{path} is named twice and would be overwritten")
+        _require(place not in places, f"{path} is given twice and would be overwritten")
         places.add(place)
     if options.plot:
-        importlib.import_module("matplotlib.figure")  # fails here if it is missing
+        importlib.import_module("matplotlib.figure")  # if it is missing, fail now
 
 
 def _written_with(points):
-    """The arrays next to a model or state that tell how to read later points."""
+    """Arrays saved with a model or state: column names, and the moments of --standardize."""
     found = dict(zip(_STANDARDIZED, points.moments))
     return {"columns": np.array(points.names), **found} if points.names else found
 
@@ -10615,13 +10611,13 @@ def _eigenvalues_of(model):
 
 
 def _write_results(options, points, what, model, embedding=None):
-    """Write the model, the embedding (or features by the model) and the picture, if asked for."""
+    """Write the requested files. If `embedding` is None, it is computed by the model."""
     n = len(points.X)
     values = _eigenvalues_of(model)
     arrays = {**_as_arrays(model, "model"), **_written_with(points)}
 
     def columns(begin, end, step=1):
-        """Features of some points, and with --residual their residual as the last column."""
+        """Features of the chosen rows. With --residual, the last column is the residual."""
         rows = slice(begin, end, step)
         X = points.rows(rows)
         Z = features(X, model) if embedding is None else embedding[rows]
@@ -10655,7 +10651,7 @@ def _write_results(options, points, what, model, embedding=None):
 
 
 def _plot(options, title, Z, values, labels, shares):
-    """Draw two components, colored by labels, and the spectrum."""
+    """Draw the spectrum and the first two components, colored by label."""
     figure = importlib.import_module("matplotlib.figure").Figure((10, 4.8), layout="constrained")
     left, right = figure.subplots(1, 2, width_ratios=[3, 2])
     second = min(2, Z.shape[1])
@@ -10668,7 +10664,7 @@ def _plot(options, title, Z, values, labels, shares):
     elif len(kinds) <= 10:  # one color for each class
         marks, _ = draw(c=which, cmap="tab10", vmin=0, vmax=9).legend_elements(num=None)
         left.legend(marks, map(str, kinds), title=called, loc=(1.0, 0.4), frameon=False)
-    else:  # a color scale, for names by their order
+    else:  # a color scale; names are numbered in sorted order
         numbers = labels if labels.dtype.kind in "biuf" else which
         figure.colorbar(draw(c=numbers), ax=left, label=called)
     figure.suptitle(os.path.basename(title), parse_math=False)
@@ -10682,16 +10678,16 @@ def _plot(options, title, Z, values, labels, shares):
     _write_whole(options.plot, lambda file: figure.savefig(file, dpi=200, format=kind))
 
 
-# 18.5 stream: files of any size, and states that resume
-# Options that must not change when a stream resumes.
+# 18.5 stream: files of any size, and saved states
+# Options that must not change when a stream is resumed.
 _REMEMBERED = ["method", "kernel", "sigma", "m", "ell", "k", "seed", "center", "standardize"]
 
 
 def _resumed(options):
-    """(state, points, {file: [rows taken, the last row taken]}) from which a stream resumes."""
+    """(state, points, {file: [number of rows read, last row read]}) of a saved stream."""
     arrays = _arrays_in(options.state)
     state = _from_arrays(arrays, options.state)
-    _require("options" in arrays, f"{options.state} must be a file that --state has written")
+    _require("options" in arrays, f"{options.state} must be a file written by --state")
     begun = json.loads(str(arrays["options"]))
     points = _load_points(options, arrays)
     other = [_option_of(name) for name in begun if begun[name] != vars(options).get(name)]
@@ -10702,7 +10698,7 @@ def _resumed(options):
 
 
 def _take_blocks(options, state, points, sources):
-    """The state after all blocks of a file. Writes --state every 30 s, and also after an error."""
+    """The state after all blocks of a file. It is saved every 30 s, at the end and on an error."""
     update = _STREAMS[options.method].update
     name = os.path.realpath(options.points)
     n = len(points.X)
@@ -10720,7 +10716,7 @@ def _take_blocks(options, state, points, sources):
             arrays = {**_as_arrays(state), **_written_with(points), **texts}
             _write_whole(options.state, lambda file: np.savez(file, **arrays))
 
-    # A single point cannot be centered: as the last block, it joins the block before it.
+    # A single point cannot be centered. If only one is left, the block before includes it.
     ends = [*range(begun + options.block, n - 1, options.block), n][: n - begun]
     saved = time.perf_counter()
     try:
@@ -10739,7 +10735,6 @@ def _take_blocks(options, state, points, sources):
 
 
 def _stream(options):
-    """Run a streaming method on points that may exceed memory."""
     stream = _STREAMS[options.method]
     _require(options.ell is None or "ell" in stream.options, "--method dsgd takes no --ell")
     for name, value in stream.options.items():
@@ -10765,7 +10760,9 @@ def _stream(options):
     _print_eigenvalues(values / model.count if sketched else values)
     if sketched:
         lost = model.shrunk / model.count
-        print(f"eigenvalues / n below {lost:.3g} may fit only the last points: use a larger --ell")
+        print(
+            f"components with eigenvalues / n below {lost:.3g} may reflect only the last points: use a larger --ell"
+        )
     _write_results(options, points, options.method, model)
 
 
@@ -10773,7 +10770,10 @@ def _stream(options):
 
 
 def _apply(options):
-    _require(options.o or options.plot and not options.residual, "apply needs -o, or --plot alone")
+    _require(
+        options.o or options.plot and not options.residual,
+        "apply needs -o, or --plot without --residual",
+    )
     arrays = _arrays_in(options.by)
     model = _from_arrays(arrays, options.by)
     points = _load_points(options, arrays)
@@ -10792,16 +10792,16 @@ def _advise(options):
         reason = row.reason if row.works else "NO: " + row.reason
         print(f"{figures}{row.error:10.2g}  {reason}")
     best = rows[0]
-    _require(best.works, "no method meets this --error in this memory: allow a larger one")
+    _require(best.works, "no method reaches --error in the available memory: allow a larger error")
     own = argparse.ArgumentParser(add_help=False)
     own.add_argument("--error")
-    (_, typed) = own.parse_known_args(options.typed[1:])  # options of other commands
+    (_, typed) = own.parse_known_args(options.typed[1:])  # drops --error
     streamed = best.method == "skpca"
     size = ["-m" if streamed else "-s", str(best.size)] if best.size else []
     command = ["stream" if streamed else "embed", *typed, "--method", best.method, *size]
     print(
-        "size: landmarks or random features; for sample, one entry in `size` is kept\n"
-        "error: relative to the largest eigenvalue\nrecommended:\npython -m kpcasketch",
+        "size: number of landmarks or random features; sample keeps one in `size` entries\n"
+        "error: spectral norm of the error, relative to the largest eigenvalue\nrecommended:\npython -m kpcasketch",
         shlex.join(command),
     )
 
@@ -10809,8 +10809,8 @@ def _advise(options):
 # 18.7 Options and help
 
 
-_CSV = """A CSV file is UTF-8 text with commas between columns and decimal points in numbers. The first line is a
-header if any field in it is not a number; --header or --no-header overrides this. All other lines must hold numbers in
+_CSV = """A CSV file is UTF-8 text. Commas separate columns, and numbers have decimal points. The first line is a
+header if any field in it is not a number; --header or --no-header overrides this. All other lines must have numbers in
 the columns that --columns chooses (default: all columns except for --labels)."""
 
 
@@ -10834,25 +10834,28 @@ def _number_type(text):
 _SWITCH = argparse.BooleanOptionalAction
 _ARGUMENTS = {  # for argparse
     "by": {"metavar": "MODEL.npz", "help": "model written by -o, --model or kpcasketch.save"},
-    "points": {"metavar": "FILE", "help": ".csv, .npy or .npz file (its X), one point per row"},
+    "points": {"metavar": "FILE", "help": ".csv, .npy, or .npz (array X); one point per row"},
     "--header": {"action": _SWITCH, "help": "whether line 1 of a .csv file is a header"},
     "--columns": {"type": _column_names, "help": "columns of a .csv file, such as a,b or 1,2"},
-    "--labels": {"help": "column of a .csv file that colors the picture (.npz: its y)"},
+    "--labels": {"help": "column of a .csv file that colors the picture (.npz: array y)"},
     "--standardize": {"action": "store_true", "help": "scale columns to mean 0 and variance 1"},
     "-k": {"type": int, "default": 10, "help": "number of components (default 10)"},
     "--seed": {"type": int, "default": 0, "help": "seed of random choices (default 0)"},
     "--kernel": {"choices": [*_KERNELS, "linear"], "default": "gaussian"},
     "--sigma": {"type": float, "help": "bandwidth of the kernel (default: median distance)"},
     "--center": {"action": "store_true", "help": "subtract the mean in feature space"},
-    "-s": {"type": _number_type, "help": "landmarks (default 500), or keep 1 in s entries (4)"},
-    "--errors": {"action": _SWITCH, "default": True, "help": "compare with exact results"},
+    "-s": {
+        "type": _number_type,
+        "help": "number of landmarks (default 500); for --method sample, keep 1 in s entries (default 4)",
+    },
+    "--errors": {"action": _SWITCH, "default": True, "help": "measure errors, with exact results"},
     "-m": {"type": int, "help": "number of random features (default: skpca 2000, dsgd 8192)"},
     "--ell": {"type": int, "help": "rows of the sketch of skpca (default 50)"},
     "--block": {"type": int, "help": "points per step (default: skpca 8192, dsgd 512)"},
-    "--state": {"type": _file_type(".npz"), "help": "resume from this file; saved every 30 s"},
+    "--state": {"type": _file_type(".npz"), "help": "resume from this file; save to it every 30 s"},
     "--error": {"type": float, "default": 0.01, "help": "largest relative error (default 0.01)"},
     "--residual": {"action": "store_true", "help": "append a column of residuals (novelty)"},
-    "-o": {"type": _file_type(".npz", ".npy"), "help": "write the embedding (to .npz: and model)"},
+    "-o": {"type": _file_type(".npz", ".npy"), "help": "write embedding (and model, if .npz)"},
     "--model": {"type": _file_type(".npz"), "help": "write the model, for `apply`"},
     "--plot": {"type": _file_type(".png", ".svg", ".pdf"), "help": "draw components and spectrum"},
 }
@@ -10867,29 +10870,27 @@ _COMMANDS = {  # function, help, options, and methods (the first is the default)
     ),
     "embed": (
         _embed,
-        "kernel PCA of a file: exact (lanczos, implicit), from fewer entries or bits, or by landmarks",
+        "kernel PCA of a file: exact (lanczos, implicit), with a sampled or 1-bit matrix, or with landmarks",
         f"{_FIT} --center -s --errors -o --model --plot",
         *_TABLE,
         "all",
     ),
     "stream": (
         _stream,
-        "kernel PCA of a file of any size, by random features (skpca) or gradients (dsgd)",
+        "kernel PCA of a file of any size, with random features (skpca) or stochastic gradients (dsgd)",
         f"{_FIT} --center -m --ell --block --state -o --model --plot",
         *_STREAMS,
     ),
     "apply": (
         _apply,
-        "features of new points by a saved model",
+        "features of new points, computed by a saved model",
         "by points --header --columns --labels --residual -o --plot",
     ),
-    "advise": (_advise, "recommend a sketch and its size for an error", f"{_FIT} --error"),
+    "advise": (_advise, "recommend a sketch and its size for a requested error", f"{_FIT} --error"),
 }
 
 
 class _OneLine(argparse.ArgumentParser):
-    """A parser whose errors are one line."""
-
     def error(self, message):
         raise ValueError(message.removeprefix("argument "))
 
@@ -10913,24 +10914,24 @@ def _parser():
 
 
 def main(argv=None):
-    """Run the command line: demo, embed, stream, apply or advise; see --help (textbook).
+    """Run the command line: demo, embed, stream, apply or advise (see --help).
 
     Args:
-        argv: list of str. Command and options. Empty means demo, None the process's own.
+        argv: list of str. Command and options. An empty list means demo. None means sys.argv[1:].
     Returns:
-        int: Exit status: 0, 2 after an error, 130 after an interrupt, 1 after a broken pipe.
+        int: Exit status. 0 on success, 2 on an error, 130 on an interrupt, 1 on a broken pipe.
     """
     global _WORTH_COMPILING
     typed = sys.argv[1:] if argv is None else argv
     options = argparse.Namespace(typed=typed or ["demo"])
     try:
-        if argv is None:  # this process is short: compile parallel twins only for more work
+        if argv is None:  # in a short process, compile parallel code only for more work
             _WORTH_COMPILING = 1_000_000_000
         _parser().parse_args(options.typed, options)
         _check_files(options)
         options.run(options)
         print(end="", flush=True)
-    except BrokenPipeError:  # `| head -1`, for example: write nothing at exit either
+    except BrokenPipeError:  # for example, `| head -1`: also write nothing at exit
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     except KeyboardInterrupt as stop:
@@ -10946,7 +10947,6 @@ def main(argv=None):
     return 0
 
 
-# The public names: each function and class of this file without a leading underscore.
 __all__ = sorted(
     name
     for name, value in globals().items()
@@ -10954,7 +10954,7 @@ __all__ = sorted(
 )
 
 if __name__ == "__main__" and pathlib.Path(globals().get("__file__", "")).name == "kpcasketch.py":
-    # Run the imported module, which can keep compiled code on disk. Pasted, the file runs nothing.
+    # Run the imported module, so that Numba can cache its code on disk. If the file is pasted, nothing runs.
     sys.exit(importlib.import_module("kpcasketch").main())
 
 # Copyright (c) 2026, the kpcasketch developers

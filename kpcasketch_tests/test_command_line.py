@@ -130,9 +130,9 @@ def test_csv_files_are_read_as_help_says(tmp_path, capsys, content, words, rows,
         (
             "0,1.5,2.5\n1,3.5,4\n2,5,6\n",
             [],
-            "column 1 numbers the rows: omit it, or pass --columns",
+            "column 1 has only row numbers: omit it, or pass --columns",
         ),
-        ("1,1.5\n2,3.5\n3,5\n", [], "column 1 numbers the rows"),  # R's, without names
+        ("1,1.5\n2,3.5\n3,5\n", [], "column 1 has only row numbers"),  # R's, without names
         # R's row.names
         (
             "a,b\n1,2,3\n2,4,5\n",
@@ -148,11 +148,11 @@ def test_csv_files_are_read_as_help_says(tmp_path, capsys, content, words, rows,
         (
             "1,5;2,5\n3,5;4,5\n",
             [],
-            "line 2, column '5;2' holds '5;4', not a number within +-1e150: use commas",
+            "line 2, column '5;2' holds '5;4', not a number within +-1e150: separate columns by commas",
         ),
         ("a;b\n1;2\n", [], "line 2, column 'a;b' holds '1;2'"),
         ("a\tb\n1\t2\n", [], "line 2, column 'a\\tb' holds '1\\t2'"),
-        ("a,b\n1,2,\n3,4,\n", [], "and commas in or after numbers"),
+        ("a,b\n1,2,\n3,4,\n", [], "and commas within or after numbers"),
         ("5\n\n7\n", [], "line 2 is blank"),
         ("a,b\n1,2\n\n3,4\n", [], "line 3 is blank"),
         ("\n1,2\n", [], "line 1 is blank"),
@@ -169,11 +169,11 @@ def test_csv_files_are_read_as_help_says(tmp_path, capsys, content, words, rows,
         (
             "a,b\n1,2\n",
             ["--columns", "a,c"],
-            "must have each of the columns ['c'] once: it has ['a', 'b']",
+            "must have each of the columns ['c'] exactly once; columns in the file: ['a', 'b']",
         ),
         ("a,a\n1,2\n", ["--columns", "a"], "each of the columns ['a'] once: it has ['a', 'a']"),
         ("1,2\n", ["--columns", "3"], "each of the columns [3] once: it has 2"),
-        ("", [], "a.csv must have each of the columns [''] once"),
+        ("", [], "a.csv must have each of the columns [''] exactly once"),
         ("a,b\n", [], "must have at least one row and one column, got shape (0, 2)"),
         # "row 0 is not" finite
         ("a,b\nnan,2\n3,4\n", [], "line 2, column 'a' holds 'nan', not a number"),
@@ -202,7 +202,10 @@ def test_what_a_csv_file_may_not_hold_is_refused_by_its_place(
 def test_a_first_line_that_holds_numbers_too_was_lost_without_a_word(tmp_path, capsys):
     path = csv_file(tmp_path, "1.5,NA\n1,2\n3,4\n")
     assert kp.main(["embed", str(path), "-k", "1", "--no-errors", "--sigma", "1"]) == 0
-    assert "line 1 is read as a header: 1.5, NA; else pass --no-header" in capsys.readouterr().err
+    assert (
+        "line 1 is read as a header: 1.5, NA; if it is not one, pass --no-header"
+        in capsys.readouterr().err
+    )
 
 
 def test_pandas_frames_are_read_or_refused(tmp_path, capsys):
@@ -213,7 +216,7 @@ def test_pandas_frames_are_read_or_refused(tmp_path, capsys):
         capsys, "embed", tmp_path / "index.csv", "-k", "1"
     )
     frame.to_csv(tmp_path / "headless.csv", header=False)
-    assert "numbers the rows" in refused(capsys, "embed", tmp_path / "headless.csv", "-k", "1")
+    assert "has only row numbers" in refused(capsys, "embed", tmp_path / "headless.csv", "-k", "1")
     pandas.DataFrame(X[:20]).to_csv(tmp_path / "numbers.csv", index=False)
     assert "line 1 may be a header" in refused(capsys, "embed", tmp_path / "numbers.csv", "-k", "1")
     frame.to_csv(tmp_path / "good.csv", index=False)
@@ -547,7 +550,7 @@ def test_a_column_of_the_points_holds_their_labels(tmp_path, capsys):
 @pytest.mark.parametrize(
     "name, content, words, text",
     [
-        ("a.npy", np.array([{}], object), [], "it holds Python objects"),
+        ("a.npy", np.array([{}], object), [], "it contains Python objects"),
         ("a.npy", np.zeros(3), [], "2-D"),
         ("a.npy", b"junk", [], "cannot read"),
         ("a.npz", b"junk", [], "cannot read"),
@@ -929,7 +932,7 @@ def test_what_apply_refuses(points, tmp_path, capsys):
     kp.save(tmp_path / "manifold.npz", kp.laplacian_eigenmap(X, np.ones(150), KERNEL, 2))
     for words, text in (
         ([model, tmp_path / "wide.npy"], "must have the same number of columns (X: 1 x 9"),
-        ([points, points], "save has written"),
+        ([points, points], "written by save"),
         ([state, points], "model must be one of"),
         ([model, model], "must have an array X"),
         ([tmp_path / "eigen.npz", points], "got Eigen"),
@@ -943,7 +946,7 @@ def test_what_apply_refuses(points, tmp_path, capsys):
         capsys, "apply", tmp_path / "nested.npz", points, "-o", out
     )
     assert "apply needs -o" in refused(capsys, "apply", model, points)
-    assert "is named twice" in refused(capsys, "apply", model, points, "-o", model)
+    assert "is given twice" in refused(capsys, "apply", model, points, "-o", model)
     assert model.read_bytes() == before and not out.exists()
     done(capsys, "apply", tmp_path / "manifold.npz", points, "-o", out)
     assert np.array_equal(np.load(out), kp.manifold_features(X, kp.load(tmp_path / "manifold.npz")))
@@ -1072,7 +1075,7 @@ def test_a_stream_of_gradients_is_that_of_its_steps(many, tmp_path, capsys):
         assert np.allclose(written["values"], kp.dsgd_values(kp.dsgd_finish(expected)))
     assert "other values of --method" in refused(capsys, "stream", path, *STREAM, "--state", state)
     kp.save(state, kp.dsgd_gha(points, KERNEL, 2, 300, 3, 9, 60, 64))
-    assert "must be a file that --state has written" in refused(
+    assert "must be a file written by --state" in refused(
         capsys, "stream", path, "--method", "dsgd", "-k", "2", "--state", state
     )
 
@@ -1214,11 +1217,11 @@ def test_files_that_are_no_states_are_refused(many, tmp_path, capsys):
         state.write_bytes(content)
         assert "cannot read" in refused(capsys, "stream", path, *STREAM, "--state", state)
     kp.save(state, KERNEL)
-    assert "must be a file that --state has written" in refused(
+    assert "must be a file written by --state" in refused(
         capsys, "stream", path, *STREAM, "--state", state
     )
     np.savez(state, X=X)
-    assert "must be a file that save has written" in refused(
+    assert "must be a file written by save" in refused(
         capsys, "stream", path, *STREAM, "--state", state
     )
 
@@ -1247,7 +1250,9 @@ def test_components_below_what_was_lost_did_not_say_so(tmp_path, capsys):
     out = done(
         capsys, "stream", tmp_path / "X.npy", "-m", "300", "--ell", "12", "--sigma", "1", "-k", "8"
     )
-    lost = float(re.search(r"below (\S+) may fit only the last points: use a larger --ell", out)[1])
+    lost = float(
+        re.search(r"below (\S+) may reflect only the last points: use a larger --ell", out)[1]
+    )
     shown = [float(value) for value in re.search(r"eigenvalues / n: (.*)", out)[1].split()]
     assert shown[0] > lost > shown[-1] > 0.0
 
@@ -1458,7 +1463,7 @@ def test_files_that_are_damaged_or_foreign_are_refused_by_name(tmp_path, monkeyp
         with pytest.raises(ValueError, match="^load: .*bad.npz"):
             kp.load(path)
     for change, text in (
-        ({"class": "Nothing"}, "save has written"),
+        ({"class": "Nothing"}, "written by save"),
         ({"values": np.array("a")}, "values has the wrong type"),
         ({"kernel": np.array("Landmarks")}, "kernel"),
         ({"kernel.kind": 1e300}, "kernel.kind has the wrong type"),
@@ -1476,7 +1481,7 @@ def test_files_that_are_damaged_or_foreign_are_refused_by_name(tmp_path, monkeyp
         kp.load(tmp_path / "none.npz")
     np.save(tmp_path / "array.npz", X)
     (tmp_path / "array.npz.npy").rename(tmp_path / "array.npz")
-    with pytest.raises(ValueError, match="must be a file that save has written"):
+    with pytest.raises(ValueError, match="must be a file written by save"):
         kp.load(tmp_path / "array.npz")
 
 

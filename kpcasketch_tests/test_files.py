@@ -77,7 +77,7 @@ def test_save_reads_the_annotations_of_the_class_as_an_instance_has_none_in_pyth
 
 def test_files_that_save_did_not_write_are_refused(tmp_path):
     np.savez(tmp_path / "other.npz", X=X)
-    with pytest.raises(ValueError, match="^load: .* must be a file that save has written"):
+    with pytest.raises(ValueError, match="^load: .* must be a file written by save"):
         kp.load(tmp_path / "other.npz")
     with pytest.raises(
         ValueError, match="^save: model must be a named tuple of kpcasketch, got ndarray"
