@@ -4140,7 +4140,7 @@ def rounding_scale(m, c, eps, T):
     below = c / eps * math.sqrt(m / math.log(m))
     _require(T < below, f"T must be below (c / eps) sqrt(m / ln m) = {below:.4g}, got {T}")
     s = 2.0 * c * math.sqrt(m) / eps / T
-    _require(s < math.inf, "eps T must be larger: s would overflow")
+    _require(s < math.inf, "eps * T must be larger: s would overflow")
     return s
 
 
@@ -7540,10 +7540,10 @@ def dsgd_ksir(
 # --------------------------------------------------------------------------------------------------
 # 13. Ridge leverage scores (RLS)
 #
-# All methods use y(x) = L^-1 k(landmarks, x), where L L^T is the Gram matrix of the landmarks, plus
-# a diagonal for scores. The residual of x is k(x, x) - |y(x)|^2, and the rows y(x)^T form the
-# Nystrom factor F of K~ = F F^T. Forward substitution takes half of the multiplications of a matrix
-# square root, and is as stable as a Cholesky factorization. Slabs have 8192 points.
+# All methods use y(x) = L^-1 k(landmarks, x), where L L^T is the Gram matrix of the landmarks. For
+# scores, a diagonal matrix is added to it. The residual of x is k(x, x) - |y(x)|^2. The rows y(x)^T
+# form the Nystrom factor F of K~ = F F^T. Forward substitution takes half as many multiplications
+# as a matrix square root, and is as stable as a Cholesky factorization.
 # --------------------------------------------------------------------------------------------------
 
 
@@ -7570,7 +7570,7 @@ class LandmarkPoints(NamedTuple):
 
 
 @_validated(
-    "a NystromMap, as nystrom_map returns it",
+    "a NystromMap returned by nystrom_map",
     lambda made: (
         made.factor.shape == 2 * (len(made.points),) and 0 <= made.rank <= len(made.points)
     ),
@@ -7578,9 +7578,9 @@ class LandmarkPoints(NamedTuple):
     factor=2,
 )
 class NystromMap(NamedTuple):
-    """Map from points to Nystrom features: points (s, d), the landmarks; factor (s, s), lower
-    triangular; rank; kernel. factor factor^T is the Gram matrix of the first `rank` landmarks. The
-    other rows of factor are 0."""
+    """Map from points to Nystrom features. points: (s, d) landmarks. factor: (s, s), a lower
+    triangular L. L L^T is the Gram matrix of the first `rank` landmarks. All other entries of L
+    are 0."""
 
     points: np.ndarray
     factor: np.ndarray
@@ -7588,23 +7588,23 @@ class NystromMap(NamedTuple):
     kernel: Kernel
 
 
-_SLAB = 64 * _BLOCK  # rows processed at a time: one task for each of 64 threads
-_CHECKED_FIRST = 2048  # points on which an error is estimated before it is certified
-# Keys of random numbers: three of a whole recursion, then three of each level.
+_SLAB = 64 * _BLOCK  # number of points processed at a time: 64 tasks
+_CHECKED_FIRST = 2048  # `nystrom_to` first estimates the error on this many points
+# Keys of random numbers: three for the whole recursion, and three for each of its levels.
 _HALVING, _TOP, _LEVELS = 0, 2, 3
 _TAIL, _COINS, _AT_RANDOM = range(3)
 
 
 @_helper
 def _solve_corner(tile, first, corners, begin, end, columns):
-    """tile[r] <- L[begin:end, begin:end]^-1 tile[r] for as many rows r as columns has room for. An
-    inverse of L would cost half of the digits of K~ when landmarks are nearly dependent."""
+    """tile[r] <- L[begin:end, begin:end]^-1 tile[r] for as many rows r >= first as fit into
+    `columns`. If landmarks are nearly dependent, an inverse of L would lose half of K~'s digits."""
     count = end - begin
     width = columns.shape[1]
     for c in range(count):
         for r in range(width):
             columns[c, r] = tile[first + r, c]
-    # Four columns at a time: the micro-kernel subtracts the earlier columns, the loop these four.
+    # The micro-kernel subtracts the terms of all earlier columns. The loop solves four columns.
     for c in range(0, count, 4):
         _add_panel(corners, begin + c, corners.shape[0] - 1, 0, c, columns, columns, c, 0)
         for a in range(c, c + 4):
@@ -7622,8 +7622,9 @@ def _solve_corner(tile, first, corners, begin, end, columns):
 @_core
 def _forward_substitute(kernel, pairs, below, corners, start, rows, squares, growth, errors):
     """Forward substitution for all points x: y_c = (k(x, z_c) - sum_{b < c} L_cb y_b) / L_cc. Adds
-    y_c^2 to squares and growth_c y_c^2 to errors. pairs: x and landmarks z; z_0 has column `start`.
-    below: -L in panels. rows: y, with the columns before `start` given; empty to store nothing."""
+    y_c^2 to `squares` and growth_c y_c^2 to `errors`. `pairs` holds the points x and landmarks z,
+    the first of which has column `start`. `below` is -L in panels. `rows` receives y. Its columns
+    before `start` are given. If `rows` is empty, y is not stored."""
     for index in prange(_blocks(pairs.X.shape[0])):
         _wide_vectors()
         n = pairs.X.shape[0]
@@ -7656,14 +7657,14 @@ def _forward_substitute(kernel, pairs, below, corners, start, rows, squares, gro
 
 
 def _substitute(kernel, X, Z, L, start, rows, growth=np.zeros(0), errors=np.zeros(0)):
-    """Sums of y_c^2 from `_forward_substitute`. L has the rows of the Cholesky factor for Z."""
+    """Sum of y_c^2 for each point of X. L holds the rows of the Cholesky factor for Z."""
     m = len(Z)
     squares = np.zeros(len(X))
     if m == 0:
         return squares
     pairs = _prepare(kernel, X, Z, False)
     padded = _whole_blocks(m)
-    # corners holds the diagonal blocks of -L, with 1 / L_cc on the diagonal.
+    # `corners` holds the diagonal blocks of -L, with 1 / L_cc on the diagonal.
     corners = _new_array((padded, _BLOCK), Z.dtype)
     corners[:] = 0
     for begin in range(0, m, _BLOCK):
@@ -7687,18 +7688,18 @@ def _residual_gram(kernel, Z, shift, Y):
 
 
 def _require_definite(sound):
-    _require(sound, "kernel must be finite and positive semidefinite on X")
+    _require(sound, "kernel values on X must be finite and form a positive semidefinite matrix")
 
 
 def _is_definite(kernel):
-    """Whether the kernel's formula makes it positive semidefinite, up to rounding."""
+    """Whether the formula of the kernel makes it positive semidefinite, up to rounding errors."""
     return kernel.kind not in (_CUSTOM, _PRECOMPUTED)
 
 
 def _rounding(kernel, X, m):
-    """Rounding error of a residual after m pivots, relative to the kernel value. m terms add up to
-    about sqrt(m) roundings. Powers p of inner products add p sqrt(d), and expanded distances at
-    most .36 sqrt(d) steepness (|x|^2 + |y|^2) (measured for d from 16 to 3000)."""
+    """Rounding error of a residual after m pivots, relative to the kernel value: about sqrt(m)
+    machine epsilons. A polynomial of degree p adds p sqrt(d). Expanded distances add at most
+    .36 sqrt(d) steepness (|x|^2 + |y|^2). (Measured for d from 16 to 3000.)"""
     factor = 0.0
     steepness = _KINDS[kernel.kind].steepness(kernel)
     if kernel.kind == _POLYNOMIAL:
@@ -7706,16 +7707,16 @@ def _rounding(kernel, X, m):
     elif steepness < math.inf and X.shape[1] >= 16:
         Z = _minus_row(X)
         largest = np.einsum("ij,ij->i", Z, Z, dtype=np.float64, casting="same_kind").max()
-        # Squared norms about the mean of other points are at most four times as large.
+        # Centered at the mean of a subset, squared norms are at most four times as large.
         factor = min(_EXPANDED_BELOW, 8.0 * steepness * largest)
     roundings = 4.0 * math.sqrt(m) + 2.0 * math.sqrt(X.shape[1]) * factor
     return roundings * (1.2e-7 if X.itemsize == 4 else 2.2e-16)
 
 
 def _draw_by_size(sizes, s, key):
-    """Draw s indices one by one, with probability proportional to sizes. Returns them and their
-    inclusion probabilities p_i. The s smallest -log(u_i) / size_i are drawn (Efraimidis, Spirakis
-    2006). Sums weighted by 1 / p_i are unbiased (Cohen, Kaplan 2007)."""
+    """Draw s indices without replacement, with probability proportional to `sizes`. The s smallest
+    -log(u_i) / size_i are drawn (Efraimidis, Spirakis 2006). Returns the indices and inclusion
+    probabilities p_i. Sums weighted by 1 / p_i are unbiased (Cohen, Kaplan 2007)."""
     if s >= sizes.size:
         return np.arange(sizes.size), np.ones(sizes.size)
     sizes = np.maximum(sizes, 1e-290)
@@ -7727,8 +7728,8 @@ def _draw_by_size(sizes, s, key):
 
 @_core_alone
 def _choose_pivots(H, least, bar, greedy, chosen, columns):
-    """Choose pivots among candidates with residual Gram matrix H, the largest residual first if
-    greedy. Returns their number. chosen receives them, and columns receives the factor of H."""
+    """Choose pivots among candidates with residual Gram matrix H, and return their number. If
+    greedy, choose the largest residual. `chosen` receives the pivots, `columns` the factor of H."""
     count = H.shape[0]
     found = 0
     for step in range(count):
@@ -7747,7 +7748,7 @@ def _choose_pivots(H, least, bar, greedy, chosen, columns):
         for a in range(count):
             for b in range(count):
                 H[a, b] -= column[a] * column[b]
-        H[i] = 0.0  # exactly 0, without rounding errors
+        H[i] = 0.0  # removes rounding errors
         H[:, i] = 0.0
         chosen[found] = i
         found += 1
@@ -7755,9 +7756,9 @@ def _choose_pivots(H, least, bar, greedy, chosen, columns):
 
 
 def _candidates(rest, count, share, key):
-    """Rows that may be pivots, and the least residual to accept. share 1 takes the largest
-    residuals. share 0 draws independently, with probability proportional to residuals. Other shares
-    draw without replacement and accept residuals of at least share times the largest."""
+    """Rows that may become pivots, and the least residual to accept. If share = 1, rows have the
+    largest residuals. Otherwise, they are drawn with probability proportional to residuals. If
+    share = 0, draws are independent, else without replacement, with a bar of share * largest."""
     if share == 0.0:
         sums = np.cumsum(rest)
         rows = np.searchsorted(sums, _uniforms(key, np.arange(count)) * sums[-1], "right")
@@ -7777,8 +7778,8 @@ def _candidates(rest, count, share, key):
 
 
 def _new_pivots(P, kernel, shift, F, found, rest, floor, count, share, key):
-    """At most count new pivots, their rows of the factor, and the number of kernel values. Sets
-    rest to 0 for candidates that are already explained, so that they are not proposed again."""
+    """At most `count` new pivots, the pivots' rows of the factor, and the number of kernel values.
+    Sets `rest` to 0 for candidates without a residual, so that they are not proposed again."""
     rows, bar = _candidates(rest, count, share, _python_subkey(key, 0))
     Y = F[rows, :found]
     H = _residual_gram(kernel, P[rows], shift[rows], Y)
@@ -7786,8 +7787,8 @@ def _new_pivots(P, kernel, shift, F, found, rest, floor, count, share, key):
     least = floor[rows]
     rest[rows] = np.where(left <= least, 0.0, left)
     if share == 0.0:
-        # A candidate is accepted with probability (residual after earlier pivots) / left. Pivots
-        # then have the distribution of single draws (Epperly, Tropp, Webber 2025).
+        # A candidate is accepted with probability (current residual) / left. The pivots then have
+        # the same distribution as without blocks (Epperly, Tropp, Webber 2025).
         chances = _uniforms(_python_subkey(key, 1), np.arange(rows.size))
         least = np.maximum(least, chances * left)
     chosen = np.empty(rows.size, np.int64)
@@ -7798,15 +7799,16 @@ def _new_pivots(P, kernel, shift, F, found, rest, floor, count, share, key):
 
 
 def _pivoted(counts, P, kernel, shift, block, share, like, key):
-    """Partial Cholesky factorizations of K + diag(shift) with s pivots for each s of counts, or
-    fewer if no residual is left. Yields Landmarks in the order of choice, F, the diagonals of K and
-    of K + diag(shift) - F F^T, and the rounding errors of the latter in the type of `like`."""
+    """Yield a partial Cholesky factorization of K + diag(shift) with s pivots for each s in counts,
+    or with fewer if no residual is left. Each tuple has five items: Landmarks in the order of
+    choice; F; the diagonal of K; the residuals, diag(K + diag(shift) - F F^T); and the rounding
+    errors of the residuals in the type of `like`."""
     n = len(P)
     definite = _is_definite(kernel)
     value_rounding = _rounding(kernel, like, 1)
     diagonal = _diagonal(P, kernel).astype(np.float64)
     rest = diagonal + shift
-    errors = np.zeros(n)  # squared errors of rest, divided by the diagonal
+    errors = np.zeros(n)  # squared rounding errors of `rest`, divided by `diagonal`
     indices = np.empty(0, np.int64)
     F = np.empty((n, 0), P.dtype)
     evaluations = n
@@ -7820,9 +7822,9 @@ def _pivoted(counts, P, kernel, shift, block, share, like, key):
             found = indices.size
             rest[indices] = 0.0
             floor = rounding * diagonal + np.sqrt(errors) * np.sqrt(diagonal)
-            # Negative values of a definite kernel are rounding errors (measured: -.4 of the
-            # diagonal for powers of 1e11 to 1e21 in float32). Otherwise, a pivot near the rounding
-            # error e causes relative errors of sqrt(e).
+            # Negative residuals of a definite kernel are rounding errors. (Measured: -.4 times the
+            # diagonal for polynomial kernel values from 1e11 to 1e21 in float32.) For other
+            # kernels, a pivot near the rounding error e causes relative errors of sqrt(e).
             lowest = -math.inf if definite else -10.0 * np.sqrt(floor) * np.sqrt(diagonal)
             _require_definite(np.isfinite(rest).all() and (rest >= lowest).all())
             rest[rest <= floor] = 0.0
@@ -7834,8 +7836,8 @@ def _pivoted(counts, P, kernel, shift, block, share, like, key):
             pivots, L, computed = _new_pivots(
                 P, kernel, shift, F, found, rest, floor, count, share, turn_key
             )
-            # A pivot_j that is small next to k_jj is inaccurate. It changes the residual of point i
-            # by up to 2 y_ij sqrt(k_ii k_jj / pivot_j) roundings.
+            # A pivot p_j that is small relative to k_jj is inaccurate. It changes the residual of
+            # point i by up to 2 y_ij sqrt(k_ii k_jj / p_j) times the error of a kernel value.
             roots = L[:, found:].diagonal()
             growth = diagonal[pivots] * (2.0 * value_rounding / roots) ** 2
             rest -= _substitute(kernel, P, P[pivots], L, found, F, growth, errors)
@@ -7843,7 +7845,7 @@ def _pivoted(counts, P, kernel, shift, block, share, like, key):
             indices = np.concatenate([indices, pivots])
             evaluations += computed + n * pivots.size
         F = np.ascontiguousarray(F[:, :found])
-        if found < s and not definite:  # the diagonal of K - F F^T is 0, so all of it must be
+        if found < s and not definite:  # a definite K - F F^T with diagonal 0 is 0
             rows = np.linspace(0, n - 1, min(n, _BLOCK)).astype(int)
             left = _residual_gram(kernel, P[rows], shift[rows], F[rows])
             _require_definite(np.abs(left).max() <= 10.0 * math.sqrt(rounding) * diagonal.max())
@@ -7852,7 +7854,7 @@ def _pivoted(counts, P, kernel, shift, block, share, like, key):
 
 def _factor(Z, kernel, shift):
     """NystromMap for K(Z, Z) + diag(shift), and the number of kernel values. Each pivot is at least
-    .1 of the largest residual. On sorted landmarks, errors without pivoting grow to |K|."""
+    .1 times the largest residual. Without pivoting, sorted landmarks cause errors up to |K|."""
     s = len(Z)
     if s == 0:
         return NystromMap(Z, np.empty((0, 0)), 0, kernel), 0
@@ -7870,8 +7872,8 @@ def _factor(Z, kernel, shift):
 
 def _scores(P, rows, Z, weights, kernel, lam, k=0, key=None):
     """Scores of P[rows] from weighted landmarks Z (RLS lemma 6), and the number of kernel values.
-    They are (k_ii - |y_i|^2) / lam with L L^T = K(Z, Z) + lam diag(weights)^-2. If lam is near the
-    rounding error of float32, the work is in float64. If lam is None, `_tail_ridge` computes it."""
+    Score i is (k_ii - |y_i|^2) / lam, where L L^T = K(Z, Z) + lam diag(weights)^-2. If lam is None,
+    `_tail_ridge` computes lam. If lam is near float32's rounding error, scores are in float64."""
     evaluations = 0
     if lam is None:
         lam = _tail_ridge(kernel, Z, weights, k, key)
@@ -7882,7 +7884,7 @@ def _scores(P, rows, Z, weights, kernel, lam, k=0, key=None):
     L = found.factor[:rank, :rank]
     if rank and lam > max(100.0 * _rounding(kernel, Z, len(Z)) * _diagonal(Z, kernel).max(), 1e-30):
         points = points.astype(Z.dtype)  # lam > 1e-30: 1 / sqrt(lam) fits into float32
-    # A negative residual shows that a kernel is indefinite. But a pivot near the rounding error e
+    # A residual below -`bound` shows that a kernel is indefinite. A pivot near the rounding error e
     # causes relative errors of sqrt(e).
     bound = 1e300 if _is_definite(kernel) else 10.0 * math.sqrt(_rounding(kernel, points, rank))
     scores = np.empty(rows.size)
@@ -7899,14 +7901,14 @@ def _scores(P, rows, Z, weights, kernel, lam, k=0, key=None):
 def ridge_leverage_scores(X, kernel, lam):
     """Exact ridge leverage scores l_i = (K (K + lam I)^-1)_ii (RLS definition 1).
 
-    Their sum is the effective dimension d_eff(lam). Costs O(n^3) time and O(n^2) memory.
+    The sum of scores is the effective dimension d_eff(lam). Costs O(n^3) time and O(n^2) memory.
 
     Args:
         X: (n, d) array. Points.
         kernel: Kernel. Positive semidefinite.
         lam: float. Positive ridge, in the units of the eigenvalues of K.
     Returns:
-        array: (n,) scores, at least their rounding error 2^-52 k(x, x) / lam and at most 1.
+        array: (n,) scores, from 2^-52 k(x, x) / lam (their rounding error) to 1.
     Example:
         >>> ridge_leverage_scores(np.array([[1.0], [2.0]]), linear(), 5.0).round(12).tolist()
         [0.1, 0.4]
@@ -7924,17 +7926,17 @@ def approximate_ridge_leverage_scores(X, landmarks, weights, kernel, lam):
     """Ridge leverage scores of all points from weighted landmarks (RLS lemma 6), capped at 1.
 
     l_i = (1 / lam) (K - K S (S^T K S + lam I)^-1 S^T K)_ii, where S has a column weights_j e_j for
-    each landmark j. If S S^T <= I, no l_i is below the exact score (RLS lemma 5; its second part
-    requires the cap). Costs about n s kernel values and O(n s (d + s)) time.
+    each landmark j. If S S^T <= I, no l_i is below the exact score (RLS lemma 5). The second
+    part of the lemma requires the cap. Costs about n s kernel values and O(n s (d + s)) time.
 
     Args:
         X: (n, d) array. Points.
         landmarks: Landmarks, LandmarkPoints, ReducedSet, CertifiedNystrom, row numbers or points.
-        weights: (s,) array. Positive: 1 / sqrt(p) for a landmark kept with probability p, or ones.
+        weights: (s,) array. 1 / sqrt(p) for a landmark kept with probability p, or 1 for all.
         kernel: Kernel. Positive semidefinite.
         lam: float. Positive ridge, in the units of the eigenvalues of K.
     Returns:
-        array: (n,) scores, at least their rounding error 2^-52 k(x, x) / lam and at most 1.
+        array: (n,) scores, from 2^-52 k(x, x) / lam (their rounding error) to 1.
     """
     X = _checked_points("X", X)
     weights = _checked_vector("weights", weights)
@@ -7942,7 +7944,7 @@ def approximate_ridge_leverage_scores(X, landmarks, weights, kernel, lam):
     kernel = _checked_kernel("kernel", kernel, X=X, landmarks=Z)
     lam = _checked_real("lam", lam, 1e-300)
     sound = weights.size == len(Z) and weights.min() > 0.0 and (lam / weights**2).max() < math.inf
-    _require(sound, "weights must be positive, one for each landmark, and lam / weights**2 finite")
+    _require(sound, "weights must be a positive number per landmark, with finite lam / weights**2")
     return _scores(X, np.arange(len(X)), Z, weights, kernel, lam)[0]
 
 
@@ -7961,10 +7963,10 @@ def uniform_landmarks(n, s, seed=0):
 
     Args:
         n: int, at least 1. Number of points.
-        s: int, at least 1. Number of landmarks; n or more returns all points.
+        s: int, at least 1. Number of landmarks. If s >= n, all points are returned.
         seed: int from 0 to 2**64 - 1.
     Returns:
-        Landmarks: Ascending indices, weights sqrt(n / s).
+        Landmarks: Ascending indices, with weights sqrt(n / s).
     """
     n = _checked_whole("n", n, 1)
     s = min(n, _checked_whole("s", s, 1))
@@ -7974,20 +7976,20 @@ def uniform_landmarks(n, s, seed=0):
 
 @_public
 def sample_landmarks(scores, delta, seed=0, oversampling=16.0):
-    """Landmarks drawn by ridge leverage scores or overestimates of them (RLS algorithm 1).
+    """Landmarks drawn with ridge leverage scores or overestimates of the scores (RLS algorithm 1).
 
-    Keeps point i independently with probability p_i = min(1, 16 l_i log(sum l / delta)). A sum
-    below 1 counts as 1, as the proof of RLS lemma 11 assumes. For overestimates of the scores at
-    lam, the approximation K~ from `nystrom` satisfies K~ <= K <= K~ + lam I with probability
-    1 - delta (RLS theorem 3; RLS corollary 13 without weights).
+    Keeps point i independently with probability p_i = min(1, 16 l_i log(sum l / delta)). The proof
+    of RLS lemma 11 assumes sum l >= 1, so a smaller sum is replaced by 1. If no l_i is below the
+    exact score at lam, the approximation K~ from `nystrom` satisfies K~ <= K <= K~ + lam I with
+    probability 1 - delta (RLS theorem 3, or RLS corollary 13 if weights are ignored).
 
     Args:
-        scores: (n,) array. Scores l_i, not negative.
+        scores: (n,) array. Nonnegative scores l_i.
         delta: float between 0 and 1/8. Probability of failure.
         seed: int from 0 to 2**64 - 1.
-        oversampling: float. Positive; 16 above. Lower values often suffice, without a theorem.
+        oversampling: float. The factor 16 in p_i. Lower values often suffice, but have no theorem.
     Returns:
-        Landmarks: Ascending indices, weights 1 / sqrt(p_i). Low scores may select no point.
+        Landmarks: Ascending indices, weights 1 / sqrt(p_i). If scores are low, it may be empty.
     """
     scores = _checked_vector("scores", scores)
     delta, key, oversampling = _checked_sampling(delta, 8, seed, oversampling)
@@ -7999,27 +8001,27 @@ def sample_landmarks(scores, delta, seed=0, oversampling=16.0):
 
 @_public
 def rls_nystrom(X, kernel, lam, delta, seed=0, oversampling=16.0):
-    """Landmarks drawn by exact ridge leverage scores (RLS algorithm 1).
+    """Landmarks drawn with exact ridge leverage scores (RLS algorithm 1).
 
     With probability 1 - delta, K~ <= K <= K~ + lam I. Costs O(n^3) time and O(n^2) memory.
 
     Args:
         X: (n, d) array. Points.
         kernel: Kernel. Positive semidefinite.
-        lam: float. Positive ridge: the error allowed, in the units of the eigenvalues of K.
+        lam: float. Positive ridge, the allowed |K - K~|_2, in the units of the eigenvalues of K.
         delta: float between 0 and 1/8. Probability of failure.
         seed: int from 0 to 2**64 - 1.
-        oversampling: float. Positive; see `sample_landmarks`.
+        oversampling: float. The factor 16 in p_i of `sample_landmarks`.
     Returns:
-        Landmarks: About 16 d_eff(lam) log(d_eff(lam) / delta), with weights 1 / sqrt(p_i).
+        Landmarks: About 16 d_eff(lam) log(d_eff(lam) / delta) points, with weights 1 / sqrt(p_i).
     """
-    _checked_sampling(delta, 8, seed, oversampling)  # before the O(n^3) work
+    _checked_sampling(delta, 8, seed, oversampling)  # raises before the O(n^3) work
     found = sample_landmarks(ridge_leverage_scores(X, kernel, lam), delta, seed, oversampling)
     return found._replace(evaluations=len(X) * (len(X) + 1) // 2)
 
 
 def _largest_rank(size, constant, delta):
-    """The largest k from 1 to size with constant k log(2 k / delta) <= size, or 1."""
+    """The largest k from 1 to size for which `constant` * k log(2 k / delta) <= size, or 1."""
     k = 1
     while k < size and constant * (k + 1) * math.log(2.0 * (k + 1) / delta) <= size:
         k += 1
@@ -8027,13 +8029,13 @@ def _largest_rank(size, constant, delta):
 
 
 def _practical_delta(s):
-    """The delta for which log(2 k / delta) is about the log(s) of the authors' program."""
+    """The delta for which log(2 k / delta) is about log(s), which the authors' program uses."""
     return 0.5 / math.log(max(s, 8))
 
 
 def _tail_ridge(kernel, Z, weights, k, key):
-    """(1 / k) sum_{i > k} sigma_i(S^T K S) (RLS algorithm 3, step 8), at least a rounding of the
-    trace. Measured: iteration on k vectors instead of k + 8 was wrong by up to a quarter."""
+    """(1 / k) sum_{i > k} sigma_i(S^T K S) (RLS algorithm 3, step 8), at least 2^-52 times the
+    trace. Measured: with k instead of k + 8 vectors, the relative error was up to 25 %."""
     n = len(Z)
     Z = np.array(Z, np.float64)
     A = _gram(kernel, Z, Z, True) * (weights[:, None] * weights)
@@ -8055,10 +8057,11 @@ def _tail_ridge(kernel, Z, weights, k, key):
 def _recursive(
     X, kernel, key, delta, lam, size, top, constant=1.0, factor=1.0, oversampling=1.0, division=1.0
 ):
-    """RLS algorithm 2 (lam given), RLS algorithm 3 (lam None), and practical variants. Steps are
-    numbered as in algorithm 3 (algorithm 2). factor multiplies scores, and division divides delta
-    at each level. The top level draws exactly `top` landmarks; if top is 0, it flips coins."""
-    # depth: fair coins that a point wins in a row. Points with depth >= t remain after t halvings.
+    """RLS algorithm 2 (lam given), RLS algorithm 3 (lam None), and practical variants.
+    Comments number steps as in algorithm 3, with numbers of algorithm 2 in parentheses. `factor`
+    multiplies scores, and `division` divides delta at each level. If top > 0, the top level draws
+    exactly `top` landmarks."""
+    # depth: number of successive halvings that a point survives, each with probability 1/2.
     words = _words(_python_subkey(key, _HALVING), np.arange(len(X)))
     depth = np.frexp((~words & (words + np.uint64(1))).astype(np.float64))[1] - 1
 
@@ -8070,7 +8073,7 @@ def _recursive(
         below, weights, evaluations = sample(level + 1, delta / division)  # steps 4 and 5
         level_key = _python_subkey(_python_subkey(key, _LEVELS), level)
         drawn = top if level == 0 else 0
-        # Step 7. At the top of accelerated sampling, k is for 4 r points: up to 20 % less error.
+        # Step 7. At the top of accelerated sampling, 4 `size` reduces the error by up to 20 %.
         k = _largest_rank(min(drawn, 4 * size) or size, constant, delta)
         ridge_key = _python_subkey(level_key, _TAIL)
         scores, computed = _scores(X, rows, X[below], weights, kernel, lam, k, ridge_key)
@@ -8084,7 +8087,7 @@ def _recursive(
             kept = np.flatnonzero(coins < chances)
             chances = chances[kept]
             if lam is None and kept.size <= k and level > 0:
-                # At most k points have no tail beyond k. Draw a uniform sample with its own key.
+                # At most k points have no tail (step 8). An independent sample replaces them.
                 plain_key = _python_subkey(level_key, _AT_RANDOM)
                 kept = _draw_by_size(np.ones(rows.size), size, plain_key)[0]
                 chances = np.full(size, size / rows.size)
@@ -8097,21 +8100,21 @@ def _recursive(
 def recursive_rls(X, kernel, lam, delta, seed=0, oversampling=16.0):
     """Landmarks from recursive ridge leverage score sampling at a given ridge (RLS algorithm 2).
 
-    Samples a random half of the points in the same way with delta / 3, until 192 log(1 / delta)
-    points are left. The landmarks of the half give scores to all points (RLS lemma 6), and 3/2
-    times these are used as in `sample_landmarks`. With probability 1 - 3 delta,
-    K~ <= K <= K~ + lam I (RLS theorems 7 and 8). If each level has s landmarks, it costs about
-    2 n s kernel values, O(n s (d + s)) time and O(n + s^2) memory.
+    First draws landmarks of a random half of the points in the same way, with delta / 3. The
+    recursion ends when at most 192 log(1 / delta) points are left. The landmarks of the half give
+    scores of all points (RLS lemma 6). `sample_landmarks` uses 3/2 times the scores. With
+    probability 1 - 3 delta, K~ <= K <= K~ + lam I (RLS theorems 7 and 8). If each level has s
+    landmarks, the cost is about 2 n s kernel values, O(n s (d + s)) time and O(n + s^2) memory.
 
     Args:
         X: (n, d) array. Points.
         kernel: Kernel. Positive semidefinite.
-        lam: float. Positive ridge: the error allowed, in the units of the eigenvalues of K.
+        lam: float. Positive ridge, the allowed |K - K~|_2, in the units of the eigenvalues of K.
         delta: float between 0 and 1/32. A third of the probability of failure.
         seed: int from 0 to 2**64 - 1.
-        oversampling: float. Positive; see `sample_landmarks`.
+        oversampling: float. The factor 16 in p_i of `sample_landmarks`.
     Returns:
-        Landmarks: O(d_eff(lam) log(d_eff(lam) / delta)), with weights 1 / sqrt(p_i).
+        Landmarks: O(d_eff(lam) log(d_eff(lam) / delta)) points, with weights 1 / sqrt(p_i).
     Example:
         >>> X, kernel = np.linspace(0.0, 9.0, 2000).reshape(-1, 1), gaussian(1.0)
         >>> found = recursive_rls(X, kernel, 50.0, 0.03)
@@ -8127,25 +8130,26 @@ def recursive_rls(X, kernel, lam, delta, seed=0, oversampling=16.0):
 
 @_public
 def recursive_rls_fixed(X, kernel, s, delta, seed=0, constant=640.0, oversampling=16.0):
-    """Landmarks from recursive ridge leverage score sampling for a sample size (RLS algorithm 3).
+    """Landmarks from recursive leverage score sampling at a given sample size (RLS algorithm 3).
 
-    Works like `recursive_rls`, but the ridge is (1 / k) sum_{i > k} sigma_i(S^T K S) for the
-    landmarks of the half, scores are multiplied by 5, and p_i = min(1, 16 l_i log(2 k / delta)). k
-    is the largest integer with c k log(2 k / delta) <= s. With probability 1 - 3 delta, there are
-    at most 2 s landmarks, and K~ <= K <= K~ + lam I for lam = (1 / k) sum_{i > k} sigma_i(K)
-    (RLS theorem 10, RLS fact 9). Unlike the paper, it caps scores at 1, estimates the ridge (about
-    1 % too large), and replaces samples of at most k points by s uniform ones.
+    Let k be the largest integer with c k log(2 k / delta) <= s. Differences from `recursive_rls`:
+    - The ridge is (1 / k) sum_{i > k} sigma_i(S^T K S) for the landmarks of the half.
+    - Scores are multiplied by 5, and p_i = min(1, 16 l_i log(2 k / delta)).
+    With probability 1 - 3 delta, there are at most 2 s landmarks, and K~ <= K <= K~ + lam I for
+    lam = (1 / k) sum_{i > k} sigma_i(K) (RLS theorem 10, RLS fact 9). Differences from the paper:
+    Scores are capped at 1. The estimate of the ridge is about 1 % too large. If a sample has at
+    most k points, s uniform points replace it.
 
     Args:
         X: (n, d) array. Points.
         kernel: Kernel. Positive semidefinite.
-        s: int, at least 1. Sample size; n or more returns all points.
+        s: int, at least 1. Sample size. If s >= n, all points are returned.
         delta: float between 0 and 1/32. A third of the probability of failure.
         seed: int from 0 to 2**64 - 1.
-        constant: float. Positive c. The proof requires about 640, and so s >= 2700 at delta = .03.
-        oversampling: float. Positive; see `sample_landmarks`.
+        constant: float. Positive c. The proof requires about 640, thus s >= 2700 for delta = .03.
+        oversampling: float. The factor 16 in p_i of `sample_landmarks`.
     Returns:
-        Landmarks: A random number of ascending indices, weights 1 / sqrt(p_i).
+        Landmarks: Ascending indices (their number is random), with weights 1 / sqrt(p_i).
     """
     X, kernel = _points_and_kernel(X, kernel)
     s = _checked_whole("s", s, 1)
@@ -8155,7 +8159,7 @@ def recursive_rls_fixed(X, kernel, s, delta, seed=0, constant=640.0, oversamplin
 
 
 def _practical(X, kernel, s, seed, delta, accelerated):
-    """Sample as in RLS section 5, with small constants, one delta, and exactly s landmarks."""
+    """Exactly s landmarks as in RLS section 5, with small constants and one delta at all levels."""
     X, kernel = _points_and_kernel(X, kernel)
     s = _checked_whole("s", s, 1)
     key = _checked_key(seed, _LANDMARKS)
@@ -8168,18 +8172,18 @@ def _practical(X, kernel, s, seed, delta, accelerated):
 def recursive_rls_practical(X, kernel, s, seed=0, delta=None):
     """Exactly s landmarks from recursive ridge leverage score sampling as in RLS section 5.
 
-    This is `recursive_rls_fixed` with c = 4, without the factors 5 and 16, and with one delta for
-    all levels. The top level draws s points without replacement, in proportion to p_i. No theorem
-    covers it. Costs about 2 n s kernel values, n s (s + 2 d) multiplications and O(n + s^2) memory.
+    This is `recursive_rls_fixed` with c = 4, one delta for all levels, and no factors 5 and 16. The
+    top level draws s points without replacement, with probability proportional to p_i. No theorem
+    applies. Costs about 2 n s kernel values, n s (s + 2 d) multiplications and O(n + s^2) memory.
 
     Args:
         X: (n, d) array. Points.
         kernel: Kernel. Positive semidefinite.
-        s: int, at least 1. Number of landmarks; n or more returns all points.
+        s: int, at least 1. Number of landmarks. If s >= n, all points are returned.
         seed: int from 0 to 2**64 - 1.
-        delta: float between 0 and 1. None is 1 / (2 log s). Lower values spread the sample more.
+        delta: float between 0 and 1. None means 1 / (2 log s). Lower values spread the landmarks.
     Returns:
-        Landmarks: Ascending indices. Sums weighted by weights^2 estimate sums over X without bias.
+        Landmarks: Ascending indices. Sums weighted by weights^2 are unbiased for sums over X.
     Example:
         >>> X = np.concatenate([np.zeros((990, 1)), np.arange(10.0).reshape(-1, 1)])  # outliers
         >>> found = recursive_rls_practical(X, gaussian(0.3), 20)
@@ -8191,21 +8195,21 @@ def recursive_rls_practical(X, kernel, s, seed=0, delta=None):
 
 @_public
 def recursive_rls_accelerated(X, kernel, s, seed=0, delta=None):
-    """Exactly s landmarks by the accelerated recursive method (RLS section 5.2.1).
+    """Exactly s landmarks from the accelerated recursive method (RLS section 5.2.1).
 
     This is `recursive_rls_practical` with samples of r = sqrt((n s + s^3) / n) points below the top
-    level. It costs about 2 n r kernel values and n r (r + 2 d) multiplications. It can miss a
-    small, distant group. Measured for s = 200 (r = 25) of 20,000 points, 3 % of them distant: the
-    error was 4.4, compared with .52 by `recursive_rls_practical` and .00009 by `rpcholesky`.
+    level. Costs about 2 n r kernel values and n r (r + 2 d) multiplications. Small, distant groups
+    of points may be missed. Measured for s = 200 (r = 25) of 20,000 points, 3 % of them distant:
+    |K - K~|_2 was 4.4, but .52 for `recursive_rls_practical` and .00009 for `rpcholesky`.
 
     Args:
         X: (n, d) array. Points.
         kernel: Kernel. Positive semidefinite.
-        s: int, at least 1. Number of landmarks; n or more returns all points.
+        s: int, at least 1. Number of landmarks. If s >= n, all points are returned.
         seed: int from 0 to 2**64 - 1.
         delta: float between 0 and 1, or None; see `recursive_rls_practical`.
     Returns:
-        Landmarks: Ascending indices. Sums weighted by weights^2 estimate sums over X without bias.
+        Landmarks: Ascending indices. Sums weighted by weights^2 are unbiased for sums over X.
     """
     return _practical(X, kernel, s, seed, delta, True)
 
@@ -8224,20 +8228,20 @@ def _landmarks_by_pivots(X, kernel, s, block, share, seed):
 
 @_public
 def rpcholesky(X, kernel, s, seed=0, block=64):
-    """Landmarks by randomly pivoted Cholesky (Chen, Epperly, Tropp, Webber 2025), a rival of RLS.
+    """Landmarks from randomly pivoted Cholesky, an alternative to RLS (Chen and others 2025).
 
     Draws each pivot with probability proportional to the diagonal of K - F F^T, where F is the
-    factor so far. Blocks of proposals save time (Epperly and others 2025). Costs about n (s + 1)
-    kernel values, O(n s (d + s)) time and n s floats of memory.
+    factor of earlier pivots. To save time, pivots are proposed in blocks (Epperly and others 2025).
+    Costs about n (s + 1) kernel values, O(n s (d + s)) time and n s floats of memory.
 
     Args:
         X: (n, d) array. Points.
         kernel: Kernel. Positive semidefinite.
-        s: int, at least 1. Number of landmarks; n or more returns all points.
+        s: int, at least 1. Number of landmarks. If s >= n, all points are returned.
         seed: int from 0 to 2**64 - 1.
-        block: int from 1 to 128. Proposals in a block; 1 is the algorithm without blocks.
+        block: int from 1 to 128. Number of proposals per block. 1 means no blocks.
     Returns:
-        Landmarks: In the order of choice, weights 1. Fewer than s if no residual is left.
+        Landmarks: In the order of choice, with weights 1. If no residual is left, fewer than s.
     Example:
         >>> X = np.concatenate([np.zeros((99, 1)), [[9.0]]])
         >>> sorted(X[rpcholesky(X, gaussian(1.0), 2).indices, 0].tolist())  # one of 99 equal points
@@ -8248,26 +8252,26 @@ def rpcholesky(X, kernel, s, seed=0, block=64):
 
 @_public
 def pivoted_cholesky(X, kernel, s, block=64):
-    """Landmarks by greedy pivoted Cholesky (textbook).
+    """Landmarks from greedy pivoted Cholesky (textbook).
 
-    Each pivot is the largest diagonal entry of K - F F^T, where F is the factor so far. Outliers
-    are chosen first, which rarely helps kernel PCA. `rpcholesky` is several times faster.
+    Each pivot is the largest diagonal entry of K - F F^T, where F is the factor of earlier pivots.
+    Outliers are chosen first. This rarely helps kernel PCA. `rpcholesky` is several times faster.
 
     Args:
         X: (n, d) array. Points.
         kernel: Kernel. Positive semidefinite.
-        s: int, at least 1. Number of landmarks; n or more returns all points.
-        block: int from 1 to 128. Candidates at a time. It changes the choice only among ties.
+        s: int, at least 1. Number of landmarks. If s >= n, all points are returned.
+        block: int from 1 to 128. Candidates per block. It affects only choices among ties.
     Returns:
-        Landmarks: In the order of choice, weights 1. Fewer than s if no residual is left.
+        Landmarks: In the order of choice, with weights 1. If no residual is left, fewer than s.
     """
     return _landmarks_by_pivots(X, kernel, s, block, 1.0, 0)
 
 
-@_validated("an RLSState, as rls_start returns it", points="points", indices="whole", weights=1)
+@_validated("an RLSState from rls_start or rls_update", points="points", indices="whole", weights=1)
 class RLSState(NamedTuple):
-    """Landmarks of an unfinished stream: points (m, d), m <= s; indices (m,) in the stream; weights
-    and evaluations of Landmarks; kernel; s; count, the number of points so far; seed."""
+    """State of a stream after `count` points. points: (m, d) landmarks, m <= s. indices: (m,), in
+    the stream. The fields weights and evaluations are as in Landmarks."""
 
     points: np.ndarray
     indices: np.ndarray
@@ -8280,15 +8284,15 @@ class RLSState(NamedTuple):
 
 
 def _with_landmarks(state, more, count):
-    """State after `count` further points with landmarks `more`. Keeps s of the union, drawn in
-    proportion to q / p, where q is the probability from scores of the union, and p = 1 / weight^2.
-    """
+    """Add `more`, the landmarks of `count` further points, to a state. If the union has more than s
+    landmarks, s are drawn with probability proportional to q / p. Scores in the union give q. The
+    probability that a landmark was kept so far is p = 1 / weight^2."""
     s = state.s
     arriving = more.points, state.count + more.indices, more.weights
     points, indices, weights = union = [np.concatenate(pair) for pair in zip(state[:3], arriving)]
     evaluations = state.evaluations + more.evaluations
     if len(points) > s:
-        # No two unions have the same first index and the same number of evaluations.
+        # The key is unique: no two unions have the same first index and number of evaluations.
         key = _python_subkey(_key(state.seed, _LANDMARKS), int(indices[0]))
         key = _python_subkey(key, evaluations)
         delta = _practical_delta(s)
@@ -8305,7 +8309,7 @@ def _with_landmarks(state, more, count):
 
 @_public
 def rls_start(kernel, s, d, seed=0):
-    """Empty state of a stream that keeps s landmarks by ridge leverage scores (RLS).
+    """Start a stream that keeps s landmarks by ridge leverage scores (RLS).
 
     Args:
         kernel: Kernel. Positive semidefinite.
@@ -8313,7 +8317,7 @@ def rls_start(kernel, s, d, seed=0):
         d: int, at least 1. Number of coordinates of a point.
         seed: int from 0 to 2**64 - 1.
     Returns:
-        RLSState: No points yet.
+        RLSState: The state before the first point.
     """
     kernel = _checked_kernel("kernel", kernel)
     s = _checked_whole("s", s, 1)
@@ -8324,15 +8328,15 @@ def rls_start(kernel, s, d, seed=0):
 
 @_public
 def rls_update(state, X):
-    """State after more points, with s landmarks of all points so far.
+    """The state after further points, with s landmarks of all points so far.
 
-    Draws s of the new points by `recursive_rls_accelerated`. Then draws s of these and the old
-    landmarks by scores of their weighted union (RLS lemma 6, RLS algorithm 3), in O(s^3 + s^2 d)
-    time. No theorem covers it; Calandriello, Lazaric, Valko (2017) flip coins at a given ridge.
+    `recursive_rls_accelerated` chooses s of the new points. From the weighted union with the old
+    landmarks, s points are drawn by scores (RLS lemma 6, RLS algorithm 3), in O(s^3 + s^2 d) time.
+    No theorem covers it. For a given ridge, see Calandriello, Lazaric, Valko (2017).
 
     Args:
         state: RLSState. It is not changed.
-        X: (n, d) array. Further points; 2 s or more in one call are best.
+        X: (n, d) array. Further points. Calls with at least 2 s points are best.
     Returns:
         RLSState: The next state.
     Example:
@@ -8353,11 +8357,11 @@ def rls_update(state, X):
 
 @_public
 def rls_merge(a, b):
-    """State of the stream that has the points of a first and then the points of b (RLS).
+    """The state of a stream with the points of `a` followed by the points of `b` (RLS).
 
     Args:
-        a: RLSState.
-        b: RLSState. Started with the same kernel, s and d as a.
+        a: RLSState. State of the first stream.
+        b: RLSState. State of the second stream, with the same kernel, s and d.
     Returns:
         RLSState: At most s landmarks of both streams.
     """
@@ -8386,13 +8390,13 @@ def rls_finish(state):
 
 
 def _checked_landmarks(X, landmarks, gathered=None):
-    """Landmarks as points in X's precision. gathered(rows) reads them if X is not in memory."""
+    """Landmarks as points in X's precision. gathered(rows) reads rows of X."""
     while isinstance(landmarks, (CertifiedNystrom, Landmarks, LandmarkPoints, ReducedSet)):
         landmarks = landmarks[0]  # the first field: landmarks, indices, points or centers
     points = np.asarray(landmarks) if isinstance(landmarks, list) else landmarks
     if isinstance(points, np.ndarray) and points.ndim == 1 and points.dtype.kind in "iu":
         inside = points.size > 0 and 0 <= points.min() <= points.max() < len(X)
-        _require(inside, "landmarks must be row numbers from 0 to n - 1, at least one")
+        _require(inside, "landmarks must be one or more row numbers from 0 to n - 1")
         points = gathered(points) if gathered else X[points]
     _require(
         getattr(points, "ndim", 0) == 2,
@@ -8410,11 +8414,11 @@ def nystrom_map(X, landmarks, kernel):
     Costs about s^2 kernel values, O(s^2 (d + s)) time and O(s (d + s)) memory.
 
     Args:
-        X: (n, d) array. Points; only rows that are landmarks are read.
+        X: (n, d) array. Points. Only the rows of landmarks are read.
         landmarks: Landmarks, LandmarkPoints, ReducedSet, CertifiedNystrom, row numbers or points.
         kernel: Kernel. Positive semidefinite.
     Returns:
-        NystromMap: In pivot order. Landmarks without a residual come last, with features 0.
+        NystromMap: Landmarks in pivot order. Linearly dependent ones come last, with features 0.
     """
     Z = _checked_landmarks(_as_array("X", X, 2), landmarks)
     kernel = _checked_kernel("kernel", kernel, landmarks=Z)
@@ -8423,13 +8427,13 @@ def nystrom_map(X, landmarks, kernel):
 
 
 def _map_features(P, found):
-    """Nystrom features of checked points. The sums of squares show whether they are finite."""
+    """Nystrom features of checked points. Raises if features are not finite."""
     X, Z = _in_common_precision(P, found.points)
     F = _new_array((len(X), len(Z)), X.dtype)
     rank = found.rank
     F[:, rank:] = 0.0
     squares = _substitute(found.kernel, X, Z[:rank], found.factor[:rank, :rank], 0, F)
-    _require(squares.sum() < math.inf, "kernel must be finite on X")
+    _require(squares.sum() < math.inf, "kernel values on X must be finite")
     return F
 
 
@@ -8440,10 +8444,10 @@ def nystrom_features(X, feature_map):
     K~(x, x') = y(x).y(x'). Costs n s kernel values and O(n s (d + s)) time.
 
     Args:
-        X: (n, d) array. Training points or new ones.
-        feature_map: NystromMap. It contains its kernel.
+        X: (n, d) array. Training points or new points.
+        feature_map: NystromMap. It contains the kernel.
     Returns:
-        array: (n, s) features, in float32 if both X and the landmarks are float32, else float64.
+        array: (n, s) features, in float32 if X and the landmarks are float32, otherwise in float64.
     """
     feature_map = _checked_as(NystromMap, "feature_map", feature_map)
     X = _checked_points("X", X)
@@ -8454,9 +8458,9 @@ def nystrom_features(X, feature_map):
 
 @_public
 def nystrom(X, landmarks, kernel):
-    """Nystrom factor F, for which F F^T = K~ = K S (S^T K S)^+ S^T K (RLS (1)).
+    """Nystrom factor F with F F^T = K~ = K S (S^T K S)^+ S^T K (RLS (1)).
 
-    `LowRank(F)` is K~ as an operator. K - K~ is semidefinite, so its nuclear norm is its trace,
+    `LowRank(F)` is K~ as an operator. K - K~ is semidefinite, so its nuclear norm is its trace:
     gram_diagonal(X, kernel).sum() - (F**2).sum(). Costs n s kernel values and O(n s (d + s)) time.
 
     Args:
@@ -8464,7 +8468,7 @@ def nystrom(X, landmarks, kernel):
         landmarks: Landmarks, LandmarkPoints, ReducedSet, CertifiedNystrom, row numbers or points.
         kernel: Kernel. Positive semidefinite.
     Returns:
-        array: (n, s) in X's precision. Columns are in the order of `nystrom_map`, 0 past its rank.
+        array: (n, s) factor in X's precision, in pivot order. Columns past the rank of K~ are 0.
     Example:
         >>> nystrom(np.array([[1.0], [2.0]]), np.array([1]), linear()).tolist()
         [[1.0], [2.0]]
@@ -8476,13 +8480,13 @@ def nystrom(X, landmarks, kernel):
 
 
 def _middle(found, centered):
-    """Mean of the landmarks' features, or None. Sums about it lose few digits to centering."""
+    """Mean of the landmarks' features, or None. If it is subtracted first, few digits are lost."""
     return found.factor.sum(0) / max(found.rank, 1) if centered else None
 
 
 def _normal_equations(P, found, T, middle=None):
-    """F^T F and F^T T, where F has the features of P (without a map: P) minus middle. They have the
-    precision of T, because a small ridge is lost in float32."""
+    """F^T F and F^T T, where F holds the features of P, or P if found is None, minus `middle`. The
+    computation is in the precision of T, because float32 would lose a small ridge."""
     squares = products = 0.0
     for begin in range(0, len(P), _SLAB):
         F = P[begin : begin + _SLAB].astype(T.dtype, copy=False)
@@ -8497,8 +8501,8 @@ def _normal_equations(P, found, T, middle=None):
 
 
 def _coefficients(found, V):
-    """Coefficients C with L^T C = V; 0 for landmarks beyond the rank."""
-    from scipy.linalg import solve_triangular  # .1 s to import
+    """Coefficients C with L^T C = V. Rows of landmarks beyond the rank are 0."""
+    from scipy.linalg import solve_triangular  # takes .1 s to import
 
     rank = found.rank
     C = np.zeros(V.shape)
@@ -8515,7 +8519,7 @@ def _expansion_by_map(found, V, values):
 
 
 def _components_by_map(found, squares, sums, n, middle, k, key):
-    """Kernel PCA from F^T F and F^T 1, where F has Nystrom features of n points, minus middle."""
+    """Kernel PCA from F^T F and F^T 1, where F is Nystrom features of n points minus `middle`."""
     floor = 0.0
     if middle is not None:
         squares = squares - np.outer(sums, sums / n)  # F^T H F
@@ -8535,9 +8539,10 @@ def _components_by_map(found, squares, sums, n, middle, k, key):
 def nystrom_kpca(X, landmarks, kernel, k, seed=0, centered=False):
     """Kernel PCA of all points, with components in the span of the landmarks (RLS theorem 17).
 
-    The components are Z = Phi^T S C with C = (S^T K S)^+ S^T K~^(1/2) W~, where W~ has the leading
-    eigenvectors of K~. They are orthonormal in feature space. If K <= K~ + lam I for
-    lam = (eps / k) sum_{i > k} sigma_i, their squared error is at most 1 + 2 eps times the minimum.
+    The components are Phi^T S C, orthonormal in feature space. Row i of Phi is the feature vector
+    of point i, C = (S^T K S)^+ S^T K~^(1/2) W~, and W~ holds the leading eigenvectors of K~. If
+    K <= K~ + lam I for lam = (eps / k) sum_{i > k} sigma_i(K), the squared error of the components
+    is at most (1 + 2 eps) times the minimum.
     Costs n s kernel values, O(n s (d + s)) time and O(n + s^2) memory.
 
     Args:
@@ -8546,10 +8551,10 @@ def nystrom_kpca(X, landmarks, kernel, k, seed=0, centered=False):
         kernel: Kernel. Positive semidefinite.
         k: int from 1 to the number of landmarks. Number of components.
         seed: int from 0 to 2**64 - 1.
-        centered: bool. Center features at the mean: components of H K~ H. A large mean costs
-            digits; for a linear kernel, subtract the mean from X first.
+        centered: bool. If True, use H K~ H with H = I - 1 1^T / n instead of K~. A large mean loses
+            digits. For a linear kernel, subtract the mean from X first.
     Returns:
-        Expansion: Over the landmarks. values: eigenvalues of K~ or H K~ H, 0 beyond the rank.
+        Expansion: Over the landmarks. `values` has eigenvalues of K~ or H K~ H, 0 past the rank.
     Example:
         >>> X = np.array([[1.0], [2.0]])
         >>> expand(X, nystrom_kpca(X, np.array([1]), linear(), 1, 0)).round(12).tolist()
@@ -8567,9 +8572,9 @@ def nystrom_kpca(X, landmarks, kernel, k, seed=0, centered=False):
 
 @_validated("a CertifiedNystrom")
 class CertifiedNystrom(NamedTuple):
-    """K~ = factor factor^T with a bound on its error: landmarks, in the order of choice; factor
-    (n, r), orthogonal columns by descending norm; trace_left, tr(K - K~) / tr K; error_bound, of
-    |K - K~|_2 / |K|_2; chance, the probability that the bound fails (0 if the trace gives it)."""
+    """K~ = F F^T with an error bound. landmarks: in the order of choice. factor: F (n, r), with
+    orthogonal columns by descending norm. trace_left: tr(K - K~) / tr K. error_bound: an upper
+    bound of |K - K~|_2 / |K|_2. chance: probability that it fails, 0 if the trace proves it."""
 
     landmarks: Landmarks
     factor: np.ndarray
@@ -8578,11 +8583,11 @@ class CertifiedNystrom(NamedTuple):
     chance: float = math.nan
 
 
-_RANK_KEPT = 1.3  # components that are kept, relative to the least rank that could suffice
+_RANK_KEPT = 1.3  # number of components kept / lowest rank that can suffice
 
 
 def _landmark_counts(most):
-    """16 landmarks, then a fifth more each time (at least 16 more), up to `most`."""
+    """Increasing numbers of landmarks up to `most`. Each step adds a fifth, but at least 16."""
     s = 0
     while s < most:
         s = min(most, s + max(16, s // 5))
@@ -8590,28 +8595,28 @@ def _landmark_counts(most):
 
 
 def _certified_distance(X, kernel, F, key, tol):
-    """Lower and upper bound of |K - F F^T|_2."""
+    """Lower and upper bounds of |K - F F^T|_2."""
     return _norm(Difference(Implicit(X, kernel), LowRank(F)), key, tol, 1000)
 
 
 @_public
 def nystrom_to(X, kernel, error, seed=0, limit=0):
-    """Nystrom approximation with a requested spectral error, and a certificate of it (RLS (1)).
+    """Nystrom approximation with a requested spectral error and a bound of the error (RLS (1)).
 
     Adds pivots of `rpcholesky`, a fifth more at a time, until K~ is close enough on 2048 points.
-    Then keeps about 1.3 r components, where r is the number of eigenvalues of K~ above error |K|_2:
-    since K~ <= K, no rank below r suffices. The trace bounds their error, or 3 to 8 products of K
-    with 16 vectors do. Costs O(n s (d + s)) time, 2 n s floats, and n^2 kernel values a product.
+    Let r be the number of eigenvalues of K~ above error |K|_2. Because K~ <= K, no rank below r
+    suffices. About 1.3 r components are kept. If the trace does not prove the bound, 3 to 8 products
+    of K with 16 vectors do, at n^2 kernel values each. Costs O(n s (d + s)) time and 2 n s floats.
 
     Args:
         X: (n, d) array. Points.
-        kernel: Kernel. Positive semidefinite; refused if 0 on X, infinite or clearly indefinite.
-        error: float. Positive; the allowed |K - K~|_2 / |K|_2.
+        kernel: Kernel. Positive semidefinite. Its values on X must be finite and not almost 0.
+        error: float. The allowed |K - K~|_2 / |K|_2, positive.
         seed: int from 0 to 2**64 - 1.
-        limit: int. Maximum number of landmarks; 0 for n.
+        limit: int. Maximum number of landmarks. 0 means n.
     Returns:
-        CertifiedNystrom: error_bound comes from the trace or is about 1.01 times the error. It
-        exceeds `error` if the limit or rounding (4e-16, or 5e-7 to 2e-5 in float32) is met first.
+        CertifiedNystrom: error_bound follows from the trace or is about 1.01 times the error. At
+        `limit`, or for `error` below rounding (9e-16; float32: 5e-7 to 2e-5), it exceeds `error`.
     Example:
         >>> found = nystrom_to(np.arange(50.0).reshape(-1, 1), gaussian(9.0), 1e-3)
         >>> found.factor.shape[1] < 13, found.error_bound <= 1e-3
@@ -8631,7 +8636,7 @@ def nystrom_to(X, kernel, error, seed=0, limit=0):
         found = F.shape[1]
         last = found == most or not rest.any()  # or all residuals are rounding errors
         if found >= 2 * measured:
-            # |K~| never exceeds |K|, so the largest value so far is the best.
+            # Because |K~|_2 <= |K|_2, the largest norm so far is the closest to |K|_2.
             norm = max(norm, _norm(LowRank(F), start, 0.01, 3)[0])
             measured = found
         _require(norm > (1e-36 if X.itemsize == 4 else 1e-300), "kernel must not be almost 0 on X")
@@ -8674,7 +8679,7 @@ def _require_fitting(coef):
 
 
 def _ridge_by_map(found, squares, products, lam, targets):
-    """Ridge regression on Nystrom features, as an expansion. targets: number of dimensions of Y."""
+    """Ridge regression on Nystrom features, as an expansion. `targets` is the dimension of Y."""
     weights = _solve_ridge(squares, products, lam)
     expansion = _expansion_by_map(found, weights, np.zeros(products.shape[1]))
     _require_fitting(expansion.coef)
@@ -8685,15 +8690,15 @@ def _ridge_by_map(found, squares, products, lam, targets):
 def kernel_ridge(F, Y, lam):
     """Weights w = (F^T F + lam I)^-1 F^T Y of kernel ridge regression on a factor (RLS (32)-(35)).
 
-    F w = K~ (K~ + lam I)^-1 Y fits the training points. nystrom_features(new, feature_map) @ w
-    predicts. Costs O(n r^2 + r^3) time in float64. `nystrom_ridge` does the same without storing F.
+    F w = K~ (K~ + lam I)^-1 Y. At new points, nystrom_features(new, feature_map) @ w predicts Y.
+    Costs O(n r^2 + r^3) time in float64. `nystrom_ridge` does the same without storing F.
 
     Args:
         F: (n, r) array. Factor of K~ = F F^T.
         Y: (n,) or (n, t) array. Targets.
-        lam: float. Positive ridge on eigenvalues of K~, raised to at least 100 roundings of tr K~.
+        lam: float. Positive ridge. If it is below max(100, r) 2^-52 tr K~, this value replaces it.
     Returns:
-        array: (r, t) weights in float64; (r,) for a vector of targets.
+        array: Weights in float64, with shape (r, t), or (r,) if Y is a vector.
     """
     F = _checked_points("F", F)
     lam = _checked_real("lam", lam, 1e-300)
@@ -8705,7 +8710,7 @@ def kernel_ridge(F, Y, lam):
 def nystrom_ridge(X, Y, landmarks, kernel, lam):
     """Kernel ridge regression over a few landmarks (RLS theorem 15, (32)-(35)).
 
-    f(x) = k(x, landmarks) (S^T K S)^+ S^T K (K~ + lam I)^-1 Y in float64, in O(n s (d + s)) time.
+    f(x) = k(x, landmarks) (S^T K S)^+ S^T K (K~ + lam I)^-1 Y, in O(n s (d + s)) float64 time.
 
     Args:
         X: (n, d) array. Points.
@@ -8714,7 +8719,7 @@ def nystrom_ridge(X, Y, landmarks, kernel, lam):
         kernel: Kernel. Positive semidefinite.
         lam: float. Positive ridge, in the units of the eigenvalues of K.
     Returns:
-        Expansion: Over the landmarks. `expand` predicts with it: (q, t), or (q,) for a vector Y.
+        Expansion: Over landmarks. At q points, `expand` gives (q, t), or (q,) if Y is a vector.
     Example:
         >>> X = np.array([[1.0], [2.0]])
         >>> expand(X, nystrom_ridge(X, X[:, 0], np.array([1]), linear(), 5.0)).round(12).tolist()
@@ -8734,20 +8739,20 @@ def kernel_ridge_cg(X, Y, kernel, lam, s=1000, seed=0, tol=1e-8, max_iterations=
     f(x) = sum_i a_i k(x_i, x) (RLS (32) for K). The preconditioner is F F^T + lam I, where F has s
     pivots of `rpcholesky`. It reduces the condition number to at most 1 + |K - F F^T|_2 / lam
     (Diaz, Epperly, Frangella, Tropp, Webber 2023). F costs O(n s (d + s)) time and 2 n s floats.
-    Each step costs n^2 kernel values, which are stored up to n = 8192.
+    Each step costs n^2 kernel values. If n <= 8192, they are computed once and stored.
 
     Args:
         X: (n, d) array. Points.
         Y: (n,) or (n, t) array. Targets.
         kernel: Kernel. Positive semidefinite.
         lam: float. Positive ridge, in the units of the eigenvalues of K.
-        s: int, at least 1. Number of pivots, at most n of them.
+        s: int, at least 1. Number of pivots. If s > n, n pivots are used.
         seed: int from 0 to 2**64 - 1.
         tol: float, not negative. Stops when |Y - (K + lam I) a| <= tol |Y| for every target.
         max_iterations: int, at least 1. Maximum number of products of K with t vectors.
     Returns:
-        Expansion: Over X. `expand` predicts with it: (q, t), or (q,) for a vector Y. values:
-        |Y - (K + lam I) a| / |Y|. They exceed tol if it stopped early or a does not fit X's type.
+        Expansion: f over X. At q points, `expand` gives (q, t), or (q,) if Y is a vector. `values`
+        has |Y - (K + lam I) a| / |Y|, above tol after max_iterations or if float32 X rounds a.
     Example:
         >>> X = np.linspace(0.0, 6.0, 50).reshape(-1, 1)
         >>> found = kernel_ridge_cg(X, np.sin(X), gaussian(1.0), 1e-8)
@@ -8769,7 +8774,7 @@ def kernel_ridge_cg(X, Y, kernel, lam, s=1000, seed=0, tol=1e-8, max_iterations=
     A = _gram(kernel, P, P, True) if n <= _DENSE_POINTS else Implicit(P, kernel)
     F = next(_pivoted([s], P, kernel, np.zeros(n), 64, 0.0, P, key))[1]
     values, V = _small_eigen(_column_products(F, F), F.shape[1], False)
-    # (F F^T + lam I)^-1 = (I - C C^T) / lam. With lam below rounding, I - C C^T would cancel.
+    # (F F^T + lam I)^-1 = (I - C C^T) / lam. A tiny lam would make I - C C^T cancel.
     ridge = max(lam, 1e-13 * values.max(initial=0.0))
     C = _combined(F, V / np.sqrt(np.maximum(values, 0.0) + ridge), F.shape[1])
     a = best = np.zeros(T.shape)
@@ -8778,7 +8783,7 @@ def kernel_ridge_cg(X, Y, kernel, lam, s=1000, seed=0, tol=1e-8, max_iterations=
     before = least = math.inf
     lengths = np.maximum(np.linalg.norm(T, axis=0), 1e-300)
     for iteration in range(max_iterations + 1):
-        # Keep the best a of each target: steps may diverge if lam is below the rounding error.
+        # Keep the best a for each target. If lam is below the rounding error, steps may diverge.
         rest = np.linalg.norm(R, axis=0) / lengths
         best = np.where(rest < least, a, best)
         least = np.fmin(rest, least)
@@ -8790,7 +8795,7 @@ def kernel_ridge_cg(X, Y, kernel, lam, s=1000, seed=0, tol=1e-8, max_iterations=
         before = np.where(length > 0.0, length, math.inf)
         Q = _product(A, direction) + lam * direction
         curvature = (direction * Q).sum(0)
-        _require(np.isfinite(curvature).all(), "kernel must be finite on X")
+        _require(np.isfinite(curvature).all(), "kernel values on X must be finite")
         step = np.where(curvature > 0.0, length / curvature, 0.0)
         a = a + step * direction
         R = R - step * Q

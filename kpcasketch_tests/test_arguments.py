@@ -187,7 +187,7 @@ def test_kernel_parameters_are_refused_by_name(make, name, value):
         ),
         (
             lambda: kp.rounding_scale(100, 1.0, 1e-200, 1e-200),
-            "rounding_scale: eps T must be larger",
+            "rounding_scale: eps \\* T must be larger",
         ),
         (
             lambda: kp.matmat(kp.CSR(np.ones(1), np.zeros(1), np.array([0, 1])), np.ones((1, 1))),

@@ -491,7 +491,7 @@ def test_every_seed_makes_two_views():
 
 
 def test_float32_features_of_kernels_beyond_its_range_are_refused():
-    with pytest.raises(ValueError, match="fourier_features: X must be float64 if"):
+    with pytest.raises(ValueError, match="fourier_features: X must be float64 for"):
         kp.fourier_features(X.astype(np.float32), HUGE)
     with pytest.raises(ValueError, match="skpca_update: X must be float64"):
         kp.skpca_update(kp.skpca_start(HUGE, 5), X.astype(np.float32))

@@ -499,7 +499,7 @@ def test_a_kernel_that_is_not_positive_semidefinite_is_refused():
             "nystrom_kpca": lambda: kp.nystrom_kpca(X, rows, kernel, 2, 0),
         }.items():
             with pytest.raises(
-                ValueError, match=f"^{name}: kernel must be finite and positive semidefinite on"
+                ValueError, match=f"^{name}: kernel values on X must be finite and form a positive"
             ):
                 call()
 
@@ -576,12 +576,12 @@ def test_kernels_not_positive_semidefinite_passed_where_the_last_pivot_hid_them(
 
 def test_points_explained_more_than_wholly_got_a_score_of_0():
     rows, kernel = np.arange(2.0).reshape(-1, 1), kp.precomputed(np.array([[1.0, 2.0], [2.0, 1.0]]))
-    with pytest.raises(ValueError, match="approximate_ridge_leverage_scores: kernel must be"):
+    with pytest.raises(ValueError, match="approximate_ridge_leverage_scores: kernel values on X"):
         kp.approximate_ridge_leverage_scores(rows, np.arange(1), np.ones(1), kernel, 0.1)
 
 
 def test_tiny_weights_were_blamed_on_the_kernel():
-    with pytest.raises(ValueError, match="weights must be positive, .* finite"):
+    with pytest.raises(ValueError, match="weights must be a positive .* finite lam / weights"):
         kp.approximate_ridge_leverage_scores(X, np.arange(2), np.array([1.0, 1e-200]), KERNEL, 0.3)
 
 

@@ -961,7 +961,9 @@ def test_distances_of_predictions_were_0_without_a_word(rng):
         kp.kpca(points, kernel, 2),
         kp.nystrom_ridge(points, y, np.arange(9), kernel, 1e-3),
     )
-    words = "projection_distance: expansion and other must have components, and not predict targets"
+    words = (
+        "projection_distance: expansion and other must have components and must not predict targets"
+    )
     for predicts in (few, kp.kernel_ridge_cg(points, y, kernel, 1e-3)):
         for pair in ((predicts, predicts), (components, predicts), (predicts, components)):
             with pytest.raises(ValueError, match=words):
