@@ -53,7 +53,7 @@ SKETCHES = {
         (2.0, 4.0, 8.0, 16.0, 32.0),
         lambda X, kernel, s: kp.sample_gram(X, kernel, s),
     ),
-    "one bit an entry": ((1,), lambda X, kernel, s: kp.quantize_gram(X, kernel)),
+    "one bit per entry": ((1,), lambda X, kernel, s: kp.quantize_gram(X, kernel)),
     "Fourier features": (
         (50, 100, 200, 400, 800, 1600),
         lambda X, kernel, m: kp.LowRank(
