@@ -8605,8 +8605,8 @@ def nystrom_to(X, kernel, error, seed=0, limit=0):
 
     Adds pivots of `rpcholesky`, a fifth more at a time, until K~ is close enough on 2048 points.
     Let r be the number of eigenvalues of K~ above error |K|_2. Because K~ <= K, no rank below r
-    suffices. About 1.3 r components are kept. If the trace does not prove the bound, 3 to 8 products
-    of K with 16 vectors do, at n^2 kernel values each. Costs O(n s (d + s)) time and 2 n s floats.
+    suffices. About 1.3 r components are kept. If the trace gives no sufficient bound, 3 to 8
+    products of K with 16 vectors do, at n^2 kernel values each. Costs O(n s (d + s)) time and 2 n s floats.
 
     Args:
         X: (n, d) array. Points.
