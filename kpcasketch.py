@@ -9736,9 +9736,9 @@ def advise(X, kernel, error, memory=None, seed=0, k=10):
     """Predicted size, cost and error of each sketch of the Gram matrix, best first.
 
     A pilot on at most 4096 points, run on this machine, is scaled to n: |K|_2 grows like n, and
-    errors from independent noise grow like sqrt(n) (AMS theorem 1). At most 1024 landmarks or random features
-    (skpca) are tried. Their relative error is assumed not to depend on n. An error above 80 % of
-    `error` is rejected. The pilot may miss small clusters, but `nystrom_to` reads all points.
+    errors from independent noise grow like sqrt(n) (AMS theorem 1). At most 1024 landmarks (or
+    features, skpca) are tried. Their relative error is assumed not to depend on n. An error
+    above 80 % of `error` is rejected. The pilot may miss small clusters, but `nystrom_to` reads all points.
 
     Args:
         X: (n, d) array. Points, one per row.

@@ -125,7 +125,7 @@ def test_csv_files_are_read_as_help_says(tmp_path, capsys, content, words, rows,
         (
             ",a,b\n0,1,2\n1,3,4\n",
             [],
-            "[''] once: it has ['', 'a', 'b']. Choose others by --columns a,b or 1,2, or omit an index",
+            "[''] exactly once; columns in the file: ['', 'a', 'b']. Choose others with --columns (a,b or 1,2). If the first column is an index, omit it",
         ),
         (
             "0,1.5,2.5\n1,3.5,4\n2,5,6\n",
@@ -165,14 +165,22 @@ def test_csv_files_are_read_as_help_says(tmp_path, capsys, content, words, rows,
         ("1,2\n" * 5000 + "1,oops\n", [], "line 5001, column 2 holds 'oops'"),
         ('a,b\n"1,5",2\n3,4\n', [], "line 2, column 'a' holds '1,5'"),
         ("1.0,2.O\n3,4\n", ["--no-header"], "line 1, column 2 holds"),
-        ("a,a\n1,2\n", [], "each of the columns ['a', 'a'] once"),
+        ("a,a\n1,2\n", [], "each of the columns ['a', 'a'] exactly once"),
         (
             "a,b\n1,2\n",
             ["--columns", "a,c"],
             "must have each of the columns ['c'] exactly once; columns in the file: ['a', 'b']",
         ),
-        ("a,a\n1,2\n", ["--columns", "a"], "each of the columns ['a'] once: it has ['a', 'a']"),
-        ("1,2\n", ["--columns", "3"], "each of the columns [3] once: it has 2"),
+        (
+            "a,a\n1,2\n",
+            ["--columns", "a"],
+            "each of the columns ['a'] exactly once; columns in the file: ['a', 'a']",
+        ),
+        (
+            "1,2\n",
+            ["--columns", "3"],
+            "each of the columns [3] exactly once; columns in the file: 2",
+        ),
         ("", [], "a.csv must have each of the columns [''] exactly once"),
         ("a,b\n", [], "must have at least one row and one column, got shape (0, 2)"),
         # "row 0 is not" finite
@@ -212,7 +220,7 @@ def test_pandas_frames_are_read_or_refused(tmp_path, capsys):
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame(X[:20], columns=["a", "b", "c"])
     frame.to_csv(tmp_path / "index.csv")
-    assert "or omit an index (pandas: index=False)" in refused(
+    assert "omit it (pandas: index=False)" in refused(
         capsys, "embed", tmp_path / "index.csv", "-k", "1"
     )
     frame.to_csv(tmp_path / "headless.csv", header=False)
@@ -249,13 +257,13 @@ def test_apply_took_columns_in_another_order_than_the_model(tmp_path, capsys):
     )
     assert np.array_equal(np.load(out), expected)
     plain = csv_file(tmp_path, rows, "plain.csv")
-    assert "the columns ['a', 'b', 'c'] once: it has 3" in refused(
+    assert "the columns ['a', 'b', 'c'] exactly once; columns in the file: 3" in refused(
         capsys, "apply", model, plain, "-o", out
     )
     done(capsys, "apply", model, plain, "--columns", "1,2,3", "-o", out)
     assert np.array_equal(np.load(out), expected)
     lacking = csv_file(tmp_path, "a,c\n1,2\n", "lacking.csv")
-    assert "the columns ['b'] once: it has ['a', 'c']" in refused(
+    assert "the columns ['b'] exactly once; columns in the file: ['a', 'c']" in refused(
         capsys, "apply", model, lacking, "-o", out
     )
     state = tmp_path / "s.npz"
@@ -293,13 +301,13 @@ def test_columns_of_a_model_were_guessed(tmp_path, capsys):
     done(capsys, "embed", csv_file(tmp_path, table(X, "id,1,2")), "--columns", "1,2", *words)
     expected = kp.expand(X[:, 1:], kp.load(model))
     assert np.array_equal(of_model(tmp_path, capsys, table(X[:, [1, 0, 2]], "1,id,2")), expected)
-    assert "the columns ['1'] once: it has ['id', '2', '3']" in refused(
+    assert "the columns ['1'] exactly once; columns in the file: ['id', '2', '3']" in refused(
         capsys, "apply", model, csv_file(tmp_path, table(X, "id,2,3")), "-o", tmp_path / "f.npy"
     )
     # of two columns of one name the first was taken twice
     done(capsys, "embed", csv_file(tmp_path, table(X, "a,a,b")), "--columns", "1,2", *words)
     expected = kp.expand(X[:, :2].copy(), kp.load(model))
-    assert "the columns ['a', 'a'] once: it has ['a', 'a', 'b']" in refused(
+    assert "the columns ['a', 'a'] exactly once; columns in the file: ['a', 'a', 'b']" in refused(
         capsys, "apply", model, csv_file(tmp_path, table(X, "a,a,b")), "-o", tmp_path / "f.npy"
     )
     assert np.array_equal(

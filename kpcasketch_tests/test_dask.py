@@ -709,9 +709,9 @@ def test_examples_of_functions_that_need_dask():
 
 def test_a_function_that_gives_other_rows_than_it_was_tried_with_is_refused():
     for wrong, text in (
-        (lambda block: block[:-1] if len(block) > 1 else block, r"got \(\d+, 6\); in rows"),
+        (lambda block: block[:-1] if len(block) > 1 else block, r"got shape \(\d+, 6\); in rows"),
         (lambda block: block.astype(np.float32) if len(block) > 1 else block, "float64"),
-        (lambda block: block[:, :2] if len(block) > 1 else block, r"got \(\d+, 2\)"),
+        (lambda block: block[:, :2] if len(block) > 1 else block, r"got shape \(\d+, 2\)"),
     ):
         with pytest.raises(ValueError, match=f"dask_map: function must return a row .*{text}"):
             kp.dask_map(wrong, spread(X)).compute()
