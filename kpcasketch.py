@@ -9545,7 +9545,7 @@ def _arrays_in(path, mapped=None, kept=None):
 
 
 def _as_arrays(model, name=""):
-    """{field: array} of a tuple; an inner field is "kernel.scale", and "class" or `name` is the type."""
+    """{field: array} of a tuple. Inner fields are like "kernel.scale"; "class" or `name` is the type."""
     called = type(model).__name__
     _require(called in _TUPLES, f"model must be a named tuple of kpcasketch, got {called}")
     if isinstance(model, Kernel) and model.address:
@@ -9599,7 +9599,7 @@ def save(path, model):
     """Write a result of this module to a .npz file, without pickles.
 
     Each field becomes an array with the name of the field. Fields of an inner tuple have names like
-    "kernel.scale". The array "class" is the name of the type.
+    "kernel.scale". The array "class" is the name of the type. Textbook.
 
     Args:
         path: str, path, or file open for writing. ".npz" is appended to a name without this suffix.
@@ -9621,7 +9621,7 @@ def save(path, model):
 
 @_public
 def load(path):
-    """Read a result from a file written by `save` or the command line, without pickles.
+    """Read a result from a file written by `save` or the command line, without pickles (textbook).
 
     Args:
         path: str, path, or file open for reading. A .npz file.
@@ -9641,7 +9641,7 @@ def load(path):
 
 @_public
 def median_bandwidth(X, seed=0):
-    """Median distance between points, a common choice of sigma for `gaussian`.
+    """Median distance between points, the textbook choice of sigma for `gaussian`.
 
     Args:
         X: (n, d) array. Points. All pairs of at most 1000 random points are used.
@@ -9844,7 +9844,7 @@ def warm_up():
 
     The tasks are kernel PCA (exact, landmarks, reduced sets, streams and stochastic gradients),
     features of new points, pre-images, errors, and eigenpairs of implicit, sampled and 1-bit
-    matrices. The code serves all kernels except `custom`. Compiling it takes minutes.
+    matrices. The code serves all kernels except `custom`. Compiling it takes minutes. Textbook.
 
     Returns:
         float: Elapsed time in seconds.
@@ -10075,15 +10075,14 @@ def _computed(task):
 
 @_public
 def dask_map(function, X, *model):
-    """Apply a function to the blocks of a Dask array, lazily.
+    """Apply a function to the blocks of a Dask array, lazily (textbook).
 
-    Further arguments, such as a model, are passed to the function. Each worker fetches them once. A
-    first call with one point finds the type of the result, and rejects a model that does not fit.
+    A first call with one point finds the type of the result, and rejects a model that does not fit.
 
     Args:
         function: callable. Maps each row, independently of other rows, to a row or a number.
         X: (n, d) dask array. Points, chunked by rows.
-        *model: any. Further arguments of the function.
+        model: Further arguments of the function, such as a model. Each worker fetches them once.
     Returns:
         Array: (n, k) or (n,) dask array of the results, with the row chunks of X.
     """
@@ -10166,7 +10165,7 @@ def dask_median_bandwidth(X, seed=0):
         X: (n, d) dask array. Points, chunked by rows.
         seed: int from 0 to 2**64 - 1. Seed of the draw.
     Returns:
-        float: The median over all pairs of at most 1000 random points.
+        float: The median over all pairs of at most 1000 random points, a textbook choice.
     """
     key = _checked_key(seed, _PAIRS)
     n = _row_blocks("X", X)[1][-1]
@@ -10919,7 +10918,7 @@ def _parser():
 
 
 def main(argv=None):
-    """Run the command line: demo, embed, stream, apply or advise (see --help).
+    """Run the command line, a textbook parser: demo, embed, stream, apply or advise (see --help).
 
     Args:
         argv: list of str. Command and options. An empty list means demo. None means sys.argv[1:].

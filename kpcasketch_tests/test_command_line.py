@@ -125,7 +125,7 @@ def test_csv_files_are_read_as_help_says(tmp_path, capsys, content, words, rows,
         (
             ",a,b\n0,1,2\n1,3,4\n",
             [],
-            "[''] exactly once; columns in the file: ['', 'a', 'b']. Choose others with --columns (a,b or 1,2). If the first column is an index, omit it",
+            "[''] exactly once; columns in the file: ['', 'a', 'b']. Choose others",
         ),
         (
             "0,1.5,2.5\n1,3.5,4\n2,5,6\n",
@@ -344,7 +344,7 @@ def test_numbers_that_chose_columns_passed_for_names_in_a_new_file(tmp_path, cap
     assert np.array_equal(
         of_model(tmp_path, capsys, named), kp.expand(points[:, :2].copy(), expected)
     )
-    assert "the columns [2] once: it has 1" in refused(
+    assert "the columns [2] exactly once; columns in the file: 1" in refused(
         capsys,
         "apply",
         tmp_path / "m.npz",
@@ -950,7 +950,7 @@ def test_what_apply_refuses(points, tmp_path, capsys):
         assert text in refused(capsys, "apply", *words, "-o", out)
     nested = {"model" + ".A" * depth: np.array("Difference") for depth in range(1500)}
     np.savez(tmp_path / "nested.npz", **nested)  # ended in a traceback
-    assert "nested.npz must be a file that save" in refused(
+    assert "nested.npz must be a file written by" in refused(
         capsys, "apply", tmp_path / "nested.npz", points, "-o", out
     )
     assert "apply needs -o" in refused(capsys, "apply", model, points)
