@@ -2184,7 +2184,7 @@ def gram_matmat(X, Y, V, kernel):
 # 6. Operators
 #
 # An operator is a symmetric n x n matrix in its cheapest form: a dense array, or a tuple of 6.1.
-# `_OPERATORS` has the functions of each form, which is all that eigensolvers and errors use.
+# `_OPERATORS` lists the functions of each form. Eigensolvers and error functions use only these.
 # --------------------------------------------------------------------------------------------------
 
 # 6.1 Forms
@@ -2251,7 +2251,7 @@ class LowRank(NamedTuple):
 
 @_validated("a Difference of same-size operators", lambda made: _size(made.A) == _size(made.B))
 class Difference(NamedTuple):
-    """A - B for two operators, never formed. `difference` makes it."""
+    """A - B for two operators, never formed. Returned by `difference`."""
 
     A: tuple
     B: tuple
@@ -2259,18 +2259,19 @@ class Difference(NamedTuple):
 
 @_validated("a Centered", lambda made: made.means.size == _size(made.A), means=1)
 class Centered(NamedTuple):
-    """H A H with H = I - 1 1^T / n, and the row means (n,) of A. `center` makes it."""
+    """H A H with H = I - 1 1^T / n, and the row means (n,) of A. Returned by `center`."""
 
     A: tuple
     means: np.ndarray
 
 
 # 6.2 Products with arrays
-# Products below 2^18 multiply-adds use BLAS, on one thread. In larger ones, its threads would spin
-# on for 25 ms and slow the next core, and their number would change the bits.
+# Products of fewer than 2^18 multiply-adds use BLAS on one thread. In larger products, BLAS would
+# use several threads. Their number would change the bits. After the product, they would spin for
+# 25 ms and slow the next core (the next compiled function).
 _BLAS_BELOW = 2**18
 _DEPTH = 2 * _BLOCK  # rows that a tile adds between two loads of its sums
-_PARTIAL_SUM_ROWS = 8 * _DEPTH  # rows added in the precision of the factors
+_PARTIAL_SUM_ROWS = 8 * _DEPTH  # longer sums are added in float64
 
 
 @_core
@@ -2323,7 +2324,7 @@ def _add_columns(U, m, p, panels, slots):
 
 
 def _transposed_product(U, m, V):
-    """U[:, :m]^T V, a sum of the partial products of at most 64 runs of rows, added in order."""
+    """U[:, :m]^T V: partial products of at most 64 runs of rows are computed and added in order."""
     p = V.shape[1]
     if m * V.size < _BLAS_BELOW:
         return U[:, :m].T @ V
@@ -2337,7 +2338,7 @@ def _transposed_product(U, m, V):
 
 @_core
 def _pack_columns(F, start, panels):
-    """Copy F[start:] to panels of its columns and zeros. Tiles are half as fast on F itself."""
+    """Copy F[start:] to panels of columns, padded with zeros. Tiles of F itself are half as fast."""
     for index in prange(_blocks(panels.shape[1])):
         count, rows, width = panels.shape
         block = np.int64(index)
@@ -2354,7 +2355,7 @@ def _pack_columns(F, start, panels):
 
 @_core
 def _add_panel_products(left, right, places, out):
-    """Add left^T right, both in panels of columns, to the tiles of `out` that `places` lists."""
+    """Add left^T right to the tiles of `out` listed in `places`. Factors are panels of columns."""
     for index in prange(places.shape[0]):
         _wide_vectors()
         t = np.int64(index)
@@ -2379,7 +2380,7 @@ def _add_panel_products(left, right, places, out):
 
 
 def _column_products(F, G):
-    """F^T G in float64. A large product adds runs of 2048 rows in the precision of the factors."""
+    """F^T G in float64. A large product sums up to 2048 rows in the precision of the factors."""
     if F.size * G.shape[1] < _BLAS_BELOW:
         return np.matmul(F.T, G, dtype=np.float64)
     out = np.zeros((F.shape[1], G.shape[1]))
@@ -2406,7 +2407,7 @@ def _data(context, builder, signature, args, places):
 
 
 def _row64(context, builder, dtype, data, row, store=None):
-    """Load or store a row of 64 bytes. LLVM compiles a loop to scalar code, 3 times slower."""
+    """Load or store a row of 64 bytes. LLVM would compile a loop to scalar code, 3 times slower."""
     itemsize = dtype.bitwidth // 8
     lanes = 64 // itemsize
     vector = ir.VectorType(context.get_value_type(dtype), lanes)
@@ -2436,8 +2437,8 @@ def _combine_rows(typing, out, row, a, i, factor, b, j):
 
 @_core
 def _multiply_rows(data, indices, indptr, panels, out):
-    """Multiply a CSR by panels with rows of 64 bytes, or by one column, 128 rows a task. Four sums
-    take turns, as an addition would wait 3.5 ns for the previous one to the same number."""
+    """Multiply a CSR by one column, or by panels with rows of 64 bytes. Four sums take turns,
+    because an addition to a sum waits 3.5 ns for the previous addition to that sum."""
     for index in prange(_blocks(out.shape[0])):
         _wide_vectors()
         block = np.int64(index)
@@ -2505,7 +2506,7 @@ def _add_table_rows(typing, total, row, table, a, b, c, d):
 
 @_helper
 def _fill_tables(V, start, table):
-    """table[256 q + e]: sum over bits of +-V[start + 8 q + bit], + if set in e, 0 past the end."""
+    """table[256 q + e] = sum over bits of +-V[start + 8 q + bit]: + if the bit is set in e."""
     for q in range(4):
         base = 256 * q
         begin = start + 8 * q
@@ -2523,8 +2524,8 @@ def _fill_tables(V, start, table):
 
 @_core
 def _multiply_bits(words, scale, panels, tasks, out):
-    """Multiply Bits by V (AMS section 3): four table look-ups replace 32 multiply-adds. A task has
-    one panel of V, and 4096 rows to pay for filling the tables."""
+    """Multiply Bits by V (AMS section 3). Four table look-ups replace 32 multiply-adds. A task has
+    one panel of V and 4096 rows, which amortizes the cost of filling the tables."""
     for index in prange(tasks):
         _wide_vectors()
         rows = 4096
@@ -2539,7 +2540,7 @@ def _multiply_bits(words, scale, panels, tasks, out):
         byte = np.uint64(255)
         for chunk in range(words.shape[0]):
             _fill_tables(panels[group], 32 * chunk, table)
-            row = words[chunk, first:last]  # indices from 0 need no sign check: 1.5 times as fast
+            row = words[chunk, first:last]  # i starts at 0: no sign check, 1.5 times as fast
             for i in range(row.shape[0]):
                 w = np.uint64(row[i])
                 a = w & byte
@@ -2570,7 +2571,7 @@ def _unit_of(values, axis=None):
 
 
 def _exact_unit_of(values):
-    """A power of two near the largest magnitude, or 1 if that is moderate: an exact divisor."""
+    """A divisor without rounding errors: a power of two near the largest magnitude, or 1."""
     largest = float(_unit_of(values))
     return 1.0 if 1e-9 < largest < 1e9 else 2.0 ** math.floor(math.log2(largest))
 
@@ -2583,7 +2584,7 @@ def _largest_column(W):
 
 
 def _fix_signs(vectors, by=None):
-    """Columns, negated if the entry of largest magnitude in them (or in `by`) is negative."""
+    """Columns with signs that make the entry of largest magnitude (of `by`, if given) positive."""
     by = vectors if by is None else by
     largest = by[np.abs(by).argmax(0), np.arange(by.shape[1])]
     return vectors * np.where(largest < 0.0, -1.0, 1.0)
@@ -2604,7 +2605,7 @@ def _bits_at(A, i, j):
 
 
 def _csr_rows(A, first, last):
-    """Dense rows first to last - 1. Entries at the same place add up."""
+    """Dense rows first to last - 1. Entries at the same place are added."""
     n = A.indptr.size - 1
     entries = slice(A.indptr[first], A.indptr[last])
     rows = np.repeat(np.arange(last - first), np.diff(A.indptr[first : last + 1]))
@@ -2634,7 +2635,7 @@ class _ByProducts:
             G = _transposed_product(V, V.shape[1], W)
             self.precision = np.finfo(R.dtype).eps.item()
             symmetric = np.abs(G - G.T).max() <= 1e-3 * _largest_column(W)
-            _require(symmetric, "product must multiply by a symmetric matrix")
+            _require(symmetric, "product must be a function V -> A V with a symmetric A")
         return W
 
 
@@ -2666,7 +2667,7 @@ _OPERATORS = {
             _prepare(A.kernel, A.X, A.X, _use_symmetry(len(A.X), V.shape[1], A.X)),
             V.astype(A.X.dtype, copy=False),
         ),
-        lambda A, first, last: _gram(  # all rows together have the bits of `gram`
+        lambda A, first, last: _gram(  # all rows together are bit-identical to `gram`
             A.kernel, A.X[first:last], A.X, last - first == len(A.X)
         ).astype(np.float64),
         lambda A: _diagonal(A.X, A.kernel).sum(dtype=np.float64),
@@ -2732,7 +2733,7 @@ def _precision(A):
 
 
 def _looks_symmetric(A):
-    """Whether 4096 random entries equal their mirror images; for a CSR, whether x.Ay = y.Ax."""
+    """Whether 4096 random entries equal their mirror images (for a CSR, whether x.Ay = y.Ax)."""
     if isinstance(A, Difference):
         return _looks_symmetric(A.A) and _looks_symmetric(A.B)
     if isinstance(A, Centered):
@@ -2753,12 +2754,12 @@ def _looks_symmetric(A):
 
 
 def _measured_product(A, V):
-    """A V in float64, and the largest column norm of its summands, which bounds its rounding."""
+    """A V in float64, and the largest column norm of the products that add up to A V."""
     if isinstance(A, Difference):
         left, left_size = _measured_product(A.A, V)
         right, right_size = _measured_product(A.B, V)
         return left - right, max(left_size, right_size)
-    # Centering cancels the mean m; its n^2 roundings have norm 2 sqrt(n) |m| eps, doubled here.
+    # Centering cancels the mean m. The rounding errors have norm 2 sqrt(n) |m| eps, doubled here.
     if isinstance(A, Centered):
         W, size = _measured_product(A.A, _minus_row(V))
         return _minus_row(W), max(size, 4.0 * float(abs(A.means.mean())) * math.sqrt(len(W)))
@@ -2767,7 +2768,7 @@ def _measured_product(A, V):
 
 
 def _as_operator(name, value, symmetric=False):
-    """The operator `value`, checked (for symmetry, if asked), with arrays in C order."""
+    """The operator `value`, checked (also for symmetry, if `symmetric`), with arrays in C order."""
     if isinstance(value, (list, np.ndarray)) or hasattr(value, "to_numpy"):
         A = _as_array(name, value, 2)
         square = A.shape[0] == A.shape[1] > 0
@@ -2786,7 +2787,7 @@ def _as_operator(name, value, symmetric=False):
     return A
 
 
-_FORMS.update({tuple: _as_operator})  # the A and B of a Difference
+_FORMS.update({tuple: _as_operator})  # for the fields A and B of a Difference
 
 
 def _checked_pair(A, B, symmetric=False):
@@ -2800,14 +2801,14 @@ def _checked_pair(A, B, symmetric=False):
 def matmat(A, V):
     """Product A V of an operator and one or more vectors (AMS section 2, step 2a).
 
-    Costs O(n^2 p) time for an array, O(nnz p) for CSR, O(n^2 (d + p)) for Implicit and O(n r p) for
-    LowRank. Bits take n^2 p / 64 table look-ups, or half as many for V in float32.
+    Costs O(n^2 p) time for an array, O(n^2 (d + p)) for Implicit, O(n r p) for LowRank, and O(p)
+    time per entry for CSR. Bits take n^2 p / 64 table look-ups, or half as many for V in float32.
 
     Args:
         A: (n, n) symmetric array, or CSR, Bits, Implicit, LowRank, Difference, Centered.
         V: (n, p) or (n,) array. Vectors, one per column.
     Returns:
-        array: A V in the shape of V, in the precision of A's data (Bits: of V).
+        array: A V, in the shape of V and in the precision of A (for Bits, of V).
     Example:
         >>> matmat(LowRank(np.array([[1.0], [2.0]])), np.eye(2)).tolist()
         [[1.0, 2.0], [2.0, 4.0]]
@@ -2821,12 +2822,12 @@ def matmat(A, V):
 
 @_public
 def dense(A):
-    """Any operator as a dense array, for small n and for tests (textbook).
+    """Dense array with the entries of an operator, for small n and for tests (textbook).
 
     Args:
         A: (n, n) array or operator.
     Returns:
-        array: (n, n) entries of A in float64.
+        array: (n, n) array in float64.
     """
     A = _as_operator("A", A)
     _fits("A", 8.0 * _size(A) ** 2)
@@ -2837,37 +2838,37 @@ def dense(A):
 
 @_public
 def nbytes(A):
-    """Bytes that an operator's arrays occupy, the space that AMS section 3 reduces.
+    """Number of bytes in the arrays of an operator, which sketches reduce (AMS section 3).
 
     Args:
         A: (n, n) array or operator.
     Returns:
-        int: number of bytes. Arrays of other types count as converted for a product.
+        int: number of bytes. If `matmat` would convert an array, its converted size counts.
     """
     return sum(array.nbytes for array in _arrays(_as_operator("A", A)))
 
 
 @_public
 def difference(A, B):
-    """The operator A - B, never formed: the error matrix of AMS section 3 if A is a sketch of B.
+    """Operator A - B, never formed, such as the error of a sketch A of B (AMS section 3).
 
     Args:
         A: (n, n) array or operator.
         B: (n, n) array or operator.
     Returns:
-        Difference: operator whose product costs one product of A and one of B.
+        Difference: operator. A product with it costs a product with A and a product with B.
     """
     return Difference(*_checked_pair(A, B))
 
 
 @_public
 def center(A):
-    """Centered operator H A H, H = I - 1 1^T / n, never formed: for PCA about the mean (textbook).
+    """Operator H A H with H = I - 1 1^T / n, never formed, for PCA about the mean (textbook).
 
     Args:
         A: (n, n) symmetric array or operator.
     Returns:
-        Centered: operator whose product with p vectors costs O(n p) more than a product of A.
+        Centered: operator. Its product with p vectors costs O(n p) time more than for A.
     Example:
         >>> dense(center(np.array([[1.0, 0.0], [0.0, 1.0]]))).tolist()
         [[0.5, -0.5], [-0.5, 0.5]]
@@ -2883,7 +2884,7 @@ def center(A):
 # --------------------------------------------------------------------------------------------------
 
 # 7.1 Small matrices
-# Up to 256 rows, LAPACK is not used: the threads of its BLAS keep spinning and slow the next core.
+# LAPACK is not used up to 256 rows: its BLAS threads would spin and slow the next core, as in 6.2.
 # Measured: ten eigenvalues of 8000 points took 0.60 s with LAPACK, and 0.34 s without it.
 
 
@@ -2895,11 +2896,11 @@ def center(A):
     residual=1,
 )
 class Eigen(NamedTuple):
-    """The k largest eigenvalues of a symmetric A. `values` (k,) are descending. `vectors` (n, k)
-    are orthonormal, and the entry of largest magnitude in each is positive. `iterations` is the
-    number of products with A. `residual` (k,) is |A v_i - values_i v_i| / max |values|, or the
-    rounding error of a product if that is larger. In float32, the true residual may be three times
-    as large. A pair with residual <= tol has converged."""
+    """Eigenpairs of the k largest eigenvalues of a symmetric A. `values` (k,) are descending.
+    `vectors` (n, k) are orthonormal, and the entry of largest magnitude in each vector is positive.
+    `iterations` is the number of products with A. `residual` (k,) is |A v_i - values_i v_i| / max
+    |values|, but at least the relative rounding error of a product. If A is in float32, the true
+    residual may be three times `residual`. A pair with residual <= tol has converged."""
 
     values: np.ndarray
     vectors: np.ndarray
@@ -2916,9 +2917,9 @@ def _dot(u, v):
 
 
 def _orthonormalize(W, key):
-    """Orthonormal columns that span W, and whether W has full rank. Random columns replace
-    dependent ones. W is multiplied by scaled eigenvectors of W^T W until W^T W = I up to rounding
-    (Stathopoulos, Wu 2002), mostly twice. It stops after ten, as long sums round more."""
+    """Orthonormal columns with the span of W, and True if W has full rank. Random columns replace
+    dependent ones. Two passes (Stathopoulos, Wu 2002) usually give W^T W = I up to rounding. Ten
+    are the limit, because the rounding errors of very long sums exceed the threshold."""
     n, p = W.shape
     independent = True
     rng = np.random.default_rng(int(key))
@@ -2938,8 +2939,8 @@ def _orthonormalize(W, key):
 
 @_helper
 def _tridiagonalize(A, d, e):
-    """Householder's tridiagonal form of a symmetric A with largest magnitude 1: diagonals d and e.
-    Row j of A then stores the reflection I - beta v v^T: beta on the diagonal, v to its right."""
+    """Reduce a symmetric A with largest magnitude 1 to diagonals d and e (Householder). Row j of A
+    then stores the reflection I - beta v v^T: beta on the diagonal, and v to the right."""
     w = np.empty(A.shape[0])
     for j in range(A.shape[0]):
         v = A[j, j + 1 :]
@@ -2965,7 +2966,8 @@ def _tridiagonalize(A, d, e):
 
 @_helper
 def _diagonalize(d, e, Z):
-    """Turn d into eigenvalues and rotate Z, by implicit QR (Golub, Van Loan, algorithm 8.3.3)."""
+    """Replace d by eigenvalues and rotate the rows of Z, by implicit QR (Golub, Van Loan, algorithm
+    8.3.3). The limits 1e-120 and 1e-125 avoid underflow of squares."""
     n = d.shape[0]
     high = n - 1
     while high > 0:
@@ -2985,7 +2987,7 @@ def _diagonalize(d, e, Z):
         z = e[low]
         for i in range(low, high):
             r = math.sqrt(x * x + z * z)
-            c, s = (x / r, z / r) if r > 1e-125 else (1.0, 0.0)  # else squares underflow; so 1e-120
+            c, s = (x / r, z / r) if r > 1e-125 else (1.0, 0.0)
             if i > low:
                 e[i - 1] = r
             first = d[i]
@@ -3008,10 +3010,10 @@ def _diagonalize(d, e, Z):
 
 @_core_alone
 def _solve_small(A, values, beside, rows):
-    """Write eigenvalues and eigenvectors of A to `values` and `rows` (at first I). Destroys A."""
+    """Write eigenvalues of A to `values`, and eigenvectors to `rows` (I on entry). Overwrites A."""
     _tridiagonalize(A, values, beside)
     _diagonalize(values, beside, rows)
-    for j in range(A.shape[0] - 2, -1, -1):  # each row z becomes H^T z
+    for j in range(A.shape[0] - 2, -1, -1):  # apply reflection j to each eigenvector
         v = A[j, j + 1 :]
         for q in range(rows.shape[0] if A[j, j] > 0.0 else 0):
             z = rows[q, j + 1 :]
@@ -3021,10 +3023,10 @@ def _solve_small(A, values, beside, rows):
 
 
 def _small_eigen(H, size, by_size):
-    """Eigenpairs of the symmetric H[:size, :size], by descending value (magnitude if by_size)."""
+    """Eigenpairs of the symmetric H[:size, :size], sorted by value, or by magnitude (`by_size`)."""
     A = H[:size, :size]
     scale = _unit_of(A)
-    A = 0.5 * (A / scale + A.T / scale)  # avoids underflow of squares
+    A = 0.5 * (A / scale + A.T / scale)  # scaling avoids underflow of squares
     if size > 256:
         found, columns = np.linalg.eigh(A)
         rows = columns.T
@@ -3037,13 +3039,13 @@ def _small_eigen(H, size, by_size):
 
 
 def _solve_ridge(squares, products, lam):
-    """(F^T F + lam I)^-1 F^T Y. A tiny lam is raised, or Cholesky's method may fail."""
+    """(F^T F + lam I)^-1 F^T Y. A tiny lam is raised, because Cholesky's method may fail."""
     r = len(squares)
     A = squares.copy()
     W = np.array(products, order="C")
     A[range(r), range(r)] += max(lam, max(100.0, r) * 2.2e-16 * squares.trace())
     if r > 256:
-        from scipy.linalg import cho_factor, cho_solve  # 0.1 s to import
+        from scipy.linalg import cho_factor, cho_solve  # the import takes 0.1 s
 
         return cho_solve(cho_factor(A, True, True, False), W, True, False)
     values, vectors = _small_eigen(A, r, False)
@@ -3054,8 +3056,10 @@ def _solve_ridge(squares, products, lam):
 
 
 def _finite_product(A, V):
+    """A V, checked, and `summands`: the largest column norm of the products that add up to A V. The
+    rounding error of A V is proportional to it."""
     W, summands = _measured_product(A, V)
-    _require(_all_below(W), "the (Gram) matrix must be finite (no NaN or infinity)")
+    _require(_all_below(W), "the operator or Gram matrix must be finite (no NaN or infinity)")
     return W, summands
 
 
@@ -3078,12 +3082,12 @@ class _Basis:
     iterations: int = 0
 
     def add(self, W, R):
-        """Append the block W, and subtract from R = A W its projection on the basis."""
+        """Append the block W. Then make R = A W orthogonal to the basis, in place."""
         size = self.size
         new = size + W.shape[1]
         self.Q[:, size:new] = W
         self.H[:new, size:new] = 0.0
-        for _ in range(2):  # the second pass removes what rounding left in the first
+        for _ in range(2):  # the second pass removes rounding errors of the first
             C = _transposed_product(self.Q, new, R)
             R -= _dense_product(self.Q, new, C)
             self.H[:new, size:new] += C
@@ -3092,10 +3096,11 @@ class _Basis:
         self.iterations += 1
 
     def next_block(self, R):
-        """Orthonormal columns that span R, off the basis. There must be room for them."""
+        """Orthonormal columns that span the part of R orthogonal to the basis. The caller must
+        leave room: the basis and R together have at most n columns."""
         key = _python_subkey(self.key, self.iterations)
         W, _ = _orthonormalize(R, _python_subkey(key, 0))
-        for _ in range(5):  # a tiny R, or a random column, is not orthogonal yet
+        for _ in range(5):  # a tiny R and random columns are not orthogonal yet
             C = _transposed_product(self.Q, self.size, W)
             if np.abs(C).max() <= 1e-14:
                 break
@@ -3119,7 +3124,7 @@ class _Stall:
 
     def after(self, residual):
         self.idle += 1
-        # It rises again when the basis finds a missed copy of a repeated eigenvalue.
+        # A large rise means that the basis has found a missed copy of a repeated eigenvalue.
         if residual < 0.9 * self.best or residual > max(1e-9, 100.0 * self.best):
             self.best = residual
             self.idle = 0
@@ -3138,27 +3143,28 @@ def _residual_norms(R, Y, k, scale):
 
 
 def _relative_margin(A, tol, summands, scale):
-    """The residual of a converged pair, relative to `scale`: at most tol, or 16 roundings."""
+    """Largest relative residual of a converged pair: tol or 16 rounding errors, if larger."""
     return max(tol, 16.0 * _precision(A) * max(1.0, summands / scale))
 
 
-# A Krylov space misses an eigenvector v, A v = lambda v, that is orthogonal to its start block. A
-# proof that needs no spectral gap excludes this (Kuczynski, Wozniakowski 1992). The basis Q has
-# blocks W_1, ..., W_j, and A Q = Q H + R E_j^T. So y = Q^T v solves (lambda - H) y = E_j R^T v, and
-# W_1^T v = M v with M(lambda) = E_1^T (lambda - H)^-1 E_j R^T. For a random W_1, |W_1^T v| exceeds
-# a bound with high probability. If |M| is below the bound, v does not exist. The proof takes steps
-# from the smallest lambda that matters to larger ones. A step h changes |M| by less than h |E_1^T
-# (lambda - H)^-1| |(lambda - H)^-1 E_j R^T|. Beyond, |M| < |R| / (lambda - largest Ritz value).
+# A Krylov space misses an eigenvector v that is orthogonal to its start block. A proof without a
+# spectral gap excludes this (Kuczynski, Wozniakowski 1992). Let A v = lambda v and |v| = 1. The
+# basis Q has blocks W_1, ..., W_j, and A Q = Q H + R E_j^T, with block column E_j of I. So Q^T v
+# solves (lambda - H) Q^T v = E_j R^T v. Hence, W_1^T v = M v with M(lambda) = E_1^T (lambda - H)^-1
+# E_j R^T. For a random W_1, |W_1^T v| exceeds a bound with high probability. If |M(lambda)| is
+# below this bound, v does not exist. The proof takes steps from the smallest lambda of interest to
+# larger ones. A step h changes |M| by less than h |E_1^T (lambda - H)^-1| |(lambda - H)^-1 E_j
+# R^T|. The last step is reached when |R| / (lambda - largest Ritz value) > |M| is below the bound.
 _MISSED = 1e-6  # probability that |W_1^T v| is below the bound
-_STEPS_BEYOND = 200  # steps of a proof; if it needs more, the search continues
+_STEPS_BEYOND = 200  # if a proof needs more steps, the search continues
 _NORM_BLOCK = 16
-_NORM_COLUMNS = 768  # enough for 1 % without a gap up to n = 87,000 (512 MB)
+_NORM_COLUMNS = 768  # reaches tol = 1 % without a spectral gap; takes 512 MB at n = 87,000
 
 
 def _start_cosine(n, block, chance):
-    """A bound that the cosine between a vector and the span of `block` random ones exceeds with
-    probability 1 - chance. The squared cosine has the law Beta(a, b), so that it is below x with
-    probability at most x^a / (a B(a, b))."""
+    """A lower bound for the cosine between a fixed vector and the span of `block` random vectors,
+    valid with probability 1 - chance. The squared cosine has the distribution Beta(a, b), so it is
+    below x with probability at most x^a / (a B(a, b))."""
     a = 0.5 * block
     b = 0.5 * (n - block)
     log_beta = math.lgamma(a) + math.lgamma(b) - math.lgamma(a + b)
@@ -3171,9 +3177,10 @@ def _root_norm(G):
 
 
 def _nothing_missed(values, Y, skipped, start_at, block, R, level):
-    """Whether the proof shows that A has no eigenvalue beyond `level` except for `values`. All Ritz
-    pairs are given by `values` and Y. Apart from the first `skipped`, all are below `level`, or all
-    above. The random start block begins at column `start_at` of the basis."""
+    """Whether the proof shows that no eigenvalue of A is beyond `level`, except for the first
+    `skipped` Ritz values. The remaining ones are all below `level` or all above it, and "beyond"
+    is the opposite side. `values` and Y are all Ritz pairs. The random start block begins at column
+    `start_at` of the basis."""
     scale = _unit_of(values)
     at = level / scale
     others = values[skipped:] / scale
@@ -3198,7 +3205,7 @@ def _nothing_missed(values, Y, skipped, start_at, block, R, level):
         norm = _root_norm(_dense_product(_dense_product(reach, block, S), block, reach.T.copy()))
         if not norm < cosine:
             return False
-        moves = _root_norm(left) * _root_norm(right) * _root_norm(S)  # |M| changes by < moves h
+        moves = _root_norm(left) * _root_norm(right) * _root_norm(S)  # bounds |change of M| / h
         at = at + (cosine - norm) / moves if moves > 0.0 else math.inf
         if at >= far:
             return True
@@ -3215,8 +3222,8 @@ def _eigen_of(A, values, vectors, products, iterations, summands):
 
 def _converge(A, basis, AQ, W, k, tol, max_iterations, settled):
     """Append blocks to the basis, beginning with W, until the first k Ritz pairs converge. Returns
-    all Ritz pairs, and the largest column norm of the last product's summands. `settled` pairs had
-    converged before W was drawn at random."""
+    all Ritz pairs and the `summands` of the last product. `settled` is the number of pairs that had
+    converged before the random block W was drawn."""
     block = W.shape[1]
     n, limit = AQ.shape
     start = basis.size  # first column of the random block W in the basis; -1 after a restart
@@ -3231,13 +3238,13 @@ def _converge(A, basis, AQ, W, k, tol, max_iterations, settled):
             scale = _unit_of(values)
             residual = _residual_norms(R, Y[-block:], k, scale).max()
             margin = _relative_margin(A, tol, summands, scale) * scale
-            # A stalled residual is rounding error. A restart lasts 8 or 9 iterations, hence 20.
+            # A residual that stalls for 20 iterations (two restart cycles) is a rounding error.
             stalled = stall.after(residual) >= 20 and residual < 1e-9
-            # If all is rounding error, two products may miss the largest eigenvalues.
+            # If all Ritz values are below the rounding error, two products are too few.
             converged = residual * scale <= margin and (margin < scale or basis.iterations > 2)
-            # The random block may be nearly orthogonal to an eigenvector. A small tol limits the
-            # resulting error to tol sqrt(n / block). Otherwise, the proof is required until the
-            # basis is full.
+            # The random block may be nearly orthogonal to an eigenvector. The error of a Ritz value
+            # is then up to tol sqrt(n / block). If that exceeds 1e-4, or if pairs had converged
+            # before, the proof is required until the basis is full.
             doubtful = start >= 0 and not full and (settled or tol * math.sqrt(n / block) > 1e-4)
             if converged and doubtful and not stalled:
                 reach = margin if settled else max(margin, 1e-4 * scale)
@@ -3254,9 +3261,8 @@ def _converge(A, basis, AQ, W, k, tol, max_iterations, settled):
 
 
 def _lanczos(A, k, key, tol, max_iterations):
-    """Eigen of the k largest, by block Lanczos with full orthogonalization and thick restarts. A
-    block has k vectors, rounded up to a multiple of 16, at most 64. A product with 16 vectors takes
-    one pass over A, as with one vector. A small matrix is formed."""
+    """`block_lanczos` with full orthogonalization and thick restarts. The number of vectors in a
+    block is a multiple of 16, because a product with 16 vectors takes one pass over A."""
     n = _size(A)
     block = min(-(-k // 16), 4) * 16
     limit = 2 * k + 8 * block
@@ -3272,7 +3278,7 @@ def _lanczos(A, k, key, tol, max_iterations):
     while True:
         values, Y, summands = _converge(A, basis, AQ, W, k, tol, max_iterations, settled)
         found = values[:k].sum()
-        # If `block` values agree to 1 %, there may be more copies. A new random block finds them.
+        # `block` values that agree to 1 % may have further copies. A new random block finds them.
         first = values[: max(k - block, 0)]
         alike = first - values[block - 1 : block - 1 + first.size] <= 0.01 * np.abs(first)
         grown = found > before + max(tol, 16.0 * _precision(A)) * _unit_of(values)
@@ -3288,9 +3294,9 @@ def _lanczos(A, k, key, tol, max_iterations):
 
 
 def _norm(A, key, tol, max_iterations):
-    """A lower bound of |A|_2, and an upper bound that fails with probability `_MISSED`. The upper
-    bound is (1 + tol) norm if the proof succeeds, else a larger one from the first product. A full
-    basis (512 MB, or 160 columns) restarts from Ritz vectors until the first has residual tol."""
+    """A lower bound of |A|_2, and an upper bound that fails with probability `_MISSED`. Their ratio
+    is 1 + tol, or larger if the proof fails. A full basis restarts from Ritz vectors. The search
+    then stops when the residual of the first Ritz vector is at most tol."""
     n = _size(A)
     if n <= 256:
         R, summands = _finite_product(A, np.eye(n))
@@ -3345,22 +3351,23 @@ def _checked_search(A, k, seed, tol, max_iterations):
 def block_lanczos(A, k, seed=0, tol=1e-8, max_iterations=1000):
     """Eigenpairs of the k largest eigenvalues of a symmetric operator, by block Lanczos iteration.
 
-    "Largest" is algebraic, as sketched matrices are indefinite (AMS section 2, footnote 1). The
-    search stops when every |A v - value v| is at most tol S, where S is the largest magnitude of a
-    Ritz value, or at most 16 rounding errors of a product. It also stops when residuals below 1e-9
-    S have not fallen for 20 iterations. Each value is within |A v - value v| of an eigenvalue of A.
-    Blocks have b vectors, where b is k rounded up to a multiple of 16, at most 64. An eigenvalue
-    may be missed if it exceeds value k by at most a few times S max(tol, min(1e-4, tol sqrt(n /
-    b))), or once the basis is full. If b values agree to 1 %, the search repeats with new random
-    blocks until they give no larger values. An iteration costs a product with b vectors and O(n (k
-    + b) b) time. Memory is 2 n (2 k + 8 b) floats. For n <= 2 k + 9 b, A is formed.
+    "Largest" is meant with sign, because sketched matrices may have negative eigenvalues (AMS
+    section 2, footnote 1). Let S be the largest magnitude of a Ritz value. The search stops when
+    every residual |A v - value v| is at most tol S or at most 16 rounding errors of a product. It
+    also stops when residuals below 1e-9 S have not fallen for 20 iterations. Each value is within
+    its residual of an eigenvalue of A. Blocks have b vectors, where b is k rounded up to a multiple
+    of 16, at most 64. An eigenvalue may be missed in two cases. Either it exceeds value k by at
+    most a few times S max(tol, min(1e-4, tol sqrt(n / b))), or the basis of 2 k + 8 b vectors is
+    full. If b values agree to 1 %, the search repeats with new random blocks until the sum of the
+    values no longer grows. An iteration costs a product with b vectors and O(n (k + b) b) time.
+    Memory is 2 n (2 k + 8 b) floats. For n <= 2 k + 9 b, A is formed.
 
     Args:
         A: (n, n) symmetric array or operator.
         k: int from 1 to n. Number of eigenpairs.
         seed: int from 0 to 2**64 - 1. Seed of the random blocks.
-        tol: float, at least 0. Relative residual at which the search stops.
-        max_iterations: int, at least 1. Limit of products with a block, unless k / b is larger.
+        tol: float, at least 0. Residual, relative to S, at which the search stops.
+        max_iterations: int, at least 1. Largest number of block products. At least k / b are made.
     Returns:
         Eigen: k pairs. An early stop raises no error, so check `residual`.
     Example:
@@ -3372,23 +3379,23 @@ def block_lanczos(A, k, seed=0, tol=1e-8, max_iterations=1000):
 
 @_public
 def block_lanczos_of(product, n, k, seed=0, tol=1e-8, max_iterations=1000):
-    """`block_lanczos` of a symmetric matrix A given by a function V -> A V (AMS section 2).
+    """Eigenpairs of A given as a function V -> A V, by block Lanczos iteration (AMS section 2).
 
     Args:
         product: function. Returns A V, in float64 or float32, for an (n, b) float64 array V. It may
-            call a cluster, a GPU or a scipy LinearOperator. float32 limits the residuals.
+            call a cluster, a GPU or a scipy LinearOperator. float32 limits residuals to 2e-6.
         n: int, at least 1. Number of rows of A.
         k: int from 1 to n. Number of eigenpairs.
         seed: int from 0 to 2**64 - 1. Seed of the random blocks.
         tol, max_iterations: See `block_lanczos`.
     Returns:
-        Eigen: k pairs, with the bits of `block_lanczos` if `product` has the bits of `matmat`.
+        Eigen: k pairs, bit-identical to `block_lanczos` if `product` is bit-identical to `matmat`.
     Example:
         >>> block_lanczos_of(lambda V: np.diag([3.0, 1, 2]) @ V, 3, 2).values.round(12).tolist()
         [3.0, 2.0]
     """
     n = _checked_whole("n", n, 1, _MOST)
-    _require(callable(product), "product must be a function of an (n, b) array")
+    _require(callable(product), "product must be a function that returns A V for an (n, b) array V")
     return _lanczos(*_checked_search(_ByProducts(product, n), k, seed, tol, max_iterations))
 
 
@@ -3396,15 +3403,16 @@ def block_lanczos_of(product, n, k, seed=0, tol=1e-8, max_iterations=1000):
 def orthogonal_iteration(A, k, seed=0, tol=1e-8, max_iterations=10000):
     """Eigenpairs of the k largest eigenvalues of a symmetric operator, by orthogonal iteration.
 
-    The iteration is Q <- orthonormalize(A Q), from a random (n, k) matrix Q (AMS section 2). As
-    this finds eigenvalues of largest magnitude, A is shifted by the magnitude of a negative Ritz
-    value. An iteration costs a product with k vectors and O(n k^2) time. It multiplies the error by
-    (lambda_{k+1} + shift) / (lambda_k + shift) (claim AMS-C). Memory is O(n k).
+    The iteration Q <- orthonormalize(A Q) starts from a random (n, k) matrix Q (AMS section 2). It
+    would find the eigenvalues of largest magnitude. So if a Ritz value is negative, A + shift I
+    replaces A, where shift is the magnitude of this Ritz value. An iteration multiplies the error
+    by (lambda_{k+1} + shift) / (lambda_k + shift) (claim AMS-C). It costs a product with k vectors
+    and O(n k^2) time. Memory is O(n k).
 
     Args:
         A: (n, n) symmetric array or operator.
         k: int from 1 to n. Number of eigenpairs.
-        seed: int from 0 to 2**64 - 1. Seed of the first Q.
+        seed: int from 0 to 2**64 - 1. Seed of the random Q.
         tol: float, at least 0. Residual of the subspace, relative to the largest Ritz value.
         max_iterations: int, at least 1. Largest number of products with k vectors.
     Returns:
@@ -3428,7 +3436,7 @@ def orthogonal_iteration(A, k, seed=0, tol=1e-8, max_iterations=10000):
             vectors, products = _dense_product(Q, k, Y), _dense_product(Z, k, Y)
             return _eigen_of(A, values, vectors, products, iterations, summands)
         shift = max(shift, -values[k - 1])
-        if stall.after(worst) >= 100:  # a mixture of lambda and -lambda, which a shift separates
+        if stall.after(worst) >= 100:  # Q mixes eigenvectors of lambda and -lambda
             shift = max(shift, scale)
         Q = _orthonormalize(Z + shift * Q, _python_subkey(key, iterations + 1))[0]
 
@@ -3437,17 +3445,18 @@ def orthogonal_iteration(A, k, seed=0, tol=1e-8, max_iterations=10000):
 def spectral_norm(A, seed=0, tol=1e-2, max_iterations=1000):
     """Spectral norm |A|_2 of a symmetric operator, the largest magnitude of an eigenvalue.
 
-    This is Lanczos iteration (textbook) with a stopping rule that needs no gap (Kuczynski,
-    Wozniakowski 1992). Up to rounding, |A|_2 is at least the result and, with probability 1 - 1e-6
-    over seeds, at most (1 + tol) times it. After a full basis (at most 768 n floats), the result is
-    only known to approximate some |eigenvalue| to tol. At tol = 1 %, a decaying spectrum takes 3 to
-    8 products with 16 vectors, and one without gaps takes 20 to 40. For n <= 256, A is formed.
+    This is Lanczos iteration (textbook) with a stopping rule that needs no spectral gap (Kuczynski,
+    Wozniakowski 1992). Up to rounding, the result is at most |A|_2. With probability 1 - 1e-6 over
+    seeds, |A|_2 is at most 1 + tol times the result. This does not hold if the basis (at most 768 n
+    floats) becomes full. The result then approximates some |eigenvalue| with relative error tol. At
+    tol = 1 %, a decaying spectrum takes 3 to 8 products with 16 vectors, and a spectrum without
+    gaps takes 20 to 40. For n <= 256, A is formed.
 
     Args:
         A: (n, n) symmetric array or operator.
         seed: int from 0 to 2**64 - 1. Seed of the random block.
         tol: float, at least 0. Relative error.
-        max_iterations: int, at least 1. Limit of products with 16 vectors, where tol may fail.
+        max_iterations: int, at least 1. Largest number of products. If reached, tol may be missed.
     Returns:
         float: |A|_2, or slightly less.
     Example:

@@ -378,7 +378,7 @@ def test_eigenpairs_by_a_product_are_those_of_the_operator():
 @pytest.mark.parametrize(
     "product, n, k, words",
     [
-        (lambda V: np.triu(np.ones((300, 300))) @ V, 300, 3, "symmetric matrix"),
+        (lambda V: np.triu(np.ones((300, 300))) @ V, 300, 3, "symmetric A"),
         (lambda V: V[:-1], 300, 3, "V's shape"),
         (lambda V: V * np.nan, 300, 3, "finite"),
         (lambda V: "x", 300, 3, "2-D array"),
