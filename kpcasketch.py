@@ -2266,9 +2266,8 @@ class Centered(NamedTuple):
 
 
 # 6.2 Products with arrays
-# Products of fewer than 2^18 multiply-adds use BLAS on one thread. In larger products, BLAS would
-# use several threads. Their number would change the bits. After the product, they would spin for
-# 25 ms and slow the next core (the next compiled function).
+# Products of fewer than 2^18 multiply-adds use BLAS on one thread. In larger ones, the number of
+# BLAS threads would change the bits. The threads would also spin for 25 ms and slow the next core.
 _BLAS_BELOW = 2**18
 _DEPTH = 2 * _BLOCK  # rows that a tile adds between two loads of its sums
 _PARTIAL_SUM_ROWS = 8 * _DEPTH  # longer sums are added in float64
@@ -2338,7 +2337,7 @@ def _transposed_product(U, m, V):
 
 @_core
 def _pack_columns(F, start, panels):
-    """Copy F[start:] to panels of columns, padded with zeros. Tiles of F itself are half as fast."""
+    """Copy F[start:] to zero-padded panels of columns. Tiles of F itself are half as fast."""
     for index in prange(_blocks(panels.shape[1])):
         count, rows, width = panels.shape
         block = np.int64(index)
@@ -2966,8 +2965,7 @@ def _tridiagonalize(A, d, e):
 
 @_helper
 def _diagonalize(d, e, Z):
-    """Replace d by eigenvalues and rotate the rows of Z, by implicit QR (Golub, Van Loan, algorithm
-    8.3.3). The limits 1e-120 and 1e-125 avoid underflow of squares."""
+    """Replace d by eigenvalues and rotate rows of Z, by implicit QR (Golub, Van Loan, 8.3.3)."""
     n = d.shape[0]
     high = n - 1
     while high > 0:
@@ -2987,7 +2985,7 @@ def _diagonalize(d, e, Z):
         z = e[low]
         for i in range(low, high):
             r = math.sqrt(x * x + z * z)
-            c, s = (x / r, z / r) if r > 1e-125 else (1.0, 0.0)
+            c, s = (x / r, z / r) if r > 1e-125 else (1.0, 0.0)  # tiny squares underflow
             if i > low:
                 e[i - 1] = r
             first = d[i]
@@ -3179,8 +3177,7 @@ def _root_norm(G):
 def _nothing_missed(values, Y, skipped, start_at, block, R, level):
     """Whether the proof shows that no eigenvalue of A is beyond `level`, except for the first
     `skipped` Ritz values. The remaining ones are all below `level` or all above it, and "beyond"
-    is the opposite side. `values` and Y are all Ritz pairs. The random start block begins at column
-    `start_at` of the basis."""
+    is the opposite side. The random start block begins at column `start_at` of the basis."""
     scale = _unit_of(values)
     at = level / scale
     others = values[skipped:] / scale
@@ -3356,10 +3353,10 @@ def block_lanczos(A, k, seed=0, tol=1e-8, max_iterations=1000):
     every residual |A v - value v| is at most tol S or at most 16 rounding errors of a product. It
     also stops when residuals below 1e-9 S have not fallen for 20 iterations. Each value is within
     its residual of an eigenvalue of A. Blocks have b vectors, where b is k rounded up to a multiple
-    of 16, at most 64. An eigenvalue may be missed in two cases. Either it exceeds value k by at
-    most a few times S max(tol, min(1e-4, tol sqrt(n / b))), or the basis of 2 k + 8 b vectors is
-    full. If b values agree to 1 %, the search repeats with new random blocks until the sum of the
-    values no longer grows. An iteration costs a product with b vectors and O(n (k + b) b) time.
+    of 16, at most 64. An eigenvalue may be missed if it exceeds value k by at most a few times S
+    max(tol, min(1e-4, tol sqrt(n / b))). If the basis of 2 k + 8 b vectors is full, larger ones may
+    be missed. If b values agree to 1 %, the search repeats with new random blocks until the sum of
+    the values no longer grows. An iteration costs a product with b vectors and O(n (k + b) b) time.
     Memory is 2 n (2 k + 8 b) floats. For n <= 2 k + 9 b, A is formed.
 
     Args:
@@ -3404,10 +3401,9 @@ def orthogonal_iteration(A, k, seed=0, tol=1e-8, max_iterations=10000):
     """Eigenpairs of the k largest eigenvalues of a symmetric operator, by orthogonal iteration.
 
     The iteration Q <- orthonormalize(A Q) starts from a random (n, k) matrix Q (AMS section 2). It
-    would find the eigenvalues of largest magnitude. So if a Ritz value is negative, A + shift I
-    replaces A, where shift is the magnitude of this Ritz value. An iteration multiplies the error
-    by (lambda_{k+1} + shift) / (lambda_k + shift) (claim AMS-C). It costs a product with k vectors
-    and O(n k^2) time. Memory is O(n k).
+    favors large magnitudes. So the magnitude of a negative Ritz value is added to the diagonal of A
+    as a shift. An iteration multiplies the error by (lambda_{k+1} + shift) / (lambda_k + shift)
+    (claim AMS-C). It costs a product with k vectors and O(n k^2) time. Memory is O(n k).
 
     Args:
         A: (n, n) symmetric array or operator.
@@ -3488,9 +3484,9 @@ def spectral_norm(A, seed=0, tol=1e-2, max_iterations=1000):
 )
 class Expansion(NamedTuple):
     """Features f_j(x) = sum_i coef_ij k(points_i, x) + offset_j, with points (c, d), coef (c, k)
-    and eigenvalues `values` (k,). Centering adds `offset` (k,), which is empty for 0. Features are
-    about sum_i mean_i phi(points_i). `mean` (c,) is empty for 0, and one NaN if unknown. `targets`
-    is 0, or the dimension of a regression's targets, 1 or 2. For 1, `expand` returns a vector."""
+    and eigenvalues `values` (k,). `offset` (k,) centers the features at sum_i mean_i phi(points_i).
+    An empty `offset` or `mean` (c,) means 0, and a single NaN in `mean` means unknown. `targets` is
+    the number of axes of a regression's targets, else 0. If it is 1, `expand` returns a vector."""
 
     points: np.ndarray
     coef: np.ndarray
@@ -3501,11 +3497,11 @@ class Expansion(NamedTuple):
     targets: int = 0
 
 
-_DENSE_POINTS = 8192  # up to here `kpca` stores the Gram matrix: 512 MB in float64
+_DENSE_POINTS = 8192  # `kpca` stores K for up to this many points: 512 MB in float64
 
 
 def _checked_model(X, argument, model):
-    """The points of a model that has a kernel, checked with the kernel and with X (unless None)."""
+    """The points of a model, after checking its kernel on the points and on X (unless None)."""
     points = model.points
     given = {}
     if X is not None:
@@ -3533,8 +3529,8 @@ def _mean_is_unknown(E):
 
 
 def _expansion_of(X, kernel, eigen, taken):
-    """coef_j = lambda_j^-1/2 a^j (AMS section 2), or 0 for rounding errors of the largest lambda or
-    of `taken`, which centering removed. float32 shifts features by 1e-7 lambda_1 / lambda_j^1/2."""
+    """coef_j = lambda_j^-1/2 a^j (AMS section 2), or 0 if lambda_j is a rounding error of lambda_1
+    or of the trace `taken` by centering. float32 adds errors of 1e-7 lambda_1 / lambda_j^1/2."""
     share = max(len(X) * 2.220446049250313e-16, 1.1920928955078125e-7 if X.itemsize == 4 else 0.0)
     floor = share * (max(eigen.values[0], 0.0) + abs(taken))
     values = eigen.values
@@ -3550,13 +3546,13 @@ def kpca_from_eigen(X, kernel, eigen):
 
     f_j(x) = lambda_j^-1/2 sum_i a_i^j k(x_i, x) for the eigenpair (lambda_j, a^j) (AMS section 2).
     For the exact Gram matrix K, f_j(x_i) = lambda_j^1/2 a_i^j. For a sketch A, f_j(x_i) differs
-    from this by lambda_j^-1/2 ((K - A) a^j)_i (AMS theorem 4). A component is 0 if its eigenvalue,
-    relative to the largest, is at most its residual or n 2^-52 (float32: also 2^-23).
+    from this value by lambda_j^-1/2 ((K - A) a^j)_i (AMS theorem 4). Component j is 0 if lambda_j /
+    lambda_1 is at most residual_j, n 2^-52 or, for X in float32, 2^-23.
 
     Args:
         X: (n, d) array. Points of the Gram matrix.
         kernel: Kernel. The kernel of the Gram matrix.
-        eigen: Eigen. Eigenpairs of the Gram matrix, or of a sketch of it.
+        eigen: Eigen. Eigenpairs of the Gram matrix or of its sketch.
     Returns:
         Expansion: k components over the n points.
     Example:
@@ -3569,24 +3565,24 @@ def kpca_from_eigen(X, kernel, eigen):
     eigen = _checked_as(Eigen, "eigen", eigen)
     _require(
         len(eigen.vectors) == len(X),
-        f"eigen.vectors must have one row for each of {len(X)} points, got {len(eigen.vectors)}",
+        f"eigen.vectors must have one row per point: {len(X)} rows, got {len(eigen.vectors)}",
     )
     return _expansion_of(X, kernel, eigen, 0.0)
 
 
 def _about_mean(kernel, X):
-    """Points with the centered Gram matrix of X. A linear kernel loses digits on points far from 0.
-    It gets X minus one point, so that copies of this point become 0, and then minus the mean."""
+    """Points with the centered Gram matrix of X. A linear kernel loses digits on points far from 0,
+    so the mean is subtracted for it. X[0] is subtracted first, which turns equal points into 0."""
     linear = kernel.kind == _POLYNOMIAL and kernel.shape == 1.0
     return _minus_row(_minus_row(X, X[0])) if linear else X
 
 
-_CANCELS_FROM = 100.0  # removed eigenvalue / sum of the rest; below, less than two digits are lost
+_CANCELS_FROM = 100.0  # removed part of the trace / the rest; below, under two digits cancel
 
 
 def _kpca(X, kernel, k, seed, centered, tol=1e-13, A=None):
-    """Kernel PCA of the Gram matrix (or of A), the matrix, and its eigenpairs. If centering cancels
-    nearly all of a stored matrix, it is redone in float64, and the cancellation limits tol."""
+    """An Expansion from the Gram matrix (or from A), the matrix, and its eigenpairs. If centering
+    cancels nearly all of a stored matrix, the matrix is recomputed in float64, and tol rises."""
     X, kernel = _points_and_kernel(X, kernel)
     n = len(X)
     k = _checked_whole("k", k, 1, n)
@@ -3622,11 +3618,11 @@ def kpca(X, kernel, k, seed=0):
 
     Feature j of x is sum_i coef_ij k(x_i, x), where coef_j is eigenvector j of the Gram matrix K
     divided by the square root of its eigenvalue (AMS section 2). The entry of largest magnitude in
-    each eigenvector is positive. A component whose eigenvalue is a rounding error is 0. Features
-    have the scale of scikit-learn's `KernelPCA`, which centers them, as `centered_kpca` does.
-    To set a tolerance other than 1e-13, call `block_lanczos` and `kpca_from_eigen`. A product of K
-    with b vectors costs O(n^2 (d + b)) time, where b is k rounded up to a multiple of 16, at most
-    64. K is stored up to n = 8192. For larger n, memory is O(n (d + 4 k + 16 b)).
+    each eigenvector is positive. If an eigenvalue is a rounding error, its component is 0. For
+    features equal to scikit-learn's `KernelPCA`, which always centers, call `centered_kpca`. For
+    tolerances other than 1e-13, call `block_lanczos` and `kpca_from_eigen`. A product of K with b
+    vectors costs O(n^2 (d + b)) time, where b is k rounded up to a multiple of 16, at most 64. K is
+    stored up to n = 8192. For larger n, memory is O(n (d + 4 k + 16 b)).
 
     Args:
         X: (n, d) array. Points, one per row.
@@ -3636,7 +3632,7 @@ def kpca(X, kernel, k, seed=0):
     Returns:
         Expansion: k components over the n points, for `expand`.
     Raises:
-        ValueError: If the kernel overflows on X.
+        ValueError: If kernel values on X overflow.
     Example:
         >>> X = np.array([[1.0], [2.0]])
         >>> expand(X, kpca(X, linear(), 1, 0)).round(12).tolist()
@@ -3649,8 +3645,8 @@ def kpca(X, kernel, k, seed=0):
 def centered_kpca(X, kernel, k, seed=0):
     """Exact kernel PCA about the mean of the points in feature space, as an Expansion (textbook).
 
-    This is `kpca` of H K H, where H = I - 1 1^T / n and K is the Gram matrix (Schoelkopf, Smola,
-    Mueller 1998). The features equal scikit-learn's `KernelPCA` up to signs and rounding.
+    This is `kpca` with H K H in place of the Gram matrix K, where H = I - 1 1^T / n (Schoelkopf,
+    Smola, Mueller 1998). Up to signs and rounding, features equal scikit-learn's `KernelPCA`.
 
     Args:
         X: (n, d) array. Points, one per row.
@@ -3658,7 +3654,7 @@ def centered_kpca(X, kernel, k, seed=0):
         k: int from 1 to n. Number of components.
         seed: int from 0 to 2**64 - 1. Seed of the first block of vectors.
     Returns:
-        Expansion: k components, with an offset that centers new points by the mean of X.
+        Expansion: k components. The offset subtracts the mean of X in feature space.
     Example:
         >>> X = np.array([[1.0], [2.0], [6.0]])
         >>> expand(X, centered_kpca(X, linear(), 1, 0)).round(12).tolist()
@@ -3669,21 +3665,21 @@ def centered_kpca(X, kernel, k, seed=0):
 
 @_public
 def center_expansion(expansion):
-    """The expansion with an offset that gives its features mean 0 over its own points (textbook).
+    """Expansion with an offset that gives its features mean 0 over its points (textbook).
 
     Args:
-        expansion: Expansion. Made by `kpca_from_eigen` from eigenpairs of `center(K)`.
+        expansion: Expansion. Returned by `kpca_from_eigen` for eigenpairs of `center(K)`.
     Returns:
-        Expansion: the centered one.
+        Expansion: the centered expansion.
     """
     E = _checked_expansion("expansion", expansion)
-    coef = (E.coef - E.coef.mean(0, np.float64)).astype(E.coef.dtype)  # removes rounding
+    coef = (E.coef - E.coef.mean(0, np.float64)).astype(E.coef.dtype)  # exact means are 0
     means = _features(E.points, E._replace(coef=coef, offset=np.zeros(1)), np.float64).mean(0)
     return E._replace(coef=coef, offset=-means, mean=np.full(len(E.points), 1.0 / len(E.points)))
 
 
 def _features(X, E, dtype=None):
-    """Features of points. Inner products are in float64, as centering cancels digits of float32."""
+    """Features of X. Inner products are in float64, because centering cancels float32 digits."""
     P, Q = _in_common_precision(X, E.points)
     dtype = dtype or P.dtype
     if E.kernel.kind == _POLYNOMIAL:
@@ -3691,7 +3687,7 @@ def _features(X, E, dtype=None):
         Q = Q.astype(np.float64, copy=False)
     coef = E.coef.astype(P.dtype, copy=False)
     added = E.offset
-    if E.kernel.kind == _POLYNOMIAL and E.kernel.shape == 1.0:  # loses digits far from 0
+    if E.kernel.kind == _POLYNOMIAL and E.kernel.shape == 1.0:  # linear kernel
         sums = E.kernel.scale * E.kernel.gamma * coef.sum(0)
         added = added + np.outer((P * Q[0]).sum(1), sums)
         Q = _minus_row(Q, Q[0])
@@ -3702,15 +3698,15 @@ def _features(X, E, dtype=None):
 
 @_public
 def expand(X, expansion):
-    """Features of points by an expansion, f_j(x) = sum_i coef_ij k(points_i, x) + offset_j.
+    """Features of new points: f_j(x) = sum_i coef_ij k(points_i, x) + offset_j.
 
     AMS sections 2 and 4. Costs O(q c (d + k)) time and O((q + c) (d + k)) memory.
 
     Args:
         X: (q, d) array. New points.
-        expansion: Expansion. It has c points, k components and its kernel.
+        expansion: Expansion. It has c points and k components.
     Returns:
-        array: (q, k), or (q,) for a vector of targets; float32 if all points are, else float64.
+        array: (q, k), or (q,) if `expansion.targets` is 1. float32 if all points are, else float64.
     Example:
         >>> X = np.array([[0.0], [2.0]])
         >>> E = Expansion(X, np.ones((2, 1)), np.ones(1), np.empty(0), gaussian(1.0))
@@ -3721,13 +3717,13 @@ def expand(X, expansion):
     expansion = _checked_expansion("expansion", expansion, X)
     _fits("X", 1.0 * len(X) * expansion.coef.shape[1] * X.itemsize)
     features = _features(X, expansion)
-    _require(_all_below(features, math.inf), "expansion must give finite features on X")
+    _require(_all_below(features, math.inf), "features of X must be finite")
     return features.squeeze(1) if expansion.targets == 1 else features
 
 
 def _climb(gammas, Q, squares, gamma, z, iterations):
     """Iterate z <- sum_i w_i q_i / sum_i w_i, w_i = gammas_i k(z, q_i) (Mika et al. 1999, (10)).
-    Returns z and sum_i w_i. With negative weights, steps are halved until the sum grows."""
+    Returns z and sum_i w_i. Steps that lower this sum (due to negative weights) are halved."""
 
     def weights(z):
         return gammas * np.exp(-gamma * np.maximum(squares - 2.0 * (Q @ z) + z @ z, 0.0))
@@ -3755,20 +3751,20 @@ def _climb(gammas, Q, squares, gamma, z, iterations):
 
 @_public
 def kernel_pca_preimage(features, expansion, ridge=0.0, max_iterations=1000):
-    """Points whose features are close to given ones, to denoise or to invert `expand` (textbook).
+    """Points with features close to given ones, to denoise or to invert `expand` (textbook).
 
-    Let x_i be the points of the expansion. With ridge = 0 and a Gaussian kernel, z is a fixed point
-    of z = sum_i w_i x_i / sum_i w_i, w_i = gamma_i k(z, x_i), where sum_i gamma_i phi(x_i) has the
-    given features (Mika et al. 1999). If phi(z) is not closer to this sum than 0 is, z is the x_i
-    with the closest features. With ridge > 0, kernel ridge regression maps features to points
-    (Bakir, Weston, Schoelkopf 2004). It centers both if the expansion is centered, unlike
-    scikit-learn's inverse_transform. A step costs O(c d) time, and ridge > 0 costs O(c^3 + c^2 d).
+    Let x_i be the c points of the expansion. If ridge = 0 (only for a Gaussian kernel), each point
+    z solves z = sum_i w_i x_i / sum_i w_i with w_i = gamma_i k(z, x_i) (Mika et al. 1999). Here, P
+    = sum_i gamma_i phi(x_i) has the given features. If P . phi(z) <= 0, z is the x_i with the
+    closest features. If ridge > 0, kernel ridge regression maps features to points (Bakir, Weston,
+    Schoelkopf 2004). Unlike scikit-learn's inverse_transform, it centers features and points if the
+    expansion is centered. A fixed-point step costs O(c d), and a regression O(c^3 + c^2 d) time.
 
     Args:
-        features: (m, k) array. Features as `expand` gives them.
-        expansion: Expansion. It has c points. With ridge = 0, a centered one must not be thinned.
-        ridge: float, at least 0. scikit-learn's alpha, in units of the features' Gram matrix.
-        max_iterations: int, at least 1. Largest number of steps for a point, with ridge = 0.
+        features: (m, k) array. Features like the ones returned by `expand`.
+        expansion: Expansion. If ridge = 0, a centered expansion must not be thinned.
+        ridge: float, at least 0. Added to the diagonal of the features' Gram matrix.
+        max_iterations: int, at least 1. Largest number of steps per point, for ridge = 0.
     Returns:
         array: (m, d) points in float64.
     Example:
@@ -3785,16 +3781,16 @@ def kernel_pca_preimage(features, expansion, ridge=0.0, max_iterations=1000):
     _require(
         features.shape[1] == E.coef.shape[1],
         f"features must have as many columns as expansion has "
-        f"components, got {features.shape[1]} for {E.coef.shape[1]}",
+        f"components, got {features.shape[1]} columns for {E.coef.shape[1]} components",
     )
     fixed_point = kernel.kind == _GAUSSIAN
     _require(ridge > 0.0 or fixed_point, "ridge must be positive unless the kernel is gaussian")
     of_pairs = kernel.kind in (_PRECOMPUTED, _CUSTOM)
-    _require(not of_pairs, "expansion must not have a kernel that is precomputed or custom")
+    _require(not of_pairs, "expansion.kernel must not be precomputed or custom")
     Y = features.astype(np.float64)
     F = _features(E.points, E, np.float64)
     center = E.points.mean(0, np.float64)
-    _require(np.isfinite(F).all(), "expansion must give finite features on its own points")
+    _require(np.isfinite(F).all(), "features of expansion.points must be finite")
     if ridge == 0.0:
         _require(
             not _mean_is_unknown(E),
@@ -3805,33 +3801,33 @@ def kernel_pca_preimage(features, expansion, ridge=0.0, max_iterations=1000):
         C = E.coef.astype(np.float64)
         mean = E.mean if E.mean.size else 0.0
         squares = np.square(Q).sum(1)
-        for row, y in zip(out, Y):  # starts at the point with the closest features
+        for row, y in zip(out, Y):  # start at the point with the closest features
             start = Q[np.square(F - y).sum(1).argmin()]
             found, total = _climb(C @ y + mean, Q, squares, kernel.gamma, start, max_iterations)
-            row[:] = center + (found if total > 0.0 else start)  # else phi(z) is not closer than 0
+            row[:] = center + (found if total > 0.0 else start)  # else P . phi(z) <= 0
         return out
-    if E.mean.size or E.offset.any():  # centered features give centered points
+    if E.mean.size or E.offset.any():  # centers features and points
         Y = Y - F.mean(0)
         F = F - F.mean(0)
     else:
         center = 0.0
     K = _gram(kernel, F, F, True)
-    _require(_all_below(K, 1e300), "expansion must have a kernel that is finite on its features")
+    _require(_all_below(K, 1e300), "the kernel of expansion must be finite for these features")
     weights = _solve_ridge(K, E.points - center, ridge)
     out = center + _gram_product(kernel, _prepare(kernel, Y, F, False), weights)
-    _require(np.isfinite(out).all(), "expansion must have a kernel that is finite on the features")
+    _require(np.isfinite(out).all(), "the kernel of expansion must be finite for these features")
     return out
 
 
 # --------------------------------------------------------------------------------------------------
 # 9. Sampling techniques (AMS)
 #
-# Functions follow the order of the paper's sections 3 to 6. Entry (i, j), i <= j, of a sketch uses
-# random numbers of row i. So the matrix is symmetric, and the order of drawing does not matter.
+# Functions follow the order of the paper's sections 3 to 6. A sketch is symmetric, because entries
+# (i, j) and (j, i) share a random number. This number does not depend on the order of computation.
 # --------------------------------------------------------------------------------------------------
 
-_BANDS = 64  # runs of rows with equal numbers of pairs, one for each task
-_GAPS = 16  # gaps drawn at a time: their own loop vectorizes
+_BANDS = 64  # runs of rows with equal numbers of pairs, one run per task
+_GAPS = 16  # gaps drawn at a time, in a loop that vectorizes
 
 
 @_helper
@@ -3842,13 +3838,13 @@ def _band_start(band, n):
 
 @_strict_helper
 def _kept(key, i, log_miss, n, columns):
-    """Write the kept columns j >= i of row i, and count them. log_miss is log(1 - 1 / s)."""
+    """Write the kept columns j >= i of row i, and return their number. log_miss = log(1 - 1/s)."""
     row = _subkey(key, i)
     j = i
     count = 0
     while j < n:
         end = min(n, count + _GAPS)
-        for c in range(count, end):  # the limit avoids overflow of a gap
+        for c in range(count, end):  # min avoids overflow of a gap
             columns[c] = np.int64(min(_log64(_uniform(row, c)) / log_miss, 4.0e18))
         for c in range(count, end):
             j += columns[c]
@@ -3862,7 +3858,7 @@ def _kept(key, i, log_miss, n, columns):
 
 @_core
 def _count_kept(keep, log_miss, n, upper, lower):
-    """Count kept entries by row, and their mirror images by row and by band of columns."""
+    """Count kept entries per row, and their mirror images per row and band of columns."""
     for index in prange(_BANDS):
         band = np.int64(index)
         columns = np.empty(n, np.int64)
@@ -3899,12 +3895,12 @@ def _write_kept(kernel, X, s, keep, coin, bound, log_miss, upper, lower, data, i
             for c in range(count):
                 j = columns[c]
                 value = s * values[c]
-                if bound >= 0.0:  # a random sign with the mean of the value
+                if bound >= 0.0:  # a random sign, so that data has mean values[c]
                     heads = _uniform(row, j) * 2.0 * bound < bound + values[c]
                     value = s * bound if heads else -s * bound
                 data[at + c] = value
                 indices[at + c] = j
-                if j > i:  # the mirror image; bands come in order, so columns rise in each row
+                if j > i:  # mirror image; columns rise in each row, because bands are in order
                     mirror = indptr[j] + place[j]
                     data[mirror] = value
                     indices[mirror] = i
@@ -3912,12 +3908,12 @@ def _write_kept(kernel, X, s, keep, coin, bound, log_miss, upper, lower, data, i
 
 
 def _entry_bound(kernel, X):
-    """b = max |K_ij|. It is on the diagonal unless the kernel is custom or precomputed."""
+    """max |K_ij|. The maximum is on the diagonal unless the kernel is custom or precomputed."""
     bound = _value_limit(kernel, X)
     if kernel.kind in (_CUSTOM, _PRECOMPUTED):
         slabs = (X[begin : begin + _BLOCK] for begin in range(0, len(X), _BLOCK))
         bound = np.max([np.abs(_gram(kernel, P, X, False)).max() for P in slabs])
-    _require(bound < math.inf, "kernel must have finite values on X")
+    _require(bound < math.inf, "kernel values on X must be finite in the precision of X")
     return float(bound)
 
 
@@ -3944,7 +3940,7 @@ def _sampled_gram(X, kernel, s, seed, quantized):
     place = data, indices, indptr
     _write_kept(work, kernel, X, s, keep, coin, bound, log_miss, upper, lower, *place)
     sound = s * _value_limit(kernel, X) < 1e38 or _all_below(data, math.inf)
-    _require(sound, "kernel must have finite values on X, also s times them, in X's precision")
+    _require(sound, "s times kernel values on X must be finite in the precision of X")
     return CSR(data, indices, indptr)
 
 
@@ -3952,17 +3948,17 @@ def _sampled_gram(X, kernel, s, seed, quantized):
 def sample_gram(X, kernel, s, seed=0):
     """Entry-sampled Gram matrix: s K_ij with probability 1 / s, else 0, as a CSR (AMS section 3).
 
-    E K^ = K and Var K^_ij = (s - 1) K_ij^2, independently for i <= j. The spectral norm of the
-    error is near 2 sqrt((s - 1) n) max |K_ij|, and at most twice that with high probability (AMS
-    theorem 1). Only kept pairs are evaluated, in O(n d + n^2 d / s) time. An entry takes 12 bytes.
+    The sketch has mean K and variances (s - 1) K_ij^2. Entries with i <= j are independent. The
+    spectral norm of the error is about 2 sqrt((s - 1) n) max |K_ij|, and with high probability at
+    most twice as large (AMS theorem 1). Costs O(n d + n^2 d / s) time. A kept entry takes 12 bytes.
 
     Args:
-        X: (n, d) array. Points; for `precomputed(K)`, the (n, 1) row numbers.
+        X: (n, d) array. Points. For `precomputed(K)`, pass (n, 1) row numbers.
         kernel: Kernel.
-        s: float, at least 1. The inverse of the probability.
+        s: float, at least 1. Inverse of the probability of keeping an entry.
         seed: int from 0 to 2**64 - 1. Seed of the random numbers.
     Returns:
-        CSR: symmetric, with data in X's precision and int32 indices that rise in each row.
+        CSR: symmetric, with data in the precision of X. Its int32 indices rise in each row.
     Example:
         >>> X = np.array([[0.0], [1.0]])
         >>> dense(sample_gram(X, gaussian(1.0), 1, 0)).round(4).tolist()
@@ -3973,19 +3969,19 @@ def sample_gram(X, kernel, s, seed=0):
 
 @_public
 def sample_quantize_gram(X, kernel, s, seed=0):
-    """Sampled and quantized Gram matrix: 0, +s b or -s b, as a CSR (AMS section 3).
+    """Sampled Gram matrix with entries rounded to +s b or -s b, as a CSR (AMS section 3).
 
     An entry is kept with probability 1 / s. It is then +s b with probability 1/2 + K_ij / (2 b),
-    where b = max |K_ij|, searched for custom and precomputed kernels. E K^ = K, Var K^_ij = s b^2 -
-    K_ij^2. `sample_gram` has a smaller error, and `quantize_gram` takes one bit an entry.
+    else -s b. For custom and precomputed kernels, all of K is evaluated to find b = max |K_ij|. The
+    mean is K, and variances are s b^2 - K_ij^2. `sample_gram` has a smaller error.
 
     Args:
-        X: (n, d) array. Points; for `precomputed(K)`, the (n, 1) row numbers.
+        X: (n, d) array. Points. For `precomputed(K)`, pass (n, 1) row numbers.
         kernel: Kernel.
-        s: float, at least 1. The inverse of the probability.
+        s: float, at least 1. Inverse of the probability of keeping an entry.
         seed: int from 0 to 2**64 - 1. `sample_gram` keeps the same pairs for the same seed.
     Returns:
-        CSR: symmetric, with data in X's precision and int32 indices that rise in each row.
+        CSR: symmetric, with data in the precision of X. Its int32 indices rise in each row.
     """
     return _sampled_gram(X, kernel, s, seed, True)
 
@@ -4015,7 +4011,7 @@ def _round_words(kernel, pairs, slope, coin, places, words):
             up = bits[i - first]
             for c in range(end - begin):
                 up[c] = _uniform(key, begin + c) < 0.5 + slope * tile[i - first, c]
-            if begin == first:  # the transpose fills the lower half
+            if begin == first:  # the transpose fills the tile's lower half
                 up[: i - first] = 0
         _write_words(bits, first, last, begin, end, words)
         _write_words(np.ascontiguousarray(bits.T), begin, end, first, last, words)
@@ -4023,19 +4019,19 @@ def _round_words(kernel, pairs, slope, coin, places, words):
 
 @_public
 def quantize_gram(X, kernel, seed=0):
-    """Gram matrix rounded to one bit an entry, as symmetric Bits of n^2 / 8 bytes (AMS section 3).
+    """Gram matrix rounded to one bit per entry, as Bits of n^2 / 8 bytes (AMS section 3).
 
-    K^_ij is +b with probability 1/2 + K_ij / (2 b), else -b, where b = max |K_ij|, independently
-    for i <= j. E K^ = K and Var K^_ij = b^2 - K_ij^2. The error has a spectral norm of about 2 b
-    sqrt(n) or less, and with high probability of at most 4 b sqrt(n) (AMS theorem 1). Costs n (n +
-    1) / 2 kernel values, plus n^2 to find b for a custom or precomputed kernel.
+    K^_ij is +b with probability 1/2 + K_ij / (2 b), else -b, where b = max |K_ij|. Entries with i
+    <= j are independent, with mean K_ij and variance b^2 - K_ij^2. The spectral norm of the error
+    is about 2 b sqrt(n) or less, and with high probability at most 4 b sqrt(n) (AMS theorem 1).
+    Evaluates n (n + 1) / 2 kernel values. A custom or precomputed kernel needs n^2 more to find b.
 
     Args:
-        X: (n, d) array. Points; for `precomputed(K)`, the (n, 1) row numbers.
+        X: (n, d) array. Points. For `precomputed(K)`, pass (n, 1) row numbers.
         kernel: Kernel.
         seed: int from 0 to 2**64 - 1. Seed of the random numbers.
     Returns:
-        Bits: the rounded matrix.
+        Bits: the rounded matrix, which is symmetric.
     Example:
         >>> X = np.array([[0.0], [0.0]])
         >>> dense(quantize_gram(X, gaussian(1.0), 0)).tolist()
@@ -4055,19 +4051,19 @@ def quantize_gram(X, kernel, seed=0):
 
 @_public
 def round_expansion(coef, s, seed=0):
-    """Randomized rounding of expansion coefficients, most of them to 0, as a CSR (AMS section 4).
+    """Expansion coefficients rounded at random, most of them to 0, as a CSR (AMS section 4).
 
-    For a unit vector a, a_i stays if |a_i| >= 1 / s. Otherwise it becomes sign(a_i) / s with
-    probability s |a_i|, else 0. This changes the feature sum_i a_i k(x_i, x) by t or more with
-    probability at most 2 exp(-2 s^2 t^2 / (m c^2)), c >= |k|. Other vectors are rounded as |a|
-    times a unit vector. Columns share a uniform number for each i, so that supports overlap.
+    Let a be a unit vector. If |a_i| >= 1 / s, a_i is not changed. Otherwise, it becomes sign(a_i) /
+    s with probability s |a_i|, else 0. If |k| <= c, this changes the feature sum_i a_i k(x_i, x) by
+    t or more with probability at most 2 exp(-2 s^2 t^2 / (m c^2)). Other vectors are scaled to unit
+    length, rounded and scaled back. Columns use the same random numbers, so their supports overlap.
 
     Args:
         coef: (m,) or (m, k) array. Coefficients.
-        s: float, positive. On average at most s |a|_1 / |a|_2 <= s sqrt(m) terms survive.
+        s: float, positive. On average, at most s |a|_1 / |a|_2 <= s sqrt(m) terms remain.
         seed: int from 0 to 2**64 - 1. Seed of the random numbers.
     Returns:
-        CSR: one row for each column of coef, with float64 data and rising int64 indices.
+        CSR: one row per column of coef, with float64 data and rising int64 indices.
     """
     A = _checked_points("coef", _as_columns("coef", coef))
     s = _checked_real("s", s, 1e-300)
@@ -4076,7 +4072,7 @@ def round_expansion(coef, s, seed=0):
     unit = _unit_of(sizes, 0)
     steps = unit * np.sqrt(np.square(A / unit).sum(0)) / s
     uniforms = _uniforms(key, np.arange(len(A)))
-    kept = (uniforms[:, None] * steps < sizes).T  # always where steps <= |a|
+    kept = (uniforms[:, None] * steps < sizes).T  # always true where steps <= |a|
     values = np.copysign(np.maximum(sizes, steps), A).T
     indptr = np.concatenate([[0], np.cumsum(kept.sum(1))])
     return CSR(values[kept], np.nonzero(kept)[1], indptr)
@@ -4084,43 +4080,43 @@ def round_expansion(coef, s, seed=0):
 
 @_public
 def thin_expansion(expansion, rounded):
-    """The expansion with rounded coefficients, over the points with a nonzero one (AMS section 4).
+    """Expansion with rounded coefficients, without points that lose them all (AMS section 4).
 
     Args:
         expansion: Expansion.
-        rounded: CSR. Made by `round_expansion(expansion.coef, s, seed)`.
+        rounded: CSR. Returned by `round_expansion(expansion.coef, s, seed)`.
     Returns:
-        Expansion: over at least one point. A centered one loses its mean (but keeps its offset).
+        Expansion: has at least one point. If it is centered, its mean becomes unknown.
     """
     E = _checked_expansion("expansion", expansion)
     rounded = _checked_as(CSR, "rounded", rounded)
     m, k = E.coef.shape
     inside = ((0 <= rounded.indices) & (rounded.indices < m)).all()
-    _require(rounded.indptr.size == k + 1, "rounded must have one row for each feature")
-    _require(inside, "rounded.indices must be from 0 to m - 1, the number of points")
+    _require(rounded.indptr.size == k + 1, "rounded must have one row per feature")
+    _require(inside, "rounded.indices must be from 0 to m - 1 for the m points of expansion")
     coef = np.zeros_like(E.coef)
     columns = np.repeat(np.arange(k), np.diff(rounded.indptr))
     np.add.at(coef, (rounded.indices, columns), rounded.data.astype(coef.dtype))
     survives = coef.any(1)
-    survives[0] |= not survives.any()  # without a point, f^ is the offset
-    mean = np.array([np.nan]) if E.mean.size else E.mean  # some of its points are missing
+    survives[0] |= not survives.any()  # keeps one point if all are dropped
+    mean = np.array([np.nan]) if E.mean.size else E.mean  # it used dropped points
     return E._replace(points=E.points[survives], coef=coef[survives], mean=mean)
 
 
 @_public
 def expand_rounded(X, expansion, s, seed=0):
-    """Features by a rounded expansion, with kernels evaluated only on the surviving points.
+    """Features computed with rounded coefficients, and so with fewer points (AMS theorem 5).
 
-    AMS theorem 5. Measured: of 1000 points, about 180 survive for ten normal vectors and s = 3, and
-    76 for one vector. For many batches, call `thin_expansion` once, and `expand` for each.
+    Measured for 1000 points, s = 3 and normal coefficients: about 180 points remain for ten
+    components, and 76 for one. For many batches, call `thin_expansion` once, and `expand` for each.
 
     Args:
         X: (q, d) array. New points.
-        expansion: Expansion. It has m points, k components and its kernel.
-        s: float, positive. `rounding_scale` gives the s of AMS theorem 5.
+        expansion: Expansion. It has m points and k components.
+        s: float, positive. `rounding_scale` returns the s of AMS theorem 5.
         seed: int from 0 to 2**64 - 1. Seed of the random numbers.
     Returns:
-        array: (q, k) features, with the shape and precision of `expand`.
+        array: features, in the shape and precision of the result of `expand`.
     """
     X = _checked_points("X", X)
     E = _checked_expansion("expansion", expansion, X)
@@ -4131,16 +4127,16 @@ def expand_rounded(X, expansion, s, seed=0):
 def rounding_scale(m, c, eps, T):
     """The scale s = 2 c sqrt(m) / (eps T) of AMS theorem 5, for `round_expansion`.
 
-    For each x, with probability 1 - 1 / m^2, fewer than 4 c m / (eps T) terms survive (below m if T
-    > 4 c / eps), and f(x) and f^(x) differ by at most eps f(x) or are both trivial (`is_trivial`).
+    For each x, the following holds with probability 1 - 1 / m^2. Fewer than 4 c m / (eps T) terms
+    remain. Rounding changes f(x) by at most eps f(x), or both values are trivial (`is_trivial`).
 
     Args:
         m: int, at least 2. Number of points of the expansion.
-        c: float, positive. Bound of |k|.
+        c: float, positive. Bound on |k|.
         eps: float, above 0 and below 2 / 3. Relative error.
         T: float, positive and below (c / eps) sqrt(m / ln m). Scale of trivial features.
     Returns:
-        float: s.
+        float: the scale s.
     """
     m = _checked_whole("m", m, 2)
     eps = _checked_between("eps", eps, 2, 3)
@@ -4155,10 +4151,10 @@ def rounding_scale(m, c, eps, T):
 
 @_public
 def is_trivial(features, m, T):
-    """Which features are trivial in AMS theorem 5: f(x) <= T sqrt(ln m) for a unit vector coef.
+    """Whether features are trivial (AMS theorem 5): f(x) <= T sqrt(ln m) for a unit vector coef.
 
     Args:
-        features: (q, k) array. f or f^ without offsets, divided by the norms of the coefficients.
+        features: (q, k) array. Features minus offsets, divided by the norms of the columns of coef.
         m: int, at least 2. Number of points of the expansion.
         T: float, positive. Scale of trivial features.
     Returns:
@@ -4170,7 +4166,7 @@ def is_trivial(features, m, T):
 
 
 def _projection_signs(key, first, last, s, dtype):
-    """Rows first to last - 1 of P / sqrt(s): sign (t, j) is bit j of the words of coordinate t."""
+    """Rows first to last - 1 of P / sqrt(s). Sign (t, j) is bit j of the words of coordinate t."""
     words = _words(_words(key, np.arange(first, last))[:, None], np.arange(-(-s // 64)))
     bits = np.unpackbits(words.view(np.uint8), axis=1, count=s, bitorder="little")
     return np.array([1.0, -1.0] / np.sqrt(s), dtype)[bits]
@@ -4180,17 +4176,17 @@ def _projection_signs(key, first, last, s, dtype):
 def rademacher_projection(X, s, seed=0):
     """Random projection X P / sqrt(s) by a matrix P (d, s) of independent signs +1 and -1.
 
-    For s >= (4 + 2 beta) ln n / (eps^2 / 2 - eps^3 / 3), with probability 1 - n^-beta, squared
-    distances of n points change by at most a fraction eps, and inner products by eps (|x|^2 +
-    |y|^2) / 2 (AMS theorem 6, which misprints the scale as 1 / sqrt(d)). P depends only on the
-    seed, so new points can be projected later. Costs O(n d s) time. P is made in parts of 8 MB.
+    Let s >= (4 + 2 beta) ln n / (eps^2 / 2 - eps^3 / 3). With probability 1 - n^-beta, all squared
+    distances of n points then change by at most a factor 1 +- eps, and inner products by at most
+    eps (|x|^2 + |y|^2) / 2 (AMS theorem 6). The paper misprints the scale as 1 / sqrt(d). P depends
+    only on the seed, so new points can be projected later. Costs O(n d s) time.
 
     Args:
         X: (n, d) array. Points.
         s: int, at least 1. Number of dimensions after projection.
         seed: int from 0 to 2**64 - 1. Seed of the random numbers.
     Returns:
-        array: (n, s) projected points in X's precision.
+        array: (n, s) projected points, in the precision of X.
     Example:
         >>> np.abs(rademacher_projection(np.array([[3.0, 0.0]]), 4, 0)).tolist()
         [[1.5, 1.5, 1.5, 1.5]]
@@ -4223,13 +4219,13 @@ def _drawn_pair(x, y, kernel, seed, draw):
 
 @_public
 def randomized_kernel_sample(x, y, kernel, s, seed=0, draw=0):
-    """Sampled kernel: s k(x, y) with probability 1 / s, else 0 (AMS section 6).
+    """Sampled kernel value: s k(x, y) with probability 1 / s, else 0 (AMS section 6).
 
     Args:
         x: (d,) array. A point.
         y: (d,) array. A point.
         kernel: Kernel.
-        s: float, at least 1. The inverse of the probability.
+        s: float, at least 1. Inverse of the probability of a nonzero result.
         seed: int from 0 to 2**64 - 1. Seed of the random numbers.
         draw: int from 0 to 2**64 - 1. Number of the call. Different numbers give independent draws.
     Returns:
@@ -4242,7 +4238,7 @@ def randomized_kernel_sample(x, y, kernel, s, seed=0, draw=0):
 
 @_public
 def randomized_kernel_quantize(x, y, kernel, bound, seed=0, draw=0):
-    """Quantized kernel: +b with probability 1/2 + k(x, y) / (2 b), else -b (AMS section 6).
+    """Quantized kernel value: +b with probability 1/2 + k(x, y) / (2 b), else -b (AMS section 6).
 
     Args:
         x, y: See `randomized_kernel_sample`.
@@ -4255,21 +4251,21 @@ def randomized_kernel_quantize(x, y, kernel, bound, seed=0, draw=0):
     """
     value, u = _drawn_pair(x, y, kernel, seed, draw)
     bound = _checked_real("bound", bound, 1e-300)
-    _require(abs(value) <= bound, f"bound must be at least abs(k(x, y)), {abs(value)}, got {bound}")
+    _require(abs(value) <= bound, f"bound must be at least |k(x, y)| = {abs(value)}, got {bound}")
     return bound if u * 2.0 * bound < bound + value else -bound
 
 
 @_public
 def randomized_kernel_round(x, y, kernel, weight, s, seed=0, draw=0):
-    """Rounded kernel: k(x, y) / (s |a|) with probability s |a|, else 0 (AMS section 6).
+    """Rounded kernel value: k(x, y) / (s |a|) with probability s |a|, else 0 (AMS section 6).
 
-    It is k(x, y) if s |a| >= 1. The sum of a_i times rounded kernels has the law of a rounded
-    expansion (see `round_expansion`). The paper prints k / |a|, without 1 / s.
+    If s |a| >= 1, the result is k(x, y). The sum of a_i times rounded kernel values is distributed
+    like a feature of a rounded expansion (`round_expansion`). The paper omits the factor 1 / s.
 
     Args:
         x, y: See `randomized_kernel_sample`.
         kernel: Kernel.
-        weight: float, not 0. The term's coefficient a in a unit vector.
+        weight: float, not 0. Coefficient a of this term, an entry of a unit vector.
         s: float, positive. Scale of the rounding.
         seed: int from 0 to 2**64 - 1. Seed of the random numbers.
         draw: int from 0 to 2**64 - 1. Number of the call. Different numbers give independent draws.

@@ -139,7 +139,7 @@ def test_a_kernel_with_nan_is_refused_instead_of_rounded():
         lambda: kp.quantize_gram(X, broken, 0),
         lambda: kp.sample_quantize_gram(X, broken, 2.0, 0),
     ):
-        with pytest.raises(ValueError, match="gram: kernel must have finite values on X"):
+        with pytest.raises(ValueError, match="gram: kernel values on X must be finite"):
             sketch()
 
 
