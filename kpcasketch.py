@@ -8609,9 +8609,9 @@ def nystrom_to(X, kernel, error, seed=0, limit=0):
     """Nystrom approximation with a requested spectral error and a bound of the error (RLS (1)).
 
     Adds pivots of `rpcholesky`, a fifth more at a time, until K~ is close enough on 2048 points.
-    Let r be the number of eigenvalues of K~ above error |K|_2. Because K~ <= K, no rank below r
-    suffices. About 1.3 r components are kept. If the trace gives no sufficient bound, 3 to 8
-    products of K with 16 vectors do, at n^2 kernel values each. Costs O(n s (d + s)) time and 2 n s floats.
+    K~ has r eigenvalues above error |K|_2. Because K~ <= K, no rank below r suffices. About 1.3 r
+    components are kept. If the trace does not prove the bound, 3 to 8 products of K with 16 vectors
+    do. Costs O(n s (d + s)) time, 2 n s floats of memory, and n^2 kernel values per product.
 
     Args:
         X: (n, d) array. Points.
@@ -10087,7 +10087,7 @@ def dask_map(function, X, *model):
     Args:
         function: callable. Maps each row, independently of other rows, to a row or a number.
         X: (n, d) dask array. Points, chunked by rows.
-        model: Further arguments of the function, such as a model. Each worker fetches them once.
+        *model: any. Further arguments of the function. Each worker fetches them once.
     Returns:
         Array: (n, k) or (n,) dask array of the results, with the row chunks of X.
     """
