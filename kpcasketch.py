@@ -5430,7 +5430,7 @@ def _draw_frequencies(kernel, key, first, copies, W):
 
 def _plain_frequencies(kernel, key, shape, first=0, copies=1):
     W = np.empty(shape)
-    _draw_frequencies(kernel, key, first, copies, W)  # NumPy's random numbers may change
+    _draw_frequencies(kernel, key, first, copies, W)  # unlike NumPy's, these numbers never change
     return W
 
 
@@ -5711,8 +5711,8 @@ def fastfood_features_map(kernel, d, m, seed=0, paired=True):
     """A map to Fourier features by Walsh-Hadamard transforms (Le, Sarlos, Smola 2013; SKPCA 1.2).
 
     The vectors r_j of `fourier_features_map` are the rows of S H G P H B. H is the Walsh-Hadamard
-    matrix of order D, the power of two in [d, 2 d), and P is a random permutation. The diagonal
-    matrices B, G and S have random signs, normal numbers and row lengths. A point costs O(m log d)
+    matrix of order D, the power of two in [d, 2 d), and P is a random permutation. B, G
+    and S are diagonal: random signs, normal numbers and row lengths. A point costs O(m log d)
     time. Other maps are faster below about d = 100. If m / D is small, squared errors may double.
 
     Args:
@@ -5824,14 +5824,14 @@ def _two_states(cls, a, b):
     a = _checked_as(cls, "a", a)
     b = _checked_as(cls, "b", b)
     half_life = getattr(a, "sketch", a).half_life
-    _require(not half_life, "a and b must have no half_life: weights depend on age in one stream")
+    _require(not half_life, "a and b must have no half_life: age is defined only within one stream")
     _require(_started(a) == _started(b), "a and b must have been started with the same arguments")
     return a, b
 
 
 @_core
 def _turn_rows(columns, panels, p):
-    """Replace `columns` by columns V, followed by zeros. V has p columns, packed in `panels`."""
+    """Replace A = `columns` by A V, followed by zeros. V has p columns, packed in `panels`."""
     for index in prange(_blocks(columns.shape[0])):
         _wide_vectors()
         size = columns.shape[1]
@@ -5852,7 +5852,7 @@ def _turn(columns, V):
 
 @_core
 def _multiply_columns(columns, settled, squares, slots):
-    """Sums over runs of rows: squares in the first `settled` columns, columns^T (other columns)."""
+    """Sums over runs of rows: squares of `settled` columns, and columns^T times the others."""
     for index in prange(slots.shape[0]):
         _wide_vectors()
         part = np.int64(index)
@@ -5925,7 +5925,7 @@ def _decompose(columns, settled, place, lowest):
 
 def _shrink(columns, settled, state, last=False):
     """Make columns orthogonal and shorten them as in `fd_start`. If `last`, subtract the squared
-    length of column ell + 1. Returns the new squared lengths and the number subtracted."""
+    length of column ell + 1. Returns the new squared lengths and the amount subtracted."""
     rows = (state.ell + 1) // 2 if state.half else state.ell
     place = state.ell if last else rows - state.half
     spared = min(int((1.0 - state.share) * rows), rows - 1)
@@ -5990,12 +5990,12 @@ def fd_start(ell, m, half=True, share=1.0, half_life=None):
 
     When the buffer is full, its rows are made orthogonal and sorted by length. If the rank exceeds
     ell, the squared length of row ell / 2 is subtracted from all squared lengths, as in SKPCA. If
-    `half` is False, row ell + 1 replaces row ell / 2. Needs O(m ell) memory.
+    `half` is False, that of row ell + 1 is subtracted instead. Needs O(m ell) memory.
 
     Args:
         ell: int from 1 to m. Number of rows of the result.
         m: int, at least 1. Length of a row.
-        half: bool. The buffer has 5 ell / 4 rows. If False, 2 ell rows halve the error bound.
+        half: bool. If True, the buffer has 5 ell / 4 rows. If False, 2 ell rows halve the bound.
         share: float from 0 to 1. Fraction of rows, counted from the shortest, that is shortened. A
             share of 0.2 (Desai et al. 2016) lowers the error on most data, but weakens the bound.
         half_life: float, at least 1, or None. Number of rows after which a weight halves. Bounds
@@ -6172,7 +6172,7 @@ def skpca_update(state, X):
 
     Args:
         state: SKPCAState. It is not modified.
-        X: (n, d) array. Points. Features are in memory in slabs of 8 MB or 512 points.
+        X: (n, d) array. Points. Features are held in slabs of 8 MB, but at least 512 points.
     Returns:
         SKPCAState: The new state. If half_life is None, the split into calls changes no bits.
     """
@@ -6336,7 +6336,7 @@ def skpca_residual(X, subspace):
     means=1,
 )
 class RNCAState(NamedTuple):
-    """Randomized nonlinear components. squares: sum of z z^T, for z minus its mean if centered."""
+    """Randomized nonlinear components. squares: sum of z z^T, where z is centered if `centered`."""
 
     map: FourierMap
     squares: np.ndarray
@@ -6365,7 +6365,7 @@ def rnca_start(feature_map, centered=False, half_life=None):
     Args:
         feature_map: FourierMap. It contains the kernel.
         centered: bool. If True, subtract the mean of the features.
-        half_life: float, at least 1, or None. Age in points for a weight of 1/2. None means never.
+        half_life: float, at least 1, or None. Points after which a weight halves. None means never.
     Returns:
         RNCAState: The state before the first point. Needs O(m^2) memory.
     """
@@ -6487,7 +6487,7 @@ def reservoir_start(c, d, seed=0, half_life=None):
         c: int, at least 1. Number of points to keep. They are drawn with replacement.
         d: int, at least 1. Number of coordinates of a point.
         seed: int from 0 to 2**64 - 1. Seed of the draws.
-        half_life: float, at least 1, or None. Age in points for a weight of 1/2. None means never.
+        half_life: float, at least 1, or None. Points after which a weight halves. None means never.
     Returns:
         ReservoirState: The state before the first point.
     """
@@ -7627,8 +7627,8 @@ def _solve_corner(tile, first, corners, begin, end, columns):
 @_core
 def _forward_substitute(kernel, pairs, below, corners, start, rows, squares, growth, errors):
     """Forward substitution for all points x: y_c = (k(x, z_c) - sum_{b < c} L_cb y_b) / L_cc. Adds
-    y_c^2 to `squares` and growth_c y_c^2 to `errors`. `pairs` holds the points x and landmarks z,
-    the first of which has column `start`. `below` is -L in panels. `rows` receives y. Its columns
+    y_c^2 to `squares` and growth_c y_c^2 to `errors`. `pairs` holds points x and landmarks z. The
+    first z has column `start`. `below` is -L in panels. `rows` receives y. Its columns
     before `start` are given. If `rows` is empty, y is not stored."""
     for index in prange(_blocks(pairs.X.shape[0])):
         _wide_vectors()
@@ -7712,7 +7712,7 @@ def _rounding(kernel, X, m):
     elif steepness < math.inf and X.shape[1] >= 16:
         Z = _minus_row(X)
         largest = np.einsum("ij,ij->i", Z, Z, dtype=np.float64, casting="same_kind").max()
-        # Centered at the mean of a subset, squared norms are at most four times as large.
+        # If a subset's mean is subtracted instead, squared norms are at most four times as large.
         factor = min(_EXPANDED_BELOW, 8.0 * steepness * largest)
     roundings = 4.0 * math.sqrt(m) + 2.0 * math.sqrt(X.shape[1]) * factor
     return roundings * (1.2e-7 if X.itemsize == 4 else 2.2e-16)
@@ -7763,7 +7763,7 @@ def _choose_pivots(H, least, bar, greedy, chosen, columns):
 def _candidates(rest, count, share, key):
     """Rows that may become pivots, and the least residual to accept. If share = 1, rows have the
     largest residuals. Otherwise, they are drawn with probability proportional to residuals. If
-    share = 0, draws are independent, else without replacement, with a bar of share * largest."""
+    share = 0, draws are independent, else without replacement, accepting >= share * largest."""
     if share == 0.0:
         sums = np.cumsum(rest)
         rows = np.searchsorted(sums, _uniforms(key, np.arange(count)) * sums[-1], "right")
@@ -7932,7 +7932,7 @@ def approximate_ridge_leverage_scores(X, landmarks, weights, kernel, lam):
 
     l_i = (1 / lam) (K - K S (S^T K S + lam I)^-1 S^T K)_ii, where S has a column weights_j e_j for
     each landmark j. If S S^T <= I, no l_i is below the exact score (RLS lemma 5). The second
-    part of the lemma requires the cap. Costs about n s kernel values and O(n s (d + s)) time.
+    part of lemma 5 requires the cap. Costs about n s kernel values and O(n s (d + s)) time.
 
     Args:
         X: (n, d) array. Points.
@@ -8034,7 +8034,7 @@ def _largest_rank(size, constant, delta):
 
 
 def _practical_delta(s):
-    """The delta for which log(2 k / delta) is about log(s), which the authors' program uses."""
+    """The delta that makes log(2 k / delta) about log(s), as in the authors' program."""
     return 0.5 / math.log(max(s, 8))
 
 
@@ -8078,7 +8078,7 @@ def _recursive(
         below, weights, evaluations = sample(level + 1, delta / division)  # steps 4 and 5
         level_key = _python_subkey(_python_subkey(key, _LEVELS), level)
         drawn = top if level == 0 else 0
-        # Step 7. At the top of accelerated sampling, 4 `size` reduces the error by up to 20 %.
+        # Step 7. The top of accelerated sampling uses 4 * size. Errors are up to 20 % smaller.
         k = _largest_rank(min(drawn, 4 * size) or size, constant, delta)
         ridge_key = _python_subkey(level_key, _TAIL)
         scores, computed = _scores(X, rows, X[below], weights, kernel, lam, k, ridge_key)
@@ -8092,7 +8092,7 @@ def _recursive(
             kept = np.flatnonzero(coins < chances)
             chances = chances[kept]
             if lam is None and kept.size <= k and level > 0:
-                # At most k points have no tail (step 8). An independent sample replaces them.
+                # A sample of at most k points has no tail (step 8). An independent one replaces it.
                 plain_key = _python_subkey(level_key, _AT_RANDOM)
                 kept = _draw_by_size(np.ones(rows.size), size, plain_key)[0]
                 chances = np.full(size, size / rows.size)
@@ -8524,12 +8524,12 @@ def _expansion_by_map(found, V, values):
 
 
 def _components_by_map(found, squares, sums, n, middle, k, key):
-    """Kernel PCA from F^T F and F^T 1, where F is Nystrom features of n points minus `middle`."""
+    """Kernel PCA from F^T F and F^T 1, where F holds features of n points, minus `middle`."""
     floor = 0.0
     if middle is not None:
         squares = squares - np.outer(sums, sums / n)  # F^T H F
         mean = middle + sums / n
-        # Rounding error of the eigenvalue n |mean|^2, which centering removes.
+        # Centering removes the eigenvalue n |mean|^2. This is its rounding error.
         floor = _precision(found.points) * n * (mean**2).sum()
     eigen = _lanczos(squares, k, key, 1e-12, 1000)
     kept = eigen.values > max(len(squares) * 2.2e-16 * eigen.values[0], floor)
@@ -8757,7 +8757,7 @@ def kernel_ridge_cg(X, Y, kernel, lam, s=1000, seed=0, tol=1e-8, max_iterations=
         max_iterations: int, at least 1. Maximum number of products of K with t vectors.
     Returns:
         Expansion: f over X. At q points, `expand` gives (q, t), or (q,) if Y is a vector. `values`
-        has |Y - (K + lam I) a| / |Y|, above tol after max_iterations or if float32 X rounds a.
+        has |Y - (K + lam I) a| / |Y|, which may exceed tol at max_iterations or if a is float32.
     Example:
         >>> X = np.linspace(0.0, 6.0, 50).reshape(-1, 1)
         >>> found = kernel_ridge_cg(X, np.sin(X), gaussian(1.0), 1e-8)
@@ -9743,7 +9743,7 @@ def advise(X, kernel, error, memory=None, seed=0, k=10):
     A pilot on at most 4096 points, run on this machine, is scaled to n: |K|_2 grows like n, and
     errors from independent noise grow like sqrt(n) (AMS theorem 1). At most 1024 landmarks (or
     features, skpca) are tried. Their relative error is assumed not to depend on n. An error
-    above 80 % of `error` is rejected. The pilot may miss small clusters, but `nystrom_to` reads all points.
+    above 80 % of `error` is rejected. The pilot may miss small clusters. `nystrom_to` reads all points.
 
     Args:
         X: (n, d) array. Points, one per row.
@@ -10809,7 +10809,7 @@ def _advise(options):
     size = ["-m" if streamed else "-s", str(best.size)] if best.size else []
     command = ["stream" if streamed else "embed", *typed, "--method", best.method, *size]
     print(
-        "size: number of landmarks or random features; sample keeps one in `size` entries\n"
+        "size: number of landmarks or random features; method sample keeps one in `size` entries\n"
         "error: spectral norm of the error, relative to the largest eigenvalue\nrecommended:\npython -m kpcasketch",
         shlex.join(command),
     )
@@ -10857,7 +10857,11 @@ _ARGUMENTS = {  # for argparse
         "type": _number_type,
         "help": "number of landmarks (default 500); for --method sample, keep 1 in s entries (default 4)",
     },
-    "--errors": {"action": _SWITCH, "default": True, "help": "measure errors, with exact results"},
+    "--errors": {
+        "action": _SWITCH,
+        "default": True,
+        "help": "measure errors against exact results",
+    },
     "-m": {"type": int, "help": "number of random features (default: skpca 2000, dsgd 8192)"},
     "--ell": {"type": int, "help": "rows of the sketch of skpca (default 50)"},
     "--block": {"type": int, "help": "points per step (default: skpca 8192, dsgd 512)"},
@@ -10934,13 +10938,13 @@ def main(argv=None):
     typed = sys.argv[1:] if argv is None else argv
     options = argparse.Namespace(typed=typed or ["demo"])
     try:
-        if argv is None:  # in a short process, compile parallel code only for more work
+        if argv is None:  # in a short process, compile parallel code only for long computations
             _WORTH_COMPILING = 1_000_000_000
         _parser().parse_args(options.typed, options)
         _check_files(options)
         options.run(options)
         print(end="", flush=True)
-    except BrokenPipeError:  # for example, `| head -1`: also write nothing at exit
+    except BrokenPipeError:  # for example, `| head -1`: keep the flush at exit silent
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     except KeyboardInterrupt as stop:
@@ -10963,7 +10967,7 @@ __all__ = sorted(
 )
 
 if __name__ == "__main__" and pathlib.Path(globals().get("__file__", "")).name == "kpcasketch.py":
-    # Run the imported module, so that Numba can cache its code on disk. If the file is pasted, nothing runs.
+    # The imported module runs, so that Numba caches its code on disk. A pasted file runs nothing.
     sys.exit(importlib.import_module("kpcasketch").main())
 
 # Copyright (c) 2026, the kpcasketch developers
