@@ -257,10 +257,9 @@ QUIET = bool(os.environ.get("KPCASKETCH_QUIET"))
 _SUMS = {"contract", "reassoc", "nsz", "arcp"}
 _STRICT = {"contract"}
 _OPTIONS = dict(nogil=True, error_model="numpy", no_cfunc_wrapper=True)
-# LLVM inlines helpers. Compiling them separately as well would give each two orders of summation,
-# and which one a core used would depend on what was compiled before. First calls are 15 % faster
-# without wrappers for Python. Calling a helper from Python that is neither open nor strict ends
-# the process.
+# LLVM inlines helpers. If they were also compiled separately, each helper would have two orders of
+# summation, and earlier compilations would decide which one a core uses. First calls are 15 %
+# faster without wrappers for Python. Without a wrapper, a call from Python ends the process.
 _helper = njit(fastmath=_SUMS, forceinline=True, no_cpython_wrapper=True, **_OPTIONS)
 _open_helper = njit(fastmath=_SUMS, forceinline=True, **_OPTIONS)
 _strict_helper = njit(fastmath=_STRICT, forceinline=True, **_OPTIONS)
@@ -292,7 +291,7 @@ _account = SimpleNamespace(debt=0.0, alone_until=0, ended=0, compiling=0.0)  # c
 _warm_up_threshold = contextvars.ContextVar("_warm_up_threshold")  # replaces _SHARED_FROM
 _process = os.getpid()  # a forked child lacks the threads of its parent
 # "holder" is the thread in a parallel region. Numba's workqueue layer aborts if two threads are in
-# one. The holder may enter again: an interrupt just outside the `try` of `core` leaves its entry.
+# one. The holder may enter again, because "holder" stays if an interrupt comes outside `core`'s `try`.
 _region = {}
 
 
@@ -324,8 +323,8 @@ def _with_types(arguments):
 
 
 def _twin(function, key, parallel, cached):
-    """A twin to compile. Its name, also of its files on disk, is unique to the key: with one name,
-    processes that save at the same time number two signatures alike (numba issue 9348)."""
+    """A twin to compile. Its name, which its files on disk share, is unique to the key. With one
+    name, two processes may save different signatures under one number (numba issue 9348)."""
     name = f"{function.__name__}_{zlib.crc32(repr(key).encode()):08x}{'sp'[parallel]}"
     named = type(function)(function.__code__, function.__globals__, name)
     named.__qualname__ = name
@@ -361,7 +360,7 @@ def _core(function):
     """Declare a core. core(work, ...) runs the function on all threads. It runs serially if work
     (in ns) is small, in a forked child, or during another thread's parallel region. Functions need
     np.int64(index): numba promotes int64 combined with the unsigned prange index to float."""
-    # twins: by types and parallel. stood_in: work that serial twins did in place of parallel twins.
+    # twins: by (types, parallel). stood_in: work that serial twins did in place of parallel twins.
     twins = {}
     stood_in = {}
 
@@ -487,7 +486,7 @@ def _intrinsic(in_python):
 
 @_intrinsic(lambda: None)
 def _wide_vectors(typing):
-    """Let LLVM use 64-byte registers in the caller. They make exp 1.5 times as fast as 32 bytes."""
+    """Let LLVM use 64-byte registers in the caller. Exp is 1.5 times as fast as with 32 bytes."""
 
     def codegen(context, builder, signature, args):
         if _AVX512:
@@ -499,7 +498,7 @@ def _wide_vectors(typing):
 
 @_helper
 def _aligned(shape, like):
-    """Uninitialized array that starts a cache line. A load across two lines costs two loads."""
+    """Uninitialized array that starts at a cache line. A load across two lines costs two loads."""
     size = 1
     for length in shape:
         size *= length
@@ -1221,7 +1220,7 @@ _PRODUCTS, _DISTANCES, _L1, _EXPANDED, _EVERY_PAIR = range(5)
 
 
 class _Kind(NamedTuple):
-    """Facts about a kind of kernel. Functions take a Kernel, and `drop` also takes a distance r."""
+    """Facts about a kind of kernel. Function fields take a Kernel; `drop` takes a distance, too."""
 
     name: str  # name in the repr of a Kernel
     # k(x, y) depends on x.y (_PRODUCTS), |x - y|^2 (_DISTANCES), |x - y|_1 (_L1) or the pair
@@ -1636,8 +1635,8 @@ def _formula(kind, gamma, shape, base):
 
 @_strict_helper
 def _apply_kernel(kernel, tile, rows):
-    """Replace bases by kernel values in a tile. The fixed 128 columns halve the compile time. The
-    order of factors is strict, because in another order only the serial core overflowed."""
+    """Replace bases by kernel values in a tile. The fixed 128 columns halve the compile time. Strict
+    order of factors: in another order, the serial twin overflowed where the parallel one did not."""
     _wide_vectors()
     kind = kernel.kind
     number = tile.dtype.type
@@ -1904,7 +1903,7 @@ def _fill_tile(kernel, pairs, first, last, begin, end, tile):
 
 
 def _tile_work(kernel, pairs, more):
-    """Nanoseconds to compute all tiles and to use each value, which takes `more` nanoseconds."""
+    """Nanoseconds to compute all tiles and use their values, at `more` nanoseconds per value."""
     each = _CUSTOM_VALUE if kernel.kind == _CUSTOM else 1.0 + _MULTIPLY_ADD * pairs.X.shape[1]
     return (0.5 if pairs.symmetric else 1.0) * len(pairs.X) * len(pairs.Y) * (each + more)
 
@@ -2165,7 +2164,7 @@ def gram_matmat(X, Y, V, kernel):
 
     Args:
         X: (n, d) array. Points.
-        Y: (m, d) array. Points. Passing X itself halves the kernel values if n p is at most 2^20.
+        Y: (m, d) array. Points. Passing X itself needs half as many kernel values if n p <= 2^20.
         V: (m, p) array. Vectors, converted to the precision of the points.
         kernel: Kernel.
     Returns:
@@ -2753,7 +2752,7 @@ def _looks_symmetric(A):
 
 
 def _measured_product(A, V):
-    """A V in float64, and the largest column norm of the products that add up to A V."""
+    """A V in float64, and the largest column norm among the products whose sum is A V."""
     if isinstance(A, Difference):
         left, left_size = _measured_product(A.A, V)
         right, right_size = _measured_product(A.B, V)
@@ -2883,7 +2882,7 @@ def center(A):
 # --------------------------------------------------------------------------------------------------
 
 # 7.1 Small matrices
-# LAPACK is not used up to 256 rows: its BLAS threads would spin and slow the next core, as in 6.2.
+# LAPACK is not used up to 256 rows: its BLAS threads would spin and slow the next call, as in 6.2.
 # Measured: ten eigenvalues of 8000 points took 0.60 s with LAPACK, and 0.34 s without it.
 
 
@@ -2917,8 +2916,8 @@ def _dot(u, v):
 
 def _orthonormalize(W, key):
     """Orthonormal columns with the span of W, and True if W has full rank. Random columns replace
-    dependent ones. Two passes (Stathopoulos, Wu 2002) usually give W^T W = I up to rounding. Ten
-    are the limit, because the rounding errors of very long sums exceed the threshold."""
+    dependent ones. Two passes (Stathopoulos, Wu 2002) usually suffice for V^T V = I. Ten are
+    the limit, because the rounding errors of very long sums exceed the threshold."""
     n, p = W.shape
     independent = True
     rng = np.random.default_rng(int(key))
@@ -2985,7 +2984,7 @@ def _diagonalize(d, e, Z):
         z = e[low]
         for i in range(low, high):
             r = math.sqrt(x * x + z * z)
-            c, s = (x / r, z / r) if r > 1e-125 else (1.0, 0.0)  # tiny squares underflow
+            c, s = (x / r, z / r) if r > 1e-125 else (1.0, 0.0)  # smaller: squares underflow
             if i > low:
                 e[i - 1] = r
             first = d[i]
@@ -3054,8 +3053,8 @@ def _solve_ridge(squares, products, lam):
 
 
 def _finite_product(A, V):
-    """A V, checked, and `summands`: the largest column norm of the products that add up to A V. The
-    rounding error of A V is proportional to it."""
+    """A V, checked, and `summands`: the largest column norm among the products whose sum is A V. Its
+    rounding error is proportional to this norm."""
     W, summands = _measured_product(A, V)
     _require(_all_below(W), "the operator or Gram matrix must be finite (no NaN or infinity)")
     return W, summands
@@ -3145,14 +3144,15 @@ def _relative_margin(A, tol, summands, scale):
     return max(tol, 16.0 * _precision(A) * max(1.0, summands / scale))
 
 
-# A Krylov space misses an eigenvector v that is orthogonal to its start block. A proof without a
-# spectral gap excludes this (Kuczynski, Wozniakowski 1992). Let A v = lambda v and |v| = 1. The
+# A Krylov space misses an eigenvector v that is orthogonal to its start block. A proof that needs
+# no spectral gap excludes this (Kuczynski, Wozniakowski 1992). Let A v = lambda v and |v| = 1. The
 # basis Q has blocks W_1, ..., W_j, and A Q = Q H + R E_j^T, with block column E_j of I. So Q^T v
 # solves (lambda - H) Q^T v = E_j R^T v. Hence, W_1^T v = M v with M(lambda) = E_1^T (lambda - H)^-1
 # E_j R^T. For a random W_1, |W_1^T v| exceeds a bound with high probability. If |M(lambda)| is
 # below this bound, v does not exist. The proof takes steps from the smallest lambda of interest to
 # larger ones. A step h changes |M| by less than h |E_1^T (lambda - H)^-1| |(lambda - H)^-1 E_j
-# R^T|. The last step is reached when |R| / (lambda - largest Ritz value) > |M| is below the bound.
+# R^T|. The last step is reached when |R| / (lambda - largest Ritz value) is below the bound: |M| is
+# smaller than that.
 _MISSED = 1e-6  # probability that |W_1^T v| is below the bound
 _STEPS_BEYOND = 200  # if a proof needs more steps, the search continues
 _NORM_BLOCK = 16
@@ -3176,8 +3176,8 @@ def _root_norm(G):
 
 def _nothing_missed(values, Y, skipped, start_at, block, R, level):
     """Whether the proof shows that no eigenvalue of A is beyond `level`, except for the first
-    `skipped` Ritz values. The remaining ones are all below `level` or all above it, and "beyond"
-    is the opposite side. The random start block begins at column `start_at` of the basis."""
+    `skipped` Ritz values. The other Ritz values all lie on one side of `level`, and "beyond" means
+    the other side. The random start block begins at column `start_at` of the basis."""
     scale = _unit_of(values)
     at = level / scale
     others = values[skipped:] / scale
@@ -3354,10 +3354,11 @@ def block_lanczos(A, k, seed=0, tol=1e-8, max_iterations=1000):
     also stops when residuals below 1e-9 S have not fallen for 20 iterations. Each value is within
     its residual of an eigenvalue of A. Blocks have b vectors, where b is k rounded up to a multiple
     of 16, at most 64. An eigenvalue may be missed if it exceeds value k by at most a few times S
-    max(tol, min(1e-4, tol sqrt(n / b))). If the basis of 2 k + 8 b vectors is full, larger ones may
-    be missed. If b values agree to 1 %, the search repeats with new random blocks until the sum of
-    the values no longer grows. An iteration costs a product with b vectors and O(n (k + b) b) time.
-    Memory is 2 n (2 k + 8 b) floats. For n <= 2 k + 9 b, A is formed.
+    max(tol, min(1e-4, tol sqrt(n / b))). If the basis of 2 k + 8 b vectors is full, an eigenvalue
+    that exceeds it by more may be missed, too. If b values agree to 1 %, the search repeats with
+    new random blocks until the sum of the values no longer grows. An iteration costs a product with
+    b vectors and O(n (k + b) b) time. Memory is 2 n (2 k + 8 b) floats. For n <= 2 k + 9 b, A is
+    formed.
 
     Args:
         A: (n, n) symmetric array or operator.
@@ -3380,7 +3381,7 @@ def block_lanczos_of(product, n, k, seed=0, tol=1e-8, max_iterations=1000):
 
     Args:
         product: function. Returns A V, in float64 or float32, for an (n, b) float64 array V. It may
-            call a cluster, a GPU or a scipy LinearOperator. float32 limits residuals to 2e-6.
+            call a cluster, a GPU or a scipy LinearOperator. float32 residuals stay above 2e-6.
         n: int, at least 1. Number of rows of A.
         k: int from 1 to n. Number of eigenpairs.
         seed: int from 0 to 2**64 - 1. Seed of the random blocks.
@@ -9743,7 +9744,7 @@ def advise(X, kernel, error, memory=None, seed=0, k=10):
     A pilot on at most 4096 points, run on this machine, is scaled to n: |K|_2 grows like n, and
     errors from independent noise grow like sqrt(n) (AMS theorem 1). At most 1024 landmarks (or
     features, skpca) are tried. Their relative error is assumed not to depend on n. An error
-    above 80 % of `error` is rejected. The pilot may miss small clusters. `nystrom_to` reads all points.
+    above 80 % of `error` is rejected. The pilot may miss small clusters.
 
     Args:
         X: (n, d) array. Points, one per row.
@@ -9893,7 +9894,7 @@ def _fit_landmarks(own, X, seed):
     if k is not None and _checked_whole("n_components", k, 1) > many:
         raise ValueError(f"n_components must be at most landmarks, got {k} and {many}")
     if _as_flag("centered", own.centered) and k is None:
-        raise ValueError("n_components must be an int with centered=True, got None")
+        raise ValueError("n_components must be an int if centered=True, got None")
     if many > len(X):
         text = f"LandmarkFeatures: landmarks is {many}, but X has {len(X)} points: all are used"
         warnings.warn(text, stacklevel=_USERS_LINE + 1)

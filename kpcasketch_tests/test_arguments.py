@@ -310,15 +310,15 @@ def test_kernel_parameters_are_refused_by_name(make, name, value):
         ),
         (
             lambda: kp.approximate_ridge_leverage_scores(X, np.array([9]), np.ones(1), g, 1.0),
-            "approximate_ridge_leverage_scores: landmarks must be row numbers",
+            "approximate_ridge_leverage_scores: landmarks must be one or more row numbers",
         ),
         (
             lambda: kp.approximate_ridge_leverage_scores(X, np.array([-1]), np.ones(1), g, 1.0),
-            "approximate_ridge_leverage_scores: landmarks must be row numbers",
+            "approximate_ridge_leverage_scores: landmarks must be one or more row numbers",
         ),
         (
             lambda: kp.approximate_ridge_leverage_scores(X, np.array([1]), np.zeros(1), g, 1.0),
-            "approximate_ridge_leverage_scores: weights must be positive",
+            "approximate_ridge_leverage_scores: weights must be a positive",
         ),
         (
             lambda: kp.approximate_ridge_leverage_scores(X, np.array([1]), np.ones(1), g, -1.0),
@@ -437,8 +437,14 @@ def test_kernel_parameters_are_refused_by_name(make, name, value):
             lambda: kp.pivoted_cholesky(X, g, 3, 0),
             "pivoted_cholesky: block must be an int from 1 to 128",
         ),
-        (lambda: kp.nystrom(X, np.array([9]), g), "nystrom: landmarks must be row numbers"),
-        (lambda: kp.nystrom(X, np.empty(0, np.int64), g), "nystrom: landmarks must be row numbers"),
+        (
+            lambda: kp.nystrom(X, np.array([9]), g),
+            "nystrom: landmarks must be one or more row numbers",
+        ),
+        (
+            lambda: kp.nystrom(X, np.empty(0, np.int64), g),
+            "nystrom: landmarks must be one or more row numbers",
+        ),
         (
             lambda: kp.nystrom(X, X[:, :1].copy(), g),
             "nystrom: landmarks must have 3 columns, got",

@@ -277,7 +277,7 @@ def test_the_stream_may_be_of_ones_own():
     with pytest.raises(ValueError, match="dask_fold: state must be empty, got a count of 1200"):
         kp.dask_fold(spread(X), state, kp.fd_update, kp.fd_merge)
     skpca = kp.skpca_update(kp.skpca_start(kp.fourier_features_map(KERNEL, 6, 20), 4), X)
-    with pytest.raises(ValueError, match="got one with 1200"):
+    with pytest.raises(ValueError, match="got a count of 1200"):
         kp.dask_fold(spread(X), skpca, kp.skpca_update, kp.skpca_merge)
 
 
@@ -772,7 +772,7 @@ def test_targets_of_a_series_of_unknown_sizes_or_of_three_dimensions_ended_in_er
     for Y, text in (
         (
             unknown,
-            r"got \(1200, 6\) and \(nan, 1\): call .compute_chunk_sizes",
+            r"got \(1200, 6\) and \(nan, 1\): if nan, call .compute_chunk_sizes",
         ),
         (da.ones((1200, 2, 2)), r"Y must be a 2-D array of real numbers, got .* \(1200, 2, 2"),
         (np.ones((1200, 2, 2)), "Y must be a 2-D array"),

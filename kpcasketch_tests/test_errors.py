@@ -520,7 +520,7 @@ def test_sketch_error_in_another_order_of_points_is_the_same_on_all_rows(rng):
         ({"sketch": kp.kpca(X[:, :2], KERNEL, 20)}, "same number of columns"),
         (
             {"sketch": kp.kpca(X, KERNEL, 20)._replace(kernel=kp.polynomial(64, 1e9, 0.0))},
-            "must give finite features",
+            "must be finite",
         ),
         (
             {"sketch": kp.kpca(X, KERNEL, 1), "k": None},
