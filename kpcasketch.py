@@ -3,8 +3,8 @@
 
 Copy this file next to your notebook, or install it. Functions take and return plain arrays and
 named tuples. They keep no state: the same seed (default 0) gives bit-identical results for any
-number of threads. The first call compiles a function. A line on stderr says so, unless QUIET is
-True or KPCASKETCH_QUIET is set in the environment. `warm_up()` compiles typical tasks.
+number of threads. A function is compiled at its first call. A line on stderr says so, unless QUIET
+is True or KPCASKETCH_QUIET is set in the environment. `warm_up()` compiles typical tasks.
 
 In signatures, n is the number of points, d of coordinates, k of components, m of random features or
 centers, s of landmarks, and ell of rows in a sketch. In functions that sample the entries of a
@@ -50,7 +50,7 @@ AMS
     orthogonal_iteration   the paper's eigensolver  kpca_from_eigen        features from eigenpairs
     round_expansion        made sparse, randomly    thin_expansion         drops unused points
     expand_rounded         rounds, then expands     rounding_scale         s for theorem 5
-    is_trivial             trivial for theorem 5    rademacher_projection  random signs times points
+    is_trivial             features below a bound   rademacher_projection  random signs times points
     randomized_kernel_sample  a value or 0          randomized_kernel_quantize  a value as a bit
     randomized_kernel_round  a term or 0            reliable_components    number to trust
 RSKPCA
@@ -79,7 +79,7 @@ DSGD
     dsgd_ksir              directions for targets   dsgd_update            one step
     dsgd_evaluate          values at any points     dsgd_values            eigenvalues so far
     dsgd_start, dsgd_ksvd_start, dsgd_kcca_start, dsgd_ksir_start  before the first step
-    dsgd_finish            functions in order
+    dsgd_finish            the functions, sorted
 RLS
     ridge_leverage_scores  exact scores             sample_landmarks       landmarks from scores
     rls_nystrom            landmarks, algorithm 1   recursive_rls          landmarks, algorithm 2
@@ -101,7 +101,7 @@ kernels
 operators
     matmat                 A times V                dense                  A as an array
     nbytes                 bytes of memory for A    difference             A - B, never formed
-    center                 A about its mean         block_lanczos_of       eigenpairs from products
+    center                 H A H, centered          block_lanczos_of       eigenpairs from products
     spectral_norm          |A|_2                    center_expansion       a centered expansion
 errors
     spectral_error         |A - B|_2                frobenius_error        |A - B|_F
@@ -112,24 +112,24 @@ Dask
     dask_median_bandwidth  a value for sigma        dask_landmarks         s landmarks
     dask_nystrom_kpca      kernel PCA over them     dask_nystrom_ridge     regression over them
 
-Results and their uses
-----------------------
-Kernels are Kernel tuples, which functions of points take. Eigensolvers return an Eigen for
-`kpca_from_eigen`. `matmat`, eigensolvers and error functions take a square array, CSR, Bits,
-Implicit, LowRank, Difference or Centered. Kernel PCA and `nystrom_ridge` return an Expansion for
-`expand`. `nystrom_map` returns a NystromMap for `nystrom_features`.
+Results and their uses ---------------------- Kernels are Kernel tuples. Functions of points take
+them as arguments. Eigensolvers return an Eigen for `kpca_from_eigen`. `matmat`, eigensolvers and
+error functions take a square array, CSR, Bits, Implicit, LowRank, Difference or Centered. Kernel
+PCA and `nystrom_ridge` return an Expansion for `expand`. `nystrom_map` returns a NystromMap for
+`nystrom_features`.
 
 Samplers return Landmarks, but `rls_finish` and `dask_landmarks` return LandmarkPoints. `nystrom`,
-`nystrom_map`, `nystrom_kpca` and `nystrom_ridge` take either one, row numbers or points.
-`nystrom_to` returns a CertifiedNystrom: landmarks, their factor and a bound on its error.
+`nystrom_map`, `nystrom_kpca` and `nystrom_ridge` take either tuple, or an array of row numbers or
+points. `nystrom_to` returns a CertifiedNystrom: landmarks, their factor and a bound on its error.
 
 Functions that choose centers return a ReducedSet of centers and weights. `rskpca`, `mmd`,
 `weighted_nystrom` and the functions that return a Manifold take it. The centers also serve as
-landmarks. `manifold_features` takes a Manifold. Functions that make a FourierMap supply it to
-streams and DSGD. A stream returns its state as an FDState, SKPCAState, RNCAState, ReservoirState,
-RLSState or ShadowState. `skpca` and `rnca` return a Subspace for `skpca_transform`. DSGD functions
-share a DSGDState, and `dsgd_ksir` stores Slices in it. The tuples Sketch, Clustering, Correlations,
-Reliable, SketchError, Advice and ShadowBounds only report results.
+landmarks. `manifold_features` takes a Manifold. Streams and DSGD take a FourierMap, which the
+`..._features_map` functions return. A stream returns its state as an FDState, SKPCAState,
+RNCAState, ReservoirState, RLSState or ShadowState. `skpca` and `rnca` return a Subspace for
+`skpca_transform`. DSGD functions share a DSGDState, and `dsgd_ksir` stores Slices in it. The tuples
+Sketch, Clustering, Correlations, Reliable, SketchError, Advice and ShadowBounds only report
+results.
 
     import numpy as np
     import kpcasketch as kp
@@ -142,12 +142,11 @@ Reliable, SketchError, Advice and ShadowBounds only report results.
     features = kp.expand(X, kp.kpca_from_eigen(X, kernel, eigen))
     print(kp.spectral_error(K, kp.Implicit(X, kernel)) / eigen.values[0])
 
-Which method, s and delta
--------------------------
-For at most 8000 points, `kpca` is exact and takes seconds. `block_lanczos` of an Implicit handles
-100,000 points in little memory. If n^2 bits fit into memory but n^2 floats do not, the sketch by
-`quantize_gram` preserves the eigenvalues well above 2 sqrt(n) max |K_ij|. `sample_gram` evaluates
-only 1/s of the kernel values, which pays for expensive kernels. Its error is sqrt(s) times larger.
+Which method, s and delta ------------------------- For at most 8000 points, `kpca` is exact and
+takes seconds. `block_lanczos` of an Implicit handles 100,000 points in little memory. If n^2 bits
+fit into memory but n^2 floats do not, the sketch by `quantize_gram` preserves the eigenvalues well
+above 2 sqrt(n) max |K_ij|. `sample_gram` evaluates only 1/s of the kernel values, which pays off if
+the kernel is expensive. Its error is sqrt(s) times larger.
 
 For more points, or for fast features of new points, use landmarks. If n s floats fit into memory,
 take `rpcholesky`: its error was the smallest of all samplers on nearly every data set tried. (The
@@ -281,8 +280,8 @@ _SHORT_REGION = 10_000_000
 _PAUSE = 10_000_000
 _DEBT = 8_000_000
 _HOLD = 500_000_000
-# A core is compiled into two versions (twins), serial and parallel. Work in ns that the serial twin
-# does before the parallel twin is compiled, which takes 1 to 4 s.
+# A core is compiled into two versions (twins), serial and parallel. The parallel twin takes 1 to
+# 4 s to compile. The serial twin does this much work (in ns) first.
 _WORTH_COMPILING = 100_000_000
 _PLAIN_TYPES = {np.int64: int, np.float64: float, np.bool_: bool}  # equal types for numba
 
@@ -291,7 +290,7 @@ _account = SimpleNamespace(debt=0.0, alone_until=0, ended=0, compiling=0.0)  # c
 _warm_up_threshold = contextvars.ContextVar("_warm_up_threshold")  # replaces _SHARED_FROM
 _process = os.getpid()  # a forked child lacks the threads of its parent
 # "holder" is the thread in a parallel region. Numba's workqueue layer aborts if two threads are in
-# one. The holder may enter again, because "holder" stays if an interrupt comes outside `core`'s `try`.
+# one. The holder may enter again: an interrupt outside the `try` of `core` leaves "holder" set.
 _region = {}
 
 
@@ -323,8 +322,8 @@ def _with_types(arguments):
 
 
 def _twin(function, key, parallel, cached):
-    """A twin to compile. Its name, which its files on disk share, is unique to the key. With one
-    name, two processes may save different signatures under one number (numba issue 9348)."""
+    """A twin to compile. Its name, which its files on disk share, is unique to the key. If twins
+    shared a name, two processes might save two signatures under one number (numba issue 9348)."""
     name = f"{function.__name__}_{zlib.crc32(repr(key).encode()):08x}{'sp'[parallel]}"
     named = type(function)(function.__code__, function.__globals__, name)
     named.__qualname__ = name
@@ -464,7 +463,7 @@ def _while_compiling():
 #
 # A vector register has 64 bytes with AVX-512, and 32 without. A tile has 4 rows of 4 (or 2)
 # vectors. It fills half of the 32 (or 16) registers. Products with few columns use 2 vectors and 8
-# (or 4) rows. Measured: 36 (or 31) billion multiply-adds per second.
+# (or 4) rows, and make 36 (or 31) billion multiply-adds per second.
 try:
     _AVX512 = bool(llvm.get_host_cpu_features().get("avx512f", False))
 except RuntimeError:
@@ -1267,7 +1266,7 @@ def _matern(name, nu, slope):
     """Add the Matern kind with nu = 1/2, 3/2 or 5/2. `slope` is its largest slope for gamma = 1."""
 
     def drop(kernel, r):
-        from scipy.special import gammainc  # here exp(-a) sum_{n >= nu + 1/2} a^n / n!
+        from scipy.special import gammainc  # here it is exp(-a) sum_{n >= nu + 1/2} a^n / n!
 
         a = min(kernel.gamma * r, 1e3)
         more = a * a * math.exp(-a) / 6.0 if nu == 2.5 else 0.0
@@ -1486,7 +1485,7 @@ def polynomial(degree, gamma, coef0):
 
 @_public
 def linear():
-    """Linear kernel k(x, y) = x.y, which makes `kpca` PCA without centering (textbook).
+    """Linear kernel k(x, y) = x.y, with which `kpca` is PCA without centering (textbook).
 
     Returns:
         Kernel: The polynomial kernel of degree 1 with gamma = 1 and coef0 = 0.
@@ -2035,7 +2034,7 @@ def _diagonal(X, kernel):
 #
 # Products with up to 4 vectors are plain loops along rows. Products with more vectors use the
 # micro-kernel on panels of vectors. Sums within a block (in `_transposed_product`, a run of blocks)
-# have the precision of the data. They are added in float64 in slots, which are partial sums.
+# have the precision of the data. Slots add these sums in float64.
 
 
 def _packed_vectors(V):
@@ -2917,7 +2916,7 @@ def _dot(u, v):
 def _orthonormalize(W, key):
     """Orthonormal columns with the span of W, and True if W has full rank. Random columns replace
     dependent ones. Two passes (Stathopoulos, Wu 2002) usually suffice for V^T V = I. Ten are
-    the limit, because the rounding errors of very long sums exceed the threshold."""
+    the limit: in very long sums, rounding errors alone exceed the threshold."""
     n, p = W.shape
     independent = True
     rng = np.random.default_rng(int(key))
@@ -3053,8 +3052,8 @@ def _solve_ridge(squares, products, lam):
 
 
 def _finite_product(A, V):
-    """A V, checked, and `summands`: the largest column norm among the products whose sum is A V. Its
-    rounding error is proportional to this norm."""
+    """A V, checked, and `summands`: the largest column norm among the products whose sum is A V. The
+    rounding error of A V is proportional to this norm."""
     W, summands = _measured_product(A, V)
     _require(_all_below(W), "the operator or Gram matrix must be finite (no NaN or infinity)")
     return W, summands
@@ -3151,8 +3150,8 @@ def _relative_margin(A, tol, summands, scale):
 # E_j R^T. For a random W_1, |W_1^T v| exceeds a bound with high probability. If |M(lambda)| is
 # below this bound, v does not exist. The proof takes steps from the smallest lambda of interest to
 # larger ones. A step h changes |M| by less than h |E_1^T (lambda - H)^-1| |(lambda - H)^-1 E_j
-# R^T|. The last step is reached when |R| / (lambda - largest Ritz value) is below the bound: |M| is
-# smaller than that.
+# R^T|. The last step is reached when |R| / (lambda - largest Ritz value), which exceeds |M|, is
+# below the bound.
 _MISSED = 1e-6  # probability that |W_1^T v| is below the bound
 _STEPS_BEYOND = 200  # if a proof needs more steps, the search continues
 _NORM_BLOCK = 16
@@ -3354,8 +3353,8 @@ def block_lanczos(A, k, seed=0, tol=1e-8, max_iterations=1000):
     also stops when residuals below 1e-9 S have not fallen for 20 iterations. Each value is within
     its residual of an eigenvalue of A. Blocks have b vectors, where b is k rounded up to a multiple
     of 16, at most 64. An eigenvalue may be missed if it exceeds value k by at most a few times S
-    max(tol, min(1e-4, tol sqrt(n / b))). If the basis of 2 k + 8 b vectors is full, an eigenvalue
-    that exceeds it by more may be missed, too. If b values agree to 1 %, the search repeats with
+    max(tol, min(1e-4, tol sqrt(n / b))). If the basis of 2 k + 8 b vectors is full, even
+    larger eigenvalues may be missed. If b values agree to 1 %, the search repeats with
     new random blocks until the sum of the values no longer grows. An iteration costs a product with
     b vectors and O(n (k + b) b) time. Memory is 2 n (2 k + 8 b) floats. For n <= 2 k + 9 b, A is
     formed.
@@ -3813,10 +3812,10 @@ def kernel_pca_preimage(features, expansion, ridge=0.0, max_iterations=1000):
     else:
         center = 0.0
     K = _gram(kernel, F, F, True)
-    _require(_all_below(K, 1e300), "the kernel of expansion must be finite for these features")
+    _require(_all_below(K, 1e300), "kernel values of expansion must be finite for these features")
     weights = _solve_ridge(K, E.points - center, ridge)
     out = center + _gram_product(kernel, _prepare(kernel, Y, F, False), weights)
-    _require(np.isfinite(out).all(), "the kernel of expansion must be finite for these features")
+    _require(np.isfinite(out).all(), "kernel values of expansion must be finite for these features")
     return out
 
 
@@ -4516,7 +4515,7 @@ def _shadows(X, known, eps, grow):
         _find_shadows(work, X, begin, end, cells, count, by_cells, limit, labels)
         found = labels[begin:end]
         before = count
-        met = np.where(found < 0, before, found + 1).mean()  # comparisons per point in order
+        met = np.where(found < 0, before, found + 1).mean()  # comparisons per point without cells
         if grow:
             count = _enter_batch(X, begin, end, cells, count, limit, labels)
         met += count - before
@@ -4640,7 +4639,7 @@ def shadow_bounds(kernel, eps):
     Let kappa = k(x, x), let phi be k at distance eps, and let L be the steepest slope of k. Then
     `mmd` is at most sqrt(2 (kappa - phi)). `operator_distance` is at most sqrt(2 (kappa^2 -
     phi^2)). The eigenvalues of K / n change by at most min(sqrt(2) L eps, kappa) in Euclidean norm.
-    Theorem 5.2 as printed fails for exp(-|x - y|^2 / sigma^2). 5.3 prints kappa for sqrt(kappa).
+    Theorem 5.2 as printed fails for exp(-|x - y|^2 / sigma^2). 5.3 misprints sqrt(kappa) as kappa.
 
     Args:
         kernel: Kernel. gaussian, laplacian (norm 2), matern, rational_quadratic or cauchy.
@@ -4860,7 +4859,7 @@ def herd(X, m, kernel):
 def _halve(kernel, X, rows, key, log_inverse):
     """A round of KT-SPLIT. One random swap per pair of rows balances sums of k over both halves."""
     P = X[rows]
-    halves = [rows[::2].copy(), rows[1::2].copy()]  # without odd rows, 2/3 of 2^g m points vanish
+    halves = [rows[::2].copy(), rows[1::2].copy()]  # dropping odd rows lost 2/3 of 2^g m points
     lead = np.zeros(rows.size)  # sums of k over the second half minus sums over the first
     spread = 0.0
     for p, coin in enumerate(_uniforms(key, np.arange(halves[1].size))):
@@ -4929,8 +4928,9 @@ def kernel_thin(X, m, kernel, seed=0, delta=None):
     """Reduced set by kernel thinning (Dwivedi, Mackey 2021, 2022), with an MMD of about 1 / m.
 
     KT-SPLIT halves m 2^g points g times, for the largest g with m 2^g <= n. This gives 2^g sets of
-    m points. KT-SWAP starts with the best of these sets and one random set. It replaces each point
-    of the best set by the point of X that minimizes the MMD. Costs about 2 n^2 kernel values.
+    m points. KT-SWAP compares these sets and one random set, and starts with the best. It replaces
+    each point of the best set by the point of X that minimizes the MMD. Costs about 2 n^2 kernel
+    values.
 
     Args:
         X: (n, d) array. Points.
@@ -5327,7 +5327,7 @@ def projection_distance(expansion, other):
         expansion: Expansion without an offset, for example from `kpca`, `rskpca` or `nystrom_kpca`.
         other: Expansion without an offset and with the same kernel.
     Returns:
-        float: (D + D' - 2 sum_ab <f_a, f'_b>^2)^1/2 for D and D' components orthonormal in feature
+        float: (D + D' - 2 sum_ab <f_a, f'_b>^2)^1/2 for D and D' orthonormal components in feature
             space. The rounding error is 1e-7, or more if eigenvalues are near rounding error.
     """
     a = _checked_expansion("expansion", expansion)
@@ -6711,7 +6711,7 @@ class DSGDState(NamedTuple):
 
 
 def _kernel_scale(state):
-    """k(x, x) in the limits of steps: the larger one of two views; their geometric mean for SVD."""
+    """k(x, x) that limits step sizes: the larger of two views, or their geometric mean for SVD."""
     scales = state.map.kernel.scale, state.other.kernel.scale
     return math.prod(map(math.sqrt, scales)) if state.task == _SINGULAR else max(scales)
 
@@ -6858,7 +6858,7 @@ def _of_all_features(state, weights):
 
 
 def _singular_pairs(C, k):
-    """All singular values of C and k pairs of vectors, with half of the digits, from C C^T."""
+    """All singular values of C, and k vector pairs, with half of the digits, from C C^T."""
     B = np.ascontiguousarray(C.T)
     values, U = _small_eigen(_column_products(B, B), len(C), False)
     values = np.sqrt(np.maximum(values, 0.0))
@@ -6886,7 +6886,7 @@ def _with_steps(state, values, weights, **more):
     if state.theta0 is None:
         bound = math.sqrt(0.05 * state.feature_batch) / _kernel_scale(state)
         state = state._replace(theta0=float(min(0.5 / values[0], bound)))
-    if state.theta1 is None:  # floor .1 last: if values k and k + 1 agree, either function will do
+    if state.theta1 is None:  # at least last / 10: if two values agree, either will do
         last, beyond = np.append(values, 0.0)[weights.shape[1] - 1 :][:2]
         state = state._replace(theta1=float(state.theta0 * max(last - beyond, 0.1 * last)))
     return state._replace(coef=_of_all_features(state, weights), **more)
@@ -6911,8 +6911,8 @@ def dsgd_start(
     change.) Step t has size theta0 / (1 + theta1 t). A step of the default theta0 cannot overshoot.
     Its block of features raises the variance of h by at most 5 %. Default steps on n points are at
     most .6 n / k(x, x). Errors fall like 1 / t if 2 (l_k - l_(k+1)) theta0 / theta1 > 1. This
-    condition is ours. Theorem 1 only says that step sizes exist. The defaults satisfy the condition
-    if l_k - l_(k+1) > l_k / 20. Costs O(n initial (d + initial) + initial^3) time.
+    condition is ours. Theorem 1 only says that suitable step sizes exist. The defaults satisfy the
+    condition if l_k - l_(k+1) > l_k / 20. Costs O(n initial (d + initial) + initial^3) time.
 
     Args:
         X: (n, d) array. Points; a few hundred or thousand suffice.
@@ -6961,7 +6961,7 @@ def dsgd_ksvd_start(
         feature_batch, theta0, theta1, initial, centered: See `dsgd_start`. Singular values replace
             l_i, and sqrt(k(x, x) l(y, y)) replaces k(x, x).
     Returns:
-        DSGDState: It approximates singular functions of E k(x, .) l(y, .), for `dsgd_update`.
+        DSGDState: Functions that approximate singular functions of E k(x, .) l(y, .).
     """
     settings = (k, feature_batch, theta0, theta1, initial, centered)
     state, Z, B = _start_of_two_views(_SINGULAR, X, Y, map_x, map_y, *settings)
@@ -6990,7 +6990,7 @@ def dsgd_kcca_start(
         X: (n, d) array. Points in the first view; a few hundred or thousand suffice.
         Y, map_x, map_y: See `dsgd_ksvd_start`.
         k: int from 1 to the rank of the first features. Number of pairs of functions.
-        ridge: float, at least 0. Added to both covariance operators. Few steps also regularize.
+        ridge: float, at least 0. Added to both covariance operators. Early stops also regularize.
         feature_batch, theta0, theta1, initial: See `dsgd_start`. Here l_1 is the largest eigenvalue
             plus the ridge. The default theta1 is .001. A default step is at most .005 n / k(x, x).
         centered: bool. True subtracts the functions' means over each half of a mini-batch.
@@ -7097,7 +7097,7 @@ def _step_size(state, n):
 
 
 def _feature_block(state):
-    """Range of a step's features (line 3): new ones, and later blocks of all m in random order.
+    """Range of a step's features (line 3): new ones first, then blocks of all m in random order.
     Block sizes are nearly equal: a last block of one feature ruined functions of 1280 features."""
     m = state.map.m
     b = min(state.feature_batch, m)
@@ -7287,7 +7287,7 @@ def dsgd_evaluate(X, state, second=False):
 
 
 def _principal(state):
-    """Eigenpairs of the moment relative to the constraint, or its diagonal if individual."""
+    """If individual, the moment's diagonal. Else, its eigenpairs relative to the constraint."""
     M = state.moment
     B = np.eye(len(M))
     if state.task == _SINGLE_COMPONENTS or not state.step:
@@ -7950,7 +7950,7 @@ def approximate_ridge_leverage_scores(X, landmarks, weights, kernel, lam):
     kernel = _checked_kernel("kernel", kernel, X=X, landmarks=Z)
     lam = _checked_real("lam", lam, 1e-300)
     sound = weights.size == len(Z) and weights.min() > 0.0 and (lam / weights**2).max() < math.inf
-    _require(sound, "weights must be a positive number per landmark, with finite lam / weights**2")
+    _require(sound, "weights must be positive, one per landmark, with finite lam / weights**2")
     return _scores(X, np.arange(len(X)), Z, weights, kernel, lam)[0]
 
 
@@ -8681,7 +8681,7 @@ def _checked_targets(Y, rows):
 
 
 def _require_fitting(coef):
-    _require(np.isfinite(coef).all(), "Y must be smaller: its coefficients overflow X's type")
+    _require(np.isfinite(coef).all(), "Y must be smaller: coefficients overflow the dtype of X")
 
 
 def _ridge_by_map(found, squares, products, lam, targets):
@@ -8981,14 +8981,14 @@ def effective_dimension(A, lam, seed=0, probes=32, steps=64):
     Lanczos quadrature (Ubaru, Chen, Saad 2017). Each term is at most |z - (A + lam I) y|^2 too
     large, where y is the Krylov solution. Steps end when this bound is .1 % of the result. Costs up
     to `steps` products with `probes` vectors, O(n (probes steps)^2) time and O(n probes steps)
-    memory. If n <= 512 or the basis would exceed n / 4 columns, it is exact, in O(n^3) time.
+    memory. If n <= 512 or the basis would exceed n / 4 columns, the value is exact, in O(n^3) time.
 
     Args:
         A: (n, n) symmetric positive semidefinite array or operator.
         lam: float, positive. Ridge, in the units of A's eigenvalues.
         seed: int from 0 to 2**64 - 1. Seed of the probes.
         probes: int, at least 1. Number of sign vectors; the error falls like 1 / sqrt(probes).
-        steps: int, at least 1. Limit of products. If it is too small, a ValueError gives bounds.
+        steps: int, at least 1. Limit on products. If it is too small, a ValueError gives bounds.
     Returns:
         float: The estimate, from 0 to n.
     Example:
@@ -9134,7 +9134,7 @@ def residual(X, model):
     """Relative distance of each point from the span of a model (RLS section 2.1, SKPCA section 1).
 
     The distance is |f - P f| / sqrt(k(x, x)), where f = phi(x) - mean and P projects onto the span
-    of components or landmarks. Centering or features without pairs can raise it above 1.
+    of components or landmarks. Centering or unpaired features can raise it above 1.
 
     Args:
         X: (n, d) array. Points.
@@ -9224,7 +9224,7 @@ class SketchError(NamedTuple):
 
 
 def _directions(sketch, X, k, seed, centered):
-    """Eigenvalues and directions of a model, or 2 k + 8 of a matrix, the last k + 8 in 12 steps."""
+    """All eigenpairs of a model, or 2 k + 8 of a matrix, the last k + 8 from 12 Lanczos steps."""
     if isinstance(sketch, (Expansion, Subspace)):
         model = _checked_any("sketch", X, sketch)
         _require(not getattr(model, "targets", 0), "sketch must not predict targets")
@@ -9255,7 +9255,7 @@ def sketch_error(sketch, X, kernel, k=None, seed=0, rows=512, centered=False):
     too large. Eigenvectors orthogonal to U are missed. `reliable_components` gives bounds.
 
     Args:
-        sketch: Array or operator that approximates K, NystromMap, Eigen, Expansion or Subspace. The
+        sketch: Array or operator (approximating K), NystromMap, Eigen, Expansion or Subspace. The
             last three must have 2 k components: the first k mix most with the next k.
         X: (n, d) array. Points of the sketch.
         kernel: Kernel. Kernel of the exact matrix K.
@@ -9410,7 +9410,7 @@ def features(X, model):
 
 @_public
 def features_of(x, model, out):
-    """Write the features of one point to `out`, for loops in your own `@njit` code (RLS 2.1).
+    """Write the features of one point to `out`, for use in your own `@njit` loops (RLS 2.1).
 
     Args:
         x: (d,) array. Point. The lengths of `x` and `out` are not checked.
@@ -9466,9 +9466,9 @@ _STANDARDIZED = ("standardized.mean", "standardized.scale")  # written by the co
 
 @_validated("an Advice")
 class Advice(NamedTuple):  # must be defined before _TUPLES
-    """Prediction of `advise` for one method. size: s, number of landmarks or features, or 0 if the
-    method has no size. seconds: NaN if a limit is exceeded. error: |K - A|_2 / |K|_2. works:
-    whether no limit is exceeded. reason: the exceeded limit, and the basis of the prediction."""
+    """Prediction of `advise` for one method. size: s, or the number of landmarks or features, or 0
+    if the method has no size. seconds: NaN if a limit is exceeded. error: |K - A|_2 / |K|_2. works:
+    True if no limit is exceeded. reason: the exceeded limit, and the basis of the prediction."""
 
     method: str
     size: float
@@ -9551,7 +9551,8 @@ def _arrays_in(path, mapped=None, kept=None):
 
 
 def _as_arrays(model, name=""):
-    """{field: array} of a tuple. Inner fields are like "kernel.scale"; "class" or `name` is the type."""
+    """{field: array} of a tuple. Inner fields have names like "kernel.scale". Its type is stored as
+    "class", or as `name` for an inner tuple."""
     called = type(model).__name__
     _require(called in _TUPLES, f"model must be a named tuple of kpcasketch, got {called}")
     if isinstance(model, Kernel) and model.address:
@@ -9602,10 +9603,10 @@ def _from_arrays(arrays, path, name=None):
 
 @_public
 def save(path, model):
-    """Write a result of this module to a .npz file, without pickles.
+    """Write a result of this module to a .npz file, without pickles (textbook).
 
     Each field becomes an array with the name of the field. Fields of an inner tuple have names like
-    "kernel.scale". The array "class" is the name of the type. Textbook.
+    "kernel.scale". The array "class" is the name of the type.
 
     Args:
         path: str, path, or file open for writing. ".npz" is appended to a name without this suffix.
@@ -9637,7 +9638,7 @@ def load(path):
     arrays = _arrays_in(path)
     made = _from_arrays(arrays, path)
     if _STANDARDIZED[0] in arrays:
-        text = "this model needs (X - mean) / scale; in numpy.load(path), these are {!r} and {!r}"
+        text = "this model needs (X - mean) / scale: mean, scale = {!r}, {!r} in numpy.load(path)"
         warnings.warn(text.format(*_STANDARDIZED), stacklevel=_USERS_LINE)
     return made
 
@@ -9742,8 +9743,8 @@ def advise(X, kernel, error, memory=None, seed=0, k=10):
     """Predicted size, cost and error of each sketch of the Gram matrix, best first.
 
     A pilot on at most 4096 points, run on this machine, is scaled to n: |K|_2 grows like n, and
-    errors from independent noise grow like sqrt(n) (AMS theorem 1). At most 1024 landmarks (or
-    features, skpca) are tried. Their relative error is assumed not to depend on n. An error
+    errors from independent noise grow like sqrt(n) (AMS theorem 1). At most 1024 landmarks (skpca:
+    features) are tried. Their relative error is assumed not to depend on n. An error
     above 80 % of `error` is rejected. The pilot may miss small clusters.
 
     Args:
@@ -9754,7 +9755,7 @@ def advise(X, kernel, error, memory=None, seed=0, k=10):
         seed: int from 0 to 2**64 - 1. Seed of the pilot.
         k: int from 1 to n. Number of eigenpairs. Their time is part of `seconds`.
     Returns:
-        list: One Advice per method. Methods that work come first, by time, or by bytes below 1 s.
+        list: One Advice per method. Methods that work come first, by time (below 1 s: by bytes).
     Example:
         >>> best = advise(np.arange(40.0).reshape(-1, 1), gaussian(5.0), 0.01, k=2)[0]
         >>> best.works, best.error <= 0.01
@@ -9846,11 +9847,11 @@ def _run_typical_tasks(dtype):
 
 @_public
 def warm_up():
-    """Compile the code of typical tasks in both precisions before their first calls.
+    """Compile the code of typical tasks in both precisions before their first calls (textbook).
 
     The tasks are kernel PCA (exact, landmarks, reduced sets, streams and stochastic gradients),
     features of new points, pre-images, errors, and eigenpairs of implicit, sampled and 1-bit
-    matrices. The code serves all kernels except `custom`. Compiling it takes minutes. Textbook.
+    matrices. The code serves all kernels except `custom`. Compiling it takes minutes.
 
     Returns:
         float: Elapsed time in seconds.

@@ -318,7 +318,7 @@ def test_kernel_parameters_are_refused_by_name(make, name, value):
         ),
         (
             lambda: kp.approximate_ridge_leverage_scores(X, np.array([1]), np.zeros(1), g, 1.0),
-            "approximate_ridge_leverage_scores: weights must be a positive",
+            "approximate_ridge_leverage_scores: weights must be positive",
         ),
         (
             lambda: kp.approximate_ridge_leverage_scores(X, np.array([1]), np.ones(1), g, -1.0),

@@ -168,7 +168,7 @@ def test_the_transformer_serves_a_pipeline_and_a_search():
     assert np.array_equal(centred.transform(points), kp.expand(points, expected))
     assert np.abs(centred.transform(points).mean(0)).max() < 1e-12
     for wrong, match in (
-        ({"centered": True}, "n_components must be an int with centered=True"),
+        ({"centered": True}, "n_components must be an int if centered=True"),
         ({"sigma": 1.0, "gamma": 1.0}, "only one of sigma and gamma"),
         ({"sampler": "best"}, "sampler"),
         ({"landmarks": 0}, "landmarks must be"),

@@ -581,7 +581,7 @@ def test_points_explained_more_than_wholly_got_a_score_of_0():
 
 
 def test_tiny_weights_were_blamed_on_the_kernel():
-    with pytest.raises(ValueError, match="weights must be a positive .* finite lam / weights"):
+    with pytest.raises(ValueError, match="weights must be positive, .* finite lam / weights"):
         kp.approximate_ridge_leverage_scores(X, np.arange(2), np.array([1.0, 1e-200]), KERNEL, 0.3)
 
 
