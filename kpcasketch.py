@@ -112,11 +112,12 @@ Dask
     dask_median_bandwidth  a value for sigma        dask_landmarks         s landmarks
     dask_nystrom_kpca      kernel PCA over them     dask_nystrom_ridge     regression over them
 
-Results and their uses ---------------------- Kernels are Kernel tuples. Functions of points take
-them as arguments. Eigensolvers return an Eigen for `kpca_from_eigen`. `matmat`, eigensolvers and
-error functions take a square array, CSR, Bits, Implicit, LowRank, Difference or Centered. Kernel
-PCA and `nystrom_ridge` return an Expansion for `expand`. `nystrom_map` returns a NystromMap for
-`nystrom_features`.
+Results and their uses
+----------------------
+Kernels are Kernel tuples. Functions of points take them as arguments. Eigensolvers return an Eigen
+for `kpca_from_eigen`. `matmat`, eigensolvers and error functions take a square array, CSR, Bits,
+Implicit, LowRank, Difference or Centered. Kernel PCA and `nystrom_ridge` return an Expansion for
+`expand`. `nystrom_map` returns a NystromMap for `nystrom_features`.
 
 Samplers return Landmarks, but `rls_finish` and `dask_landmarks` return LandmarkPoints. `nystrom`,
 `nystrom_map`, `nystrom_kpca` and `nystrom_ridge` take either tuple, or an array of row numbers or
@@ -142,11 +143,13 @@ results.
     features = kp.expand(X, kp.kpca_from_eigen(X, kernel, eigen))
     print(kp.spectral_error(K, kp.Implicit(X, kernel)) / eigen.values[0])
 
-Which method, s and delta ------------------------- For at most 8000 points, `kpca` is exact and
-takes seconds. `block_lanczos` of an Implicit handles 100,000 points in little memory. If n^2 bits
-fit into memory but n^2 floats do not, the sketch by `quantize_gram` preserves the eigenvalues well
-above 2 sqrt(n) max |K_ij|. `sample_gram` evaluates only 1/s of the kernel values, which pays off if
-the kernel is expensive. Its error is sqrt(s) times larger.
+Which method, s and delta
+-------------------------
+For at most 8000 points, `kpca` is exact and takes seconds. `block_lanczos` of an Implicit handles
+100,000 points in little memory. If n^2 bits fit into memory but n^2 floats do not, the sketch by
+`quantize_gram` preserves the eigenvalues well above 2 sqrt(n) max |K_ij|. `sample_gram` evaluates
+only 1/s of the kernel values, which pays off if the kernel is expensive. Its error is sqrt(s) times
+larger.
 
 For more points, or for fast features of new points, use landmarks. If n s floats fit into memory,
 take `rpcholesky`: its error was the smallest of all samplers on nearly every data set tried. (The
