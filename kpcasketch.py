@@ -128,9 +128,8 @@ Functions that choose centers return a ReducedSet of centers and weights. `rskpc
 landmarks. `manifold_features` takes a Manifold. Streams and DSGD take a FourierMap, which the
 `..._features_map` functions return. A stream returns its state as an FDState, SKPCAState,
 RNCAState, ReservoirState, RLSState or ShadowState. `skpca` and `rnca` return a Subspace for
-`skpca_transform`. DSGD functions share a DSGDState, and `dsgd_ksir` stores Slices in it. The tuples
-Sketch, Clustering, Correlations, Reliable, SketchError, Advice and ShadowBounds only report
-results.
+`skpca_transform`. DSGD functions share a DSGDState, and `dsgd_ksir` stores Slices in it. Sketch,
+Clustering, Correlations, Reliable, SketchError, Advice and ShadowBounds only report results.
 
     import numpy as np
     import kpcasketch as kp
@@ -148,8 +147,7 @@ Which method, s and delta
 For at most 8000 points, `kpca` is exact and takes seconds. `block_lanczos` of an Implicit handles
 100,000 points in little memory. If n^2 bits fit into memory but n^2 floats do not, the sketch by
 `quantize_gram` preserves the eigenvalues well above 2 sqrt(n) max |K_ij|. `sample_gram` evaluates
-only 1/s of the kernel values, which pays off if the kernel is expensive. Its error is sqrt(s) times
-larger.
+only 1/s of the kernel values, with sqrt(s) times the error. This pays off for expensive kernels.
 
 For more points, or for fast features of new points, use landmarks. If n s floats fit into memory,
 take `rpcholesky`: its error was the smallest of all samplers on nearly every data set tried. (The
@@ -3352,15 +3350,14 @@ def block_lanczos(A, k, seed=0, tol=1e-8, max_iterations=1000):
 
     "Largest" is meant with sign, because sketched matrices may have negative eigenvalues (AMS
     section 2, footnote 1). Let S be the largest magnitude of a Ritz value. The search stops when
-    every residual |A v - value v| is at most tol S or at most 16 rounding errors of a product. It
-    also stops when residuals below 1e-9 S have not fallen for 20 iterations. Each value is within
-    its residual of an eigenvalue of A. Blocks have b vectors, where b is k rounded up to a multiple
-    of 16, at most 64. An eigenvalue may be missed if it exceeds value k by at most a few times S
-    max(tol, min(1e-4, tol sqrt(n / b))). If the basis of 2 k + 8 b vectors is full, even
-    larger eigenvalues may be missed. If b values agree to 1 %, the search repeats with
-    new random blocks until the sum of the values no longer grows. An iteration costs a product with
-    b vectors and O(n (k + b) b) time. Memory is 2 n (2 k + 8 b) floats. For n <= 2 k + 9 b, A is
-    formed.
+    every residual |A v - value v| is at most tol S or 16 rounding errors of a product. It also
+    stops when residuals below 1e-9 S have not fallen for 20 iterations. Each value is within its
+    residual of an eigenvalue of A. Blocks have b vectors, where b is k rounded up to a multiple of
+    16, at most 64. An eigenvalue may be missed if it exceeds value k by at most a few times S
+    max(tol, min(1e-4, tol sqrt(n / b))). If the basis of 2 k + 8 b vectors is full, even larger
+    eigenvalues may be missed. If b values agree to 1 %, the search repeats with new random blocks
+    until the sum of the values no longer grows. An iteration costs a product with b vectors and O(n
+    (k + b) b) time. Memory is 2 n (2 k + 8 b) floats. For n <= 2 k + 9 b, A is formed.
 
     Args:
         A: (n, n) symmetric array or operator.
@@ -4932,8 +4929,7 @@ def kernel_thin(X, m, kernel, seed=0, delta=None):
 
     KT-SPLIT halves m 2^g points g times, for the largest g with m 2^g <= n. This gives 2^g sets of
     m points. KT-SWAP compares these sets and one random set, and starts with the best. It replaces
-    each point of the best set by the point of X that minimizes the MMD. Costs about 2 n^2 kernel
-    values.
+    each point by the point of X that minimizes the MMD. Costs about 2 n^2 kernel values.
 
     Args:
         X: (n, d) array. Points.
