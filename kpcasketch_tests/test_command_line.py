@@ -1646,7 +1646,7 @@ def test_a_model_of_standardized_points_was_loaded_without_a_word(tmp_path, caps
     np.savetxt(tmp_path / "points.csv", points, "%.17g", ",", header="a,b,c", comments="")
     words = ["embed", str(tmp_path / "points.csv"), "-k", "2", "--model", str(tmp_path / "m.npz")]
     kp.main([*words, "--standardize"])
-    with pytest.warns(UserWarning, match="'standardized.mean' and 'standardized.scale'"):
+    with pytest.warns(UserWarning, match="'standardized.mean', 'standardized.scale'"):
         model = kp.load(tmp_path / "m.npz")
     file = np.load(tmp_path / "m.npz")
     kp.main(
