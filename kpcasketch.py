@@ -52,7 +52,7 @@ AMS
     expand_rounded         rounds, then expands     rounding_scale         s for theorem 5
     is_trivial             features below a bound   rademacher_projection  random signs times points
     randomized_kernel_sample  a value or 0          randomized_kernel_quantize  a value as a bit
-    randomized_kernel_round  a term or 0            reliable_components    number to trust
+    randomized_kernel_round  a term or 0            reliable_components    how many to trust
 RSKPCA
     shadow_select          centers within eps       shadow_radius          eps for a sigma
     shadow_labels          the center of each point shadow_bounds          error bounds for an eps
@@ -150,10 +150,10 @@ For at most 8000 points, `kpca` is exact and takes seconds. `block_lanczos` of a
 only 1/s of the kernel values, with sqrt(s) times the error. This pays off for expensive kernels.
 
 For more points, or for fast features of new points, use landmarks. If n s floats fit into memory,
-take `rpcholesky`: its error was the smallest of all samplers on nearly every data set tried. (The
-error of a hundred centers of `kmeans_select` was even smaller.) Otherwise take
-`recursive_rls_practical` or the cheaper `recursive_rls_accelerated`. For clusters of similar size,
-`uniform_landmarks` suffices. `advise` predicts the number of landmarks from a pilot run, and
+take `rpcholesky`: its error was the smallest of all samplers on nearly every data set tried. (A
+hundred centers of `kmeans_select` had an even smaller error than a hundred landmarks.) Otherwise
+take `recursive_rls_practical` or the cheaper `recursive_rls_accelerated`. For clusters of similar
+size, `uniform_landmarks` suffices. `advise` predicts the number of landmarks from a pilot run, and
 `nystrom_to` adds landmarks until the error is as small as requested.
 
 For any sketch, `sketch_error` estimates the errors of eigenvalues and directions, and
@@ -286,7 +286,7 @@ _HOLD = 500_000_000
 _WORTH_COMPILING = 100_000_000
 _PLAIN_TYPES = {np.int64: int, np.float64: float, np.bool_: bool}  # equal types for numba
 
-# In ns: the debt, when short regions may run in parallel again, and when the last region ended.
+# In ns: the debt; the time until which short regions run serially; the end of the last region.
 _account = SimpleNamespace(debt=0.0, alone_until=0, ended=0, compiling=0.0)  # compiling: in s
 _warm_up_threshold = contextvars.ContextVar("_warm_up_threshold")  # replaces _SHARED_FROM
 _process = os.getpid()  # a forked child lacks the threads of its parent
@@ -383,7 +383,7 @@ def _core(function):
             and (work > _SHORT_REGION or time.perf_counter_ns() > _account.alone_until)
             and worth_compiling(key, work)
         )
-        # get_num_threads comes after `parallel`: an interrupt in it leaves a numba lock locked.
+        # get_num_threads is called only if `parallel`: interrupting it leaves a numba lock locked.
         if not (
             parallel
             and numba.get_num_threads() > 1
@@ -1635,8 +1635,8 @@ def _formula(kind, gamma, shape, base):
 
 @_strict_helper
 def _apply_kernel(kernel, tile, rows):
-    """Replace bases by kernel values in a tile. The fixed 128 columns halve the compile time. Strict
-    order of factors: in another order, the serial twin overflowed where the parallel one did not."""
+    """Replace bases by kernel values in a tile. The fixed 128 columns halve the compile time. In
+    another order of factors, the serial twin overflowed where the parallel twin did not."""
     _wide_vectors()
     kind = kernel.kind
     number = tile.dtype.type
@@ -3053,8 +3053,8 @@ def _solve_ridge(squares, products, lam):
 
 
 def _finite_product(A, V):
-    """A V, checked, and `summands`: the largest column norm among the products whose sum is A V. The
-    rounding error of A V is proportional to this norm."""
+    """A V, checked, and `summands`: the largest column norm among the products whose sum is A V.
+    The rounding error of A V is proportional to this norm."""
     W, summands = _measured_product(A, V)
     _require(_all_below(W), "the operator or Gram matrix must be finite (no NaN or infinity)")
     return W, summands
@@ -3443,9 +3443,9 @@ def spectral_norm(A, seed=0, tol=1e-2, max_iterations=1000):
 
     This is Lanczos iteration (textbook) with a stopping rule that needs no spectral gap (Kuczynski,
     Wozniakowski 1992). Up to rounding, the result is at most |A|_2. With probability 1 - 1e-6 over
-    seeds, |A|_2 is at most 1 + tol times the result. This does not hold if the basis (at most 768 n
-    floats) becomes full. The result then approximates some |eigenvalue| with relative error tol. At
-    tol = 1 %, a decaying spectrum takes 3 to 8 products with 16 vectors, and a spectrum without
+    seeds, |A|_2 is at most (1 + tol) times the result. This does not hold if the basis (at most 768
+    n floats) becomes full. The result then approximates some |eigenvalue| with relative error tol.
+    At tol = 1 %, a decaying spectrum takes 3 to 8 products with 16 vectors, and a spectrum without
     gaps takes 20 to 40. For n <= 256, A is formed.
 
     Args:
@@ -3812,10 +3812,10 @@ def kernel_pca_preimage(features, expansion, ridge=0.0, max_iterations=1000):
     else:
         center = 0.0
     K = _gram(kernel, F, F, True)
-    _require(_all_below(K, 1e300), "kernel values of expansion must be finite for these features")
+    _require(_all_below(K, 1e300), "expansion.kernel must have finite values on the features")
     weights = _solve_ridge(K, E.points - center, ridge)
     out = center + _gram_product(kernel, _prepare(kernel, Y, F, False), weights)
-    _require(np.isfinite(out).all(), "kernel values of expansion must be finite for these features")
+    _require(np.isfinite(out).all(), "expansion.kernel must have finite values on the features")
     return out
 
 
@@ -5995,7 +5995,7 @@ def fd_start(ell, m, half=True, share=1.0, half_life=None):
     Args:
         ell: int from 1 to m. Number of rows of the result.
         m: int, at least 1. Length of a row.
-        half: bool. If True, the buffer has 5 ell / 4 rows. If False, 2 ell rows halve the bound.
+        half: bool. If True, the buffer has 5 ell / 4 rows. If False, 2 ell rows and half the bound.
         share: float from 0 to 1. Fraction of rows, counted from the shortest, that is shortened. A
             share of 0.2 (Desai et al. 2016) lowers the error on most data, but weakens the bound.
         half_life: float, at least 1, or None. Number of rows after which a weight halves. Bounds
@@ -6308,8 +6308,9 @@ def skpca_transform(X, subspace):
 def skpca_residual(X, subspace):
     """Novelty |(I - W W^T) (z(x) - means)| of points, where W = subspace.basis (SKPCA section 1).
 
-    Compare it with quantiles of the residuals of known points. Choose k so that all values exceed
-    subspace.shrunk. Directions with smaller values may fit only the last points of the stream.
+    Compare it with quantiles of the residuals of known points. Choose k so that all of
+    subspace.values exceed subspace.shrunk. Directions with smaller values may fit only the last
+    points.
 
     Args:
         X: (n, d) array. Known or new points.
@@ -7763,7 +7764,8 @@ def _choose_pivots(H, least, bar, greedy, chosen, columns):
 def _candidates(rest, count, share, key):
     """Rows that may become pivots, and the least residual to accept. If share = 1, rows have the
     largest residuals. Otherwise, they are drawn with probability proportional to residuals. If
-    share = 0, draws are independent, else without replacement, accepting >= share * largest."""
+    share = 0, draws are independent. Otherwise, they are without replacement, and residuals must be
+    at least share * largest."""
     if share == 0.0:
         sums = np.cumsum(rest)
         rows = np.searchsorted(sums, _uniforms(key, np.arange(count)) * sums[-1], "right")
@@ -8608,8 +8610,8 @@ def _certified_distance(X, kernel, F, key, tol):
 def nystrom_to(X, kernel, error, seed=0, limit=0):
     """Nystrom approximation with a requested spectral error and a bound of the error (RLS (1)).
 
-    Adds pivots of `rpcholesky`, a fifth more at a time, until K~ is close enough on 2048 points.
-    K~ has r eigenvalues above error |K|_2. Because K~ <= K, no rank below r suffices. About 1.3 r
+    Adds `rpcholesky` pivots, a fifth more at a time, until K~ is close enough on 2048 points. Let r
+    eigenvalues of K~ exceed error |K|_2. Because K~ <= K, no rank below r suffices. About 1.3 r
     components are kept. If the trace does not prove the bound, 3 to 8 products of K with 16 vectors
     do. Costs O(n s (d + s)) time, 2 n s floats of memory, and n^2 kernel values per product.
 
@@ -8620,8 +8622,8 @@ def nystrom_to(X, kernel, error, seed=0, limit=0):
         seed: int from 0 to 2**64 - 1.
         limit: int. Maximum number of landmarks. 0 means n.
     Returns:
-        CertifiedNystrom: error_bound follows from the trace or is about 1.01 times the error. At
-        `limit`, or for `error` below rounding (9e-16; float32: 5e-7 to 2e-5), it exceeds `error`.
+        CertifiedNystrom: error_bound is from the trace, or about 1.01 times the true error. It may
+            exceed `error` at `limit`, or if `error` is below 9e-16 (float32: 5e-7 to 2e-5).
     Example:
         >>> found = nystrom_to(np.arange(50.0).reshape(-1, 1), gaussian(9.0), 1e-3)
         >>> found.factor.shape[1] < 13, found.error_bound <= 1e-3
@@ -8788,7 +8790,7 @@ def kernel_ridge_cg(X, Y, kernel, lam, s=1000, seed=0, tol=1e-8, max_iterations=
     before = least = math.inf
     lengths = np.maximum(np.linalg.norm(T, axis=0), 1e-300)
     for iteration in range(max_iterations + 1):
-        # Keep the best a for each target. If lam is below the rounding error, steps may diverge.
+        # Keep the best coefficients for each target: if lam is below rounding, steps may diverge.
         rest = np.linalg.norm(R, axis=0) / lengths
         best = np.where(rest < least, a, best)
         least = np.fmin(rest, least)
@@ -10928,7 +10930,7 @@ def _parser():
 
 
 def main(argv=None):
-    """Run the command line, a textbook parser: demo, embed, stream, apply or advise (see --help).
+    """Run a command of the command line: demo, embed, stream, apply or advise (textbook).
 
     Args:
         argv: list of str. Command and options. An empty list means demo. None means sys.argv[1:].
