@@ -656,23 +656,24 @@ _OLD_NAMES = {
 
 def _rename(by_name, renamed, called):
     """Replace old names of arguments by new ones, with a warning."""
-    for name in renamed.keys() & by_name:
-        warning = f"{called}: {name} is deprecated: use {renamed[name]}"
-        warnings.warn(warning, DeprecationWarning, stacklevel=3)
-        by_name[renamed[name]] = by_name.pop(name)
+    for name, new in renamed.items():
+        if name in by_name:
+            _require(new not in by_name, f"{new} must not be given as {name}, too")
+            warnings.warn(f"{called}: {name} is deprecated: use {new}", DeprecationWarning, 3)
+            by_name[new] = by_name.pop(name)
 
 
 def _public(function):
     """Begin error messages with the name of the function, or for a method, of its class. If public
     functions call each other, name the outermost. Ignore overflow: checks refuse its results."""
     called = function.__qualname__.split(".")[-2:][0]
-    accepted = function.__code__.co_varnames[: function.__code__.co_argcount]
+    accepted = inspect.signature(function).parameters
     renamed = {o: n for o, n in _OLD_NAMES.items() if n in accepted and o not in accepted}
 
     @functools.wraps(function)
     def entry(*arguments, **by_name):
-        _rename(by_name, renamed, called)
         try:
+            _rename(by_name, renamed, called)
             with np.errstate(all="ignore"):
                 return function(*arguments, **by_name)  # editors find the arguments here
         except ValueError as error:
@@ -4925,7 +4926,7 @@ def _thinned(X, m, kernel, key, delta):
 
 @_public
 def kernel_thin(X, m, kernel, seed=0, delta=None):
-    """Reduced set by kernel thinning (Dwivedi, Mackey 2021, 2022), with an MMD of about 1 / m.
+    """Reduced set for RSKPCA by kernel thinning (Dwivedi, Mackey 2021, 2022); MMD about 1 / m.
 
     KT-SPLIT halves m 2^g points g times, for the largest g with m 2^g <= n. This gives 2^g sets of
     m points. KT-SWAP compares these sets and one random set, and starts with the best. It replaces
@@ -4948,7 +4949,7 @@ def kernel_thin(X, m, kernel, seed=0, delta=None):
 
 @_public
 def compress_thin(X, m, kernel, seed=0, g=4, delta=None):
-    """Reduced set of very many points by Compress++ (Shetty, Dwivedi, Mackey 2022).
+    """Reduced set of very many points for RSKPCA by Compress++ (Shetty, Dwivedi, Mackey 2022).
 
     Four random quarters of the points are compressed recursively. The union of the quarters is
     halved. At most 1.25 max(2^g m, n^(1/2)) points remain, and `kernel_thin` chooses m of them.

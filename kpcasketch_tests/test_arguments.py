@@ -729,3 +729,6 @@ def test_arguments_of_the_first_version_work_under_their_old_names_and_warn():
     np.testing.assert_array_equal(found, kp.fourier_features(X, feature_map))
     with pytest.raises(TypeError, match="forget"):
         kp.gram(X, X, kp.gaussian(1.0), forget=9.0)
+    # The old name once took the place of the new one in silence.
+    with pytest.raises(ValueError, match="^fd_start: half_life must not be given as forget, too"):
+        kp.fd_start(2, 4, half_life=5.0, forget=9.0)

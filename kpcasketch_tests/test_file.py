@@ -44,7 +44,7 @@ def test_editors_parse_every_argument_and_the_result(name):
     assert docstring.returns.type_name and docstring.returns.description
     assert all(description.endswith((".", ")")) for description in told.values())
     assert len(text.splitlines()) <= 36, "help fits on a screen"
-    assert re.search(r"AMS|RSKPCA|SKPCA|DSGD|RLS|[Tt]extbook|\b(19|20)\d\d\b", text), "its source"
+    assert re.search(r"AMS|RSKPCA|SKPCA|DSGD|RLS|[Tt]extbook", text), "its source"
     assert (">>>" in text) == bool(docstring.examples)
 
 

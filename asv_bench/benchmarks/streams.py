@@ -155,27 +155,27 @@ class Forgetting:
     """Streams of 20,000 points, the last 1000 in another place, that forget with a half-life of 500 or not at all."""
 
     params = [[None, 500.0]]
-    param_names = ["forget"]
+    param_names = ["half_life"]
 
     def points(self):
         X = normal(size(20_000), 10)
         X[-size(1000) :, :5] += 8.0
         return X
 
-    def state(self, X, forget):
+    def state(self, X, half_life):
         map = kp.fourier_features_map(kp.gaussian(4.0), 10, 500)
-        return kp.skpca_update(kp.skpca_start(map, 50, half_life=forget), X)
+        return kp.skpca_update(kp.skpca_start(map, 50, half_life=half_life), X)
 
     @unit("mean novelty of new points of the last place")
-    def track_error(self, forget):
+    def track_error(self, half_life):
         X = self.points()
-        found = kp.skpca_finish(self.state(X[: -size(200)], forget), 10)
+        found = kp.skpca_finish(self.state(X[: -size(200)], half_life), 10)
         return float(kp.residual(X[-size(200) :], found).mean())
 
     @unit("time over that of a stream that does not forget")
-    def track_ratio(self, forget):
+    def track_ratio(self, half_life):
         X = self.points()
-        plain, other = seconds(lambda: self.state(X, None), lambda: self.state(X, forget))
+        plain, other = seconds(lambda: self.state(X, None), lambda: self.state(X, half_life))
         return other / plain
 
 
