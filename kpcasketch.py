@@ -3006,8 +3006,8 @@ def _diagonalize(d, e, Z):
                 q[t] = c * q[t] - s * p_t
 
 
-@_core_alone
-def _solve_small(A, values, beside, rows):
+@_helper
+def _solve(A, values, beside, rows):
     """Write eigenvalues of A to `values`, and eigenvectors to `rows` (I on entry). Overwrites A."""
     _tridiagonalize(A, values, beside)
     _diagonalize(values, beside, rows)
@@ -3018,6 +3018,9 @@ def _solve_small(A, values, beside, rows):
             factor = A[j, j] * _dot(v, z)
             for t in range(v.shape[0]):
                 z[t] -= factor * v[t]
+
+
+_solve_small = _core_alone(getattr(_solve, "py_func", _solve))
 
 
 def _small_eigen(H, size, by_size):
@@ -5607,22 +5610,31 @@ def _phases_of(X, key, first, count, paired):
     return (2.0 * math.pi * turns).astype(X.dtype)
 
 
+def _drawn(X, feature_map, first, count, divisor, points="X"):
+    """Panels of `count` frequencies (none for Fastfood), phases, and the factor of the cosines."""
+    _require_precise(X, feature_map, points)
+    key = _key(feature_map.seed, _FREQUENCIES)
+    phases = _phases_of(X, key, first, count, feature_map.paired)
+    factor = math.sqrt(2.0 * feature_map.kernel.scale / divisor)
+    panels = np.empty((0, 0, 0), X.dtype)
+    if feature_map.kind != _FASTFOOD:
+        panels = _pack(_frequencies(feature_map, first, count).astype(X.dtype))
+    return panels, phases, factor
+
+
 def _features_from(X, feature_map, first, count, divisor, points="X", alone=True):
     """sqrt(2 k(x, x) / divisor) cos(r_j.x + gamma_j) for `count` values of j, starting at `first`.
     If `alone`, one thread computes them. Fastfood cannot skip features and requires first = 0."""
-    _require_precise(X, feature_map, points)
-    key = _key(feature_map.seed, _FREQUENCIES)
-    copies = 1 + feature_map.paired
-    phases = _phases_of(X, key, first, count, feature_map.paired)
-    factor = math.sqrt(2.0 * feature_map.kernel.scale / divisor)
+    panels, phases, factor = _drawn(X, feature_map, first, count, divisor, points)
     out = _new_array((len(X), count), X.dtype)
     together = _SIDE_BY_SIDE if feature_map.kind == _FASTFOOD else _BLOCK
     infinite = np.zeros(-(-len(X) // together), np.int64)
     if feature_map.kind == _FASTFOOD:
+        key = _key(feature_map.seed, _FREQUENCIES)
+        copies = 1 + feature_map.paired
         parts = _fastfood_parts(feature_map.kernel, feature_map.d, -(-count // copies), key)
         _fastfood(2.5 * out.size, X, parts, copies, phases, factor, infinite, out)
     else:
-        panels = _pack(_frequencies(feature_map, first, count).astype(X.dtype))
         work = 0.0 if alone else out.size * (1.5 + _MULTIPLY_ADD * feature_map.d)
         _fourier(work, X, panels, phases, factor, infinite, out)
     _require_finite_angles(infinite, points)
@@ -5757,18 +5769,43 @@ def fourier_features(X, feature_map):
 
 
 @_validated(
+    "FDRuns of an FDState",
+    lambda runs: runs.used <= runs.columns.shape[1],
+    columns=2,
+    means=1,
+)
+class FDRuns(NamedTuple):
+    """A sketch of runs of rows, with fields as in FDState. count: number of rows. means: (m,), mean
+    of the rows if they are centered, else empty."""
+
+    columns: np.ndarray
+    used: int
+    shrunk: float
+    squares: float
+    count: int
+    means: np.ndarray
+
+
+_NO_RUNS = FDRuns(np.empty((0, 0)), 0, 0.0, 0.0, 0, np.empty(0))
+
+
+@_validated(
     "an FDState returned by fd_start or fd_update",
-    lambda state: state.settled <= state.used < state.columns.shape[1] > state.ell >= 1,
+    lambda state: (
+        state.used < state.columns.shape[1] > state.ell >= 1
+        and state.older.columns.shape in ((0, 0), state.columns.shape)
+        and state.older.count <= state.count
+    ),
     columns=2,
 )
 class FDState(NamedTuple):
     """A frequent directions sketch in progress. columns: (m, size) array. Column i is row i of the
-    sketch. The first `used` columns are in use. The first `settled` columns are orthogonal.
-    shrunk: squared lengths subtracted so far. squares: sum of |z|^2 over the rows z."""
+    sketch of the current run. The first `used` columns are in use. shrunk: squared lengths
+    subtracted in the run. squares: sum of |z|^2 over its rows z. older: sketch of earlier runs.
+    count: number of rows of all runs."""
 
     columns: np.ndarray
     used: int
-    settled: int
     shrunk: float
     squares: float
     count: int
@@ -5776,6 +5813,7 @@ class FDState(NamedTuple):
     half: bool
     share: float
     half_life: float = 0.0
+    older: FDRuns = _NO_RUNS
 
 
 @_validated("a Sketch")
@@ -5794,6 +5832,7 @@ class Sketch(NamedTuple):
 
 _GRAM_SUFFICES = 1e-9  # columns^T columns has accurate eigenvalues above 1e-9 times the largest
 _GRAM_ROUNDING = 4.5e-16  # rounding error per column, relative to the largest eigenvalue
+_LEAST_RUN = 1000  # rows of a run, or 20 ell if that is more: merging it is 3 % of its work
 
 
 def _weight_at(half_life, age):
@@ -5812,7 +5851,7 @@ def _started(state):
     if isinstance(state, ReservoirState):
         return state.points.shape, state.half_life
     if isinstance(state, FDState):
-        return state.columns.shape, *state[6:]
+        return state.columns.shape, *state[5:9]
     feature_map = state.map._replace(frequencies=None)  # the other fields determine it
     return (
         feature_map,
@@ -5830,159 +5869,332 @@ def _two_states(cls, a, b):
     return a, b
 
 
-@_core
-def _turn_rows(columns, panels, p):
-    """Replace A = `columns` by A V, followed by zeros. V has p columns, packed in `panels`."""
-    for index in prange(_blocks(columns.shape[0])):
-        _wide_vectors()
-        size = columns.shape[1]
-        first = np.int64(index) * _BLOCK
-        last = min(columns.shape[0], first + _BLOCK)
-        product = np.zeros((_BLOCK, panels.shape[0] * panels.shape[2]))
-        _multiply_add(columns, first, last, 0, size, product.shape[1], panels, 0, product)
-        for r in range(last - first):
-            for q in range(size):
-                columns[first + r, q] = product[r, q] if q < p else 0.0
-
-
-def _turn(columns, V):
-    p = V.shape[1]
-    panels = _packed(V, _NARROW_PANEL // 8, len(V), p)
-    _turn_rows(_MULTIPLY_ADD * columns.size * (p + 10), columns, panels, p)
-
-
-@_core
-def _multiply_columns(columns, settled, squares, slots):
-    """Sums over runs of rows: squares of `settled` columns, and columns^T times the others."""
-    for index in prange(slots.shape[0]):
-        _wide_vectors()
-        part = np.int64(index)
-        parts = slots.shape[0]
-        blocks = _blocks(columns.shape[0])
-        size = columns.shape[1]
-        width = _NARROW_PANEL // 8
-        panels = _aligned((slots.shape[2] // width, _BLOCK, width), columns)
-        for b in range(part * blocks // parts, (part + 1) * blocks // parts):
-            first = b * _BLOCK
-            last = min(columns.shape[0], first + _BLOCK)
-            for t in range(first, last):
-                row = columns[t]
-                lengths = squares[part]
-                for q in range(settled):
-                    lengths[q] += row[q] * row[q]
-                for c in range(panels.shape[0]):
-                    target = panels[c, t - first]
-                    for q in range(width):  # the padding of the last panel is never read
-                        target[q] = row[min(settled + c * width + q, size - 1)]
-            _multiply_add_transposed(
-                columns, first, last, 0, size, slots.shape[2], panels, 0, slots[part]
-            )
-
-
-def _gram_of_columns(columns, settled=0):
-    """columns^T columns. The first `settled` columns must be orthogonal to each other."""
+@_helper
+def _gram_of_columns(columns, G):
+    """Write the upper half of columns^T columns to G, which has whole panels. Returns its trace."""
     m, size = columns.shape
-    width = _NARROW_PANEL // 8
-    rows = -(-size // _PRODUCT_ROWS) * _PRODUCT_ROWS
-    wide = -(-(size - settled) // width) * width
-    slots = np.zeros((min(64, -(-m // _BLOCK)), rows, wide))
-    squares = np.zeros((len(slots), settled))
-    _multiply_columns(_MULTIPLY_ADD * columns.size * (wide + 10), columns, settled, squares, slots)
-    G = np.zeros((size, size))
-    G[:, settled:] = slots.sum(0)[:size, : size - settled]
-    G[settled:, :settled] = G[:settled, settled:].T
-    G[range(settled), range(settled)] = squares.sum(0)
-    return G
+    width = _NARROW_PANEL // columns.itemsize
+    panels = _aligned((G.shape[1] // width, _BLOCK, width), columns)
+    G[:] = 0.0
+    for first in range(0, m, _BLOCK):
+        last = min(m, first + _BLOCK)
+        for t in range(first, last):
+            for c in range(panels.shape[0]):
+                target = panels[c, t - first]
+                for q in range(width):  # the padding of the last panel is never read
+                    target[q] = columns[t, min(c * width + q, size - 1)]
+        for c in range(panels.shape[0]):
+            panel = panels[c, : last - first]
+            for r in range(0, (c + 1) * width, _PRODUCT_ROWS):
+                _add_transposed_product(columns, r, size - 1, first, last, panel, G, r, c * width)
+    trace = 0.0
+    for q in range(size):
+        trace += G[q, q]
+    return trace
 
 
-def _decompose(columns, settled, place, lowest):
-    """Descending eigenvalues of A^T A, where A is `columns`, and V such that A V has orthogonal
-    columns. Rounding errors are relative to the largest eigenvalue. While eigenvalue `place` is
-    inaccurate and above `lowest` times the largest, the short columns of A V are decomposed again.
-    Measured: LAPACK's SVD takes 4 to 8 times as long, and 50 to 127 times on a busy machine."""
-    G = _gram_of_columns(columns, settled)
-    unit = 1.0
-    if not 1e-200 < G.trace() < 1e250:  # squares of tiny or huge numbers underflow or overflow
-        unit = _exact_unit_of(columns)
-        columns /= unit
-        G = _gram_of_columns(columns)
-    size = len(G)
-    values, V = _small_eigen(G, size, False)
-    largest = values[0]
-    exact = 0
-    while True:
-        exact += np.count_nonzero(values[exact:] >= _GRAM_SUFFICES * values[exact])
-        if exact > place or not values[exact] > lowest * largest:
-            break
-        _turn(columns, V)
-        V = np.eye(size)
-        short = _gram_of_columns(columns, exact)[exact:, exact:]
-        values[exact:], V[exact:, exact:] = _small_eigen(short, size - exact, False)
-        order = np.argsort(-values, kind="stable")  # equal values may be in both parts
-        values = values[order]
-        V = V[:, order]
-    return values * unit**2, V * unit
+@_helper
+def _turn(columns, V, p):
+    """Replace A = `columns` by A V[:p]^T, followed by zeros."""
+    m, size = columns.shape
+    width = _NARROW_PANEL // columns.itemsize
+    panels = _aligned(((p + width - 1) // width, size, width), columns)
+    for j in range(panels.shape[0] * width):
+        for t in range(size):
+            panels[j // width, t, j % width] = V[j, t] if j < p else 0.0
+    product = _aligned((_BLOCK, panels.shape[0] * width), columns)
+    for first in range(0, m, _BLOCK):
+        last = min(m, first + _BLOCK)
+        product[:] = 0
+        for r in range(0, last - first, _PRODUCT_ROWS):
+            for c in range(panels.shape[0]):
+                _add_product(columns, first + r, m - 1, 0, size, panels[c], product, r, c * width)
+        for r in range(last - first):
+            row = columns[first + r]
+            for q in range(size):
+                row[q] = product[r, q] if q < p else 0.0
 
 
-def _shrink(columns, settled, state, last=False):
-    """Make columns orthogonal and shorten them as in `fd_start`. If `last`, subtract the squared
-    length of column ell + 1. Returns the new squared lengths and the amount subtracted."""
-    rows = (state.ell + 1) // 2 if state.half else state.ell
-    place = state.ell if last else rows - state.half
-    spared = min(int((1.0 - state.share) * rows), rows - 1)
-    rounding = _GRAM_ROUNDING * columns.shape[1]
-    lowest = rounding**2 if last else rounding
-    values, V = _decompose(columns, settled, place, lowest)
-    kept = np.count_nonzero(values > lowest * values[0])
-    if kept <= state.ell:
-        place = spared = kept
-    taken = max(float(values[place]), 0.0)
-    lengths = values[: np.count_nonzero(values[:place] > taken)]
-    weights = np.ones(len(lengths))
-    weights[spared:] = np.sqrt(1.0 - taken / lengths[spared:])
-    _turn(columns, V[:, : len(lengths)] * weights)
-    return lengths * weights**2, taken
+@_helper
+def _decompose(G, exact, values, V):
+    """Decompose G[exact:, exact:], of which the upper half is given. Write eigenvalues to
+    values[exact:], and eigenvectors to the rows of V beyond `exact` unit vectors. Sort both by
+    descending values. Returns the number of values that are accurate enough."""
+    size = values.shape[0]
+    rest = size - exact
+    A = np.empty((rest, rest))  # loops, because assignments of slices compile for seconds
+    vectors = np.zeros((rest, rest))
+    found = np.zeros(rest)
+    order = np.empty(size, np.int64)
+    scale = 1e-300
+    for i in range(exact, size):
+        scale = max(scale, G[i, i])
+    for i in range(rest):
+        vectors[i, i] = 1.0
+        for j in range(i, rest):
+            A[i, j] = G[exact + i, exact + j] / scale
+            A[j, i] = A[i, j]
+    _solve(A, found, np.zeros(rest), vectors)
+    for i in range(size):
+        value = scale * found[i - exact] if i >= exact else values[i]
+        j = i
+        while j > 0 and values[j - 1] < value:
+            values[j] = values[j - 1]
+            order[j] = order[j - 1]
+            j -= 1
+        values[j] = value
+        order[j] = i
+    V[:] = 0.0
+    for i in range(size):
+        if order[i] < exact:
+            V[i, order[i]] = 1.0
+        for t in range(rest if order[i] >= exact else 0):
+            V[i, exact + t] = vectors[order[i] - exact, t]
+    floor = _GRAM_SUFFICES * values[exact]
+    while exact < size and values[exact] >= floor:
+        exact += 1
+    return exact
 
 
-def _absorb(state, Z):
-    """The state after the rows of Z. Whenever no column is free, `_shrink` frees some."""
-    n = len(Z)
-    columns, used, settled, shrunk = state[:4]
-    columns = columns.copy()
-    size = columns.shape[1]
-    begin = 0
-    while begin < n:
-        rows = Z[begin : begin + size - used]
-        begin += len(rows)
-        if state.half_life:
-            left = _weight_at(state.half_life, len(rows))
-            columns *= math.sqrt(left)
-            shrunk *= left
-            rows = rows * np.sqrt(_weight_at(state.half_life, np.arange(len(rows))[::-1, None]))
-        columns[:, used : used + len(rows)] = rows.T
-        used += len(rows)
-        if used == size:
-            lengths, taken = _shrink(columns, settled, state)
-            used = len(lengths)
-            settled = used
-            shrunk += taken
-    # This sum is sequential, so that it is bit-identical for every split into calls.
-    squares = np.append(state.squares, np.einsum("ij,ij->i", Z, Z))
-    squares = np.cumsum(squares * _weight_at(state.half_life, np.arange(n + 1)[::-1]))[-1]
-    sums = float(shrunk), float(squares), state.count + n
-    return FDState(columns, used, settled, *sums, *state[6:])
+@_helper
+def _scale(columns, used, factor):
+    for t in range(columns.shape[0]):
+        for q in range(used):
+            columns[t, q] *= factor
 
 
-def _merged(a, b, more=()):
-    """Merge two states and the rows `more`. If one state is empty, the result is the other one."""
-    if not (a.count and b.count):
-        return b if b.count else a
-    found = _absorb(a, np.vstack([b.columns.T[: b.used], *more]))
-    return found._replace(
-        shrunk=found.shrunk + b.shrunk,
-        squares=float(a.squares + b.squares + sum(row @ row for row in more)),
-        count=a.count + b.count,
+@_helper
+def _divide_by_unit(columns):
+    """Divide by a power of two near the largest magnitude, and return it."""
+    largest = 1e-300
+    for t in range(columns.shape[0]):
+        for q in range(columns.shape[1]):
+            largest = max(largest, abs(columns[t, q]))
+    unit = 2.0 ** math.floor(math.log2(largest))
+    _scale(columns, columns.shape[1], 1.0 / unit)
+    return unit
+
+
+@_helper
+def _shorten(values, V, exact, rules, last, unit):
+    """Subtract from the squared lengths in `values` as `_sketch_runs` says. Multiply the rows of V
+    accordingly, and by `unit`. Returns the number of lengths above 0 and the amount subtracted. If
+    more than the first `exact` lengths are needed, changes nothing and returns len(V) and 0."""
+    ell, half, share, _ = rules
+    size = V.shape[0]
+    rows = (ell + 1) // 2 if half else ell
+    place = ell if last else rows - half
+    spared = min(np.int64((1.0 - share) * rows), rows - 1)
+    lowest = (_GRAM_ROUNDING * size) ** (2 if last else 1) * values[0]
+    if exact <= place and values[exact] > lowest:
+        return size, 0.0
+    kept = 0
+    while kept < size and values[kept] > lowest:
+        kept += 1
+    if kept <= ell:
+        place = kept
+        spared = kept
+    taken = max(values[place], 0.0)
+    used = 0
+    while used < place and values[used] > taken:
+        weight = 1.0 if used < spared else math.sqrt(1.0 - taken / values[used])
+        values[used] *= (weight * unit) ** 2
+        for t in range(size):
+            V[used, t] *= weight * unit
+        used += 1
+    for q in range(used, size):
+        values[q] = 0.0
+    return used, taken * unit**2
+
+
+@_helper
+def _fill(X, features, fade, used, run, mean, mass, squares):
+    """Write the rows z of X, or their features, to columns `used` and later of `run`, with weights
+    by age. If there is a mean, sqrt(n / (n + 1)) (z - mean) replaces z. Here n is the total weight
+    of the earlier rows, and `mean` is their mean. The sum of z z^T is then the scatter matrix of
+    all rows. Writes |z|^2 to `squares`. Returns the number of infinite angles."""
+    panels, phases, factor = features
+    n = X.shape[0]
+    angles = _new_tile(X)
+    cosines = _new_tile(X)
+    rows = _new_tile(run)
+    infinite = 0
+    squares[:] = 0.0
+    if fade < 1.0:
+        _scale(run, used, fade ** (0.5 * n))
+    for begin in range(0, run.shape[0], _BLOCK):
+        count = min(_BLOCK, run.shape[0] - begin)
+        if phases.shape[0] > 0:
+            part = panels[begin // panels.shape[2] :]
+            shifts = phases[begin : begin + count]
+            infinite += _fourier_tile(X, 0, part, shifts, 0, factor, angles, cosines, 0)
+        n_before = mass
+        for i in range(n):
+            source = cosines[i] if phases.shape[0] > 0 else X[i, begin:]
+            row = rows[i]
+            for t in range(count):
+                row[t] = source[t]
+            n_before *= fade
+            step = 1.0 / (n_before + 1.0)
+            root = math.sqrt(n_before * step)
+            n_before += 1.0
+            for t in range(count if mean.shape[0] > 0 else 0):
+                gap = row[t] - mean[begin + t]
+                mean[begin + t] += step * gap
+                row[t] = root * gap
+            squares[i] += _dot(row[:count], row[:count])
+        for i in range(n):
+            weight = fade ** (0.5 * (n - 1 - i))
+            for t in range(count):
+                run[begin + t, used + i] = weight * rows[i, t]
+    return infinite
+
+
+@_core
+def _sketch_runs(X, features, begins, rules, last, columns, numbers, means, lengths):
+    """Sketch runs of rows of X, begins[t] to begins[t + 1] - 1, or of their features. numbers[t]:
+    columns in use, the amount subtracted, squares of rows, total weight, and infinite angles.
+
+    Without a free column, columns become orthogonal and shorter as in `fd_start`. If `last`, the
+    squared length of column ell + 1 is subtracted. Eigenvalues of A^T A, where A is columns[t],
+    have rounding errors relative to the largest. While the one to subtract is inaccurate, the short
+    columns are decomposed again. Measured: LAPACK's SVD takes 4 to 8 times as long."""
+    for index in prange(begins.shape[0] - 1):
+        _wide_vectors()
+        task = np.int64(index)
+        fade = rules[3]
+        run = columns[task]
+        size = run.shape[1]
+        width = _NARROW_PANEL // run.itemsize
+        whole = (size + width - 1) // width * width
+        G = _aligned((whole, whole), run)
+        V = np.empty((size, size))
+        squares = np.empty(_BLOCK)
+        used = np.int64(numbers[task, 0])
+        mass = numbers[task, 3]
+        begin = begins[task]
+        while begin < begins[task + 1] or last:
+            n = min(size - used, _BLOCK, begins[task + 1] - begin)
+            numbers[task, 4] += _fill(
+                X[begin : begin + n], features, fade, used, run, means[task], mass, squares[:n]
+            )
+            numbers[task, 1] *= fade**n
+            for i in range(n):  # sequential sums have the same bits for every split into calls
+                mass = mass * fade + 1.0
+                numbers[task, 2] = numbers[task, 2] * fade + squares[i]
+            used += n
+            begin += n
+            exact = np.int64(0)
+            unit = 0.0
+            busy = used == size or last
+            while busy:
+                trace = _gram_of_columns(run, G)
+                if unit == 0.0:
+                    unit = 1.0
+                    if not 1e-200 < trace < 1e250:  # tiny or huge squares under- or overflow
+                        unit = _divide_by_unit(run)
+                        continue
+                exact = _decompose(G, exact, lengths[task], V)
+                used, taken = _shorten(lengths[task], V, exact, rules, last, unit)
+                _turn(run, V, used)
+                numbers[task, 1] += taken
+                busy = used == size
+            if last:
+                break
+        numbers[task, 0] = used
+        numbers[task, 3] = mass
+
+
+_ROWS_THEMSELVES = np.empty((0, 0, 0)), np.empty(0), 1.0  # in place of features
+
+
+def _sketch(run, X, begins, features, state, half_life, last=False):
+    """Sketches of runs of rows of X, or of their features, and squared lengths for `last`. The
+    first sketch continues `run`."""
+    tasks = len(begins) - 1
+    m, size = run.columns.shape
+    columns = np.zeros((tasks, m, size))
+    numbers = np.zeros((tasks, 5))
+    means = np.zeros((tasks, run.means.size))
+    lengths = np.zeros((tasks, size))
+    columns[0] = run.columns
+    numbers[0, :4] = *run[1:4], _total_weight(half_life, run.count)
+    means[0] = run.means
+    rules = state.ell, state.half, state.share, float(_weight_at(half_life, 1))
+    each = 2.0 * m + 1.5 * len(features[1]) + _MULTIPLY_ADD * features[0].size
+    turn = 2.0 * _MULTIPLY_ADD * m * size + 0.6 * size * size  # for each freed column
+    work = (each + 1.6 * turn) * len(X) + turn * size * last
+    _sketch_runs(work, X, features, begins, rules, last, columns, numbers, means, lengths)
+    _require_finite_angles(numbers[:, 4])
+    counts = np.diff(begins)
+    counts[0] += run.count
+    found = [
+        FDRuns(A, int(used), shrunk, squares, int(count), mean)
+        for A, (used, shrunk, squares), count, mean in zip(
+            columns, numbers[:, :3].tolist(), counts, means
+        )
+    ]
+    return found, lengths[0]
+
+
+def _current(state, means):
+    return FDRuns(*state[:4], state.count - state.older.count, means)
+
+
+def _with_run(state, run, older=_NO_RUNS):
+    """The state with a current run and older runs."""
+    return FDState(*run[:4], run.count + older.count, *state[5:9], older)
+
+
+def _merged(older, run, state):
+    """A sketch of the rows of older runs and of the newer rows of `run`."""
+    if not (older.count and run.count):
+        return run if run.count else older
+    left = float(_weight_at(state.half_life, run.count))
+    rows = run.columns.T[: run.used]
+    means = older.means
+    gap = run.means - means
+    if means.size:
+        mass = left * _total_weight(state.half_life, older.count)
+        share = 1.0 / (1.0 + mass / _total_weight(state.half_life, run.count))
+        rows = np.vstack([rows, math.sqrt(mass * share) * gap])
+        means = means + share * gap
+    start = older._replace(
+        columns=math.sqrt(left) * older.columns,
+        shrunk=left * older.shrunk + run.shrunk,
+        means=np.empty(0),
     )
+    begins = np.array([0, len(rows)])
+    (found,), _ = _sketch(start, rows.copy(), begins, _ROWS_THEMSELVES, state, 0.0)
+    more = rows[run.used :]
+    squares = left * older.squares + run.squares + float((more * more).sum())
+    return found._replace(squares=squares, count=older.count + run.count, means=means)
+
+
+def _whole(state, means):
+    return _merged(state.older, _current(state, means), state)
+
+
+def _absorb(state, means, X, features=_ROWS_THEMSELVES):
+    """The state after the rows of X, or their features, and the means of its current run. Runs are
+    sketched in parallel. Complete runs are merged in order."""
+    older = state.older
+    run = _current(state, means)
+    new_run = FDRuns(np.zeros(run.columns.shape), 0, 0.0, 0.0, 0, np.zeros(means.size))
+    length = max(_LEAST_RUN, 20 * state.ell)
+    begins = np.array([0, *range(max(0, length - run.count), len(X), length), len(X)])
+    together = max(16, min(64, 2**23 // run.columns.size))  # at most 64 MB, or 16 sketches
+    for first in range(0, len(begins) - 1, together):
+        part = begins[first : first + together + 1]
+        rows = X[part[0] : part[-1]]
+        found, _ = _sketch(run, rows, part - part[0], features, state, state.half_life)
+        run = new_run
+        if part[-1] == len(X):
+            run = found.pop()
+        for complete in found:
+            older = _merged(older, complete, state)
+    run = run._replace(columns=run.columns.copy())  # frees the other sketches
+    return _with_run(state, run, older), run.means
 
 
 @_public
@@ -6018,7 +6230,7 @@ def fd_start(ell, m, half=True, share=1.0, half_life=None):
     half_life = _as_half_life(half_life)
     _fits("ell", 16.0 * ell * m)
     size = ell + max(1, ell // 4) if half else 2 * ell  # more than ell, so that rank ell fits
-    return FDState(np.zeros((m, size)), 0, 0, 0.0, 0.0, 0, ell, half, share, half_life)
+    return FDState(np.zeros((m, size)), 0, 0.0, 0.0, 0, ell, half, share, half_life)
 
 
 @_public
@@ -6033,7 +6245,7 @@ def fd_update(state, Z):
     """
     state = _checked_as(FDState, "state", state)
     Z = _checked_points("Z", Z, columns=len(state.columns)).astype(np.float64, copy=False)
-    return _absorb(state, Z)
+    return _absorb(state, np.empty(0), Z)[0]
 
 
 @_public
@@ -6046,7 +6258,9 @@ def fd_merge(a, b):
     Returns:
         FDState: The merged state. It satisfies the error bound of a single pass over all rows.
     """
-    return _merged(*_two_states(FDState, a, b))
+    a, b = _two_states(FDState, a, b)
+    nothing = np.empty(0)
+    return _with_run(a, _merged(_whole(a, nothing), _whole(b, nothing), a))
 
 
 @_public
@@ -6060,12 +6274,18 @@ def fd_finish(state):
             ell / 2, or ell if `half` is False, and Z_k is the best approximation of Z of rank k.
     """
     state = _checked_as(FDState, "state", state)
-    columns = state.columns.copy()
-    ell = state.ell
-    lengths, taken = _shrink(columns, state.settled, state, True)  # the paper omits this step
-    values = np.pad(lengths, (0, ell - len(lengths)))
-    shrunk = state.shrunk + taken
-    return Sketch(columns.T[:ell].copy(), values, shrunk, 0.5 * shrunk, state.squares, state.count)
+    return _finished(state, _whole(state, np.empty(0)))
+
+
+def _finished(state, run):
+    """The sketch of a run, after the last step, which the paper omits."""
+    nothing = np.empty((0, len(run.columns)))
+    start = run._replace(means=np.empty(0))
+    begins = np.zeros(2, np.int64)
+    (found,), lengths = _sketch(start, nothing, begins, _ROWS_THEMSELVES, state, 0.0, True)
+    B = found.columns.T[: state.ell].copy()
+    values = lengths[: state.ell].copy()
+    return Sketch(B, values, found.shrunk, 0.5 * found.shrunk, run.squares, run.count)
 
 
 @_public
@@ -6129,22 +6349,6 @@ class Subspace(NamedTuple):
 _STREAM_ROWS = 4 * _BLOCK  # points per slab. Smaller slabs wake idle threads more often.
 
 
-@_core_alone
-def _deviations(Z, means, mass, kept):
-    """Replace rows z by sqrt(n / (n + 1)) (z - mean). Here n is the total weight of the rows before
-    z, and `mean` is their mean. The sum of z z^T is then the scatter matrix of all rows."""
-    for i in range(Z.shape[0]):
-        z = Z[i]
-        n = kept * mass
-        mass = n + 1.0
-        factor = math.sqrt(n / mass)
-        step = 1.0 / mass
-        for t in range(z.shape[0]):
-            gap = z[t] - means[t]
-            means[t] += step * gap
-            z[t] = factor * gap
-
-
 @_public
 def skpca_start(feature_map, ell, centered=False, half=True, share=1.0, half_life=None):
     """Start streaming kernel PCA with random features (SKPCA algorithm 1).
@@ -6180,15 +6384,15 @@ def skpca_update(state, X):
     state = _checked_as(SKPCAState, "state", state)
     X = _checked_points("X", X, columns=state.map.d)
     sketch = state.sketch
-    means = state.means.copy()
-    kept = float(_weight_at(sketch.half_life, 1))
-    rows = max(1, 2**20 // (_STREAM_ROWS * state.map.m)) * _STREAM_ROWS
-    for Z in _feature_slabs(X, state.map, rows):
-        Z = Z.astype(np.float64, copy=False)
-        if state.centered:
-            _deviations(Z, means, _total_weight(sketch.half_life, sketch.count), kept)
-        sketch = _absorb(sketch, Z)
-    return state._replace(sketch=sketch, means=means)
+    means = state.means if state.centered else np.empty(0)
+    if state.map.kind == _FASTFOOD:
+        rows = max(1, 2**20 // (_STREAM_ROWS * state.map.m)) * _STREAM_ROWS
+        for Z in _feature_slabs(X, state.map, rows):
+            sketch, means = _absorb(sketch, means, Z.astype(np.float64, copy=False))
+    else:
+        drawn = _drawn(X, state.map, 0, state.map.m, state.map.m)
+        sketch, means = _absorb(sketch, means, X, drawn)
+    return state._replace(sketch=sketch, means=means if state.centered else state.means)
 
 
 @_public
@@ -6202,11 +6406,12 @@ def skpca_merge(a, b):
         SKPCAState: The merged state. If centered, it has the exact mean of all points.
     """
     a, b = _two_states(SKPCAState, a, b)
-    first = a.sketch.count
-    share = b.sketch.count / max(1, first + b.sketch.count)
-    gap = b.means - a.means
-    sketch = _merged(a.sketch, b.sketch, [math.sqrt(first * share) * gap] if a.centered else [])
-    return a._replace(sketch=sketch, means=a.means + share * gap)
+    run = _merged(_whole_of(a), _whole_of(b), a.sketch)
+    return a._replace(sketch=_with_run(a.sketch, run), means=run.means if a.centered else a.means)
+
+
+def _whole_of(state):
+    return _whole(state.sketch, state.means if state.centered else np.empty(0))
 
 
 @_public
@@ -6221,7 +6426,9 @@ def skpca_finish(state, k):
     """
     state = _checked_as(SKPCAState, "state", state)
     k = _checked_whole("k", k, 1, state.sketch.ell)
-    sketch = fd_finish(state.sketch)
+    run = _whole_of(state)
+    sketch = _finished(state.sketch, run)
+    state = state._replace(means=run.means)
     return _subspace_of(state, sketch.B.T[:, :k], sketch.values[:k], sketch.shrunk)
 
 

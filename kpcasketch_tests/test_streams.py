@@ -4,6 +4,7 @@
 import functools
 import math
 
+import numba
 import numpy as np
 import pytest
 from scipy import stats
@@ -363,8 +364,85 @@ def test_a_stream_has_the_same_bits_however_it_is_cut(half, rng):
     for part in np.split(Z, [1, 2, 9, 10, 11, 29, 30, 150]):
         before.append((state, state.columns.copy()))
         state = kp.fd_update(state, part)
-    assert all(np.array_equal(a, b) for a, b in zip(state, whole))
+    assert bits_of(state) == bits_of(whole)
     assert all(np.array_equal(old.columns, columns) for old, columns in before)
+
+
+def bits_of(state):
+    """The bytes of a state's numbers and arrays."""
+    return [
+        bits_of(part) if hasattr(part, "_fields") else np.asarray(part).tobytes() for part in state
+    ]
+
+
+@pytest.mark.parametrize("centered", [False, True])
+@pytest.mark.parametrize("maker", [kp.fourier_features_map, kp.fastfood_features_map])
+def test_runs_of_a_long_stream_begin_at_the_same_rows_however_it_is_cut(centered, maker, tmp_path):
+    points = np.random.default_rng(2).standard_normal((3700, 3))
+    start = kp.skpca_start(maker(G, 3, 130, 1), 8, centered)
+    whole, cut = kp.skpca_update(start, points), start
+    for part in np.split(points, [1, 999, 1000, 1001, 2500, 3000]):
+        kp.save(tmp_path / "state.npz", cut)
+        cut = kp.skpca_update(kp.load(tmp_path / "state.npz"), part)
+    assert bits_of(cut) == bits_of(whole) and whole.sketch.older.count == 3000
+    Z = kp.fourier_features(points, start.map)
+    mean = Z.mean(0) if centered else 0.0
+    for state in (whole, kp.skpca_merge(whole, cut)):
+        found = kp.fd_finish(kp.skpca_merge(state, start).sketch)
+        share = 1 + (state.sketch.count == 7400)
+        error = np.linalg.eigvalsh(share * (Z - mean).T @ (Z - mean) - found.B.T @ found.B)
+        assert error[0] > -1e-9 * error[-1] and error[-1] <= found.shrunk * (1 + 1e-9)
+        assert found.squares == pytest.approx(share * ((Z - mean) ** 2).sum())
+        if centered:
+            assert np.allclose(kp.skpca_finish(state, 3).means, mean, rtol=0, atol=1e-14)
+
+
+@pytest.mark.parametrize("n", [999, 1000, 1001, 17_000, 17_001])
+def test_sketches_of_runs_have_the_bits_of_one_thread_and_the_bound_of_a_single_pass(n, rng):
+    Z = rng.standard_normal((n, 30)) * np.geomspace(1, 0.01, 30)
+    found = kp.frequent_directions(Z, 10)
+    threads = numba.get_num_threads()
+    try:
+        numba.set_num_threads(1)
+        alone = kp.frequent_directions(Z, 10)
+    finally:
+        numba.set_num_threads(threads)
+    assert all(np.array_equal(a, b) for a, b in zip(found, alone))
+    error = np.linalg.eigvalsh(Z.T @ Z - found.B.T @ found.B)
+    tail = np.cumsum(np.linalg.svd(Z, compute_uv=False)[::-1] ** 2)[::-1]
+    assert error[0] > -1e-9 * tail[0] and error[-1] <= found.shrunk * (1 + 1e-9)
+    assert all(found.shrunk * (5 - k) <= tail[k] for k in range(5)) and found.count == n
+
+
+@pytest.mark.parametrize("centered", [False, True])
+def test_rows_of_many_runs_are_weighted_by_their_age(centered, rng):
+    # ell = m = 12 keeps all directions, so the sketch has the weighted scatter matrix exactly
+    n, half_life = 4321, 700.0
+    points = rng.standard_normal((n, 2)) + np.linspace(0, 1, n)[:, None]
+    start = kp.skpca_start(kp.fourier_features_map(G, 2, 12), 12, centered, half_life=half_life)
+    state = start
+    for part in np.split(points, [5, 1000, 3333]):
+        state = kp.skpca_update(state, part)
+    Z = kp.fourier_features(points, start.map)
+    weights = 2.0 ** (-np.arange(n)[::-1] / half_life)
+    mean = np.average(Z, 0, weights) if centered else 0.0
+    found = kp.skpca_finish(state, 12)
+    scatter = (found.basis * found.values) @ found.basis.T
+    expected = ((Z - mean) * weights[:, None]).T @ (Z - mean)
+    assert np.abs(scatter - expected).max() <= 1e-12 * np.trace(expected)
+    assert not centered or np.allclose(found.means, mean, rtol=0, atol=1e-13)
+
+
+def test_streams_of_the_first_version_go_on(tmp_path):
+    # their states had no older runs, and the number of orthogonal columns
+    points = np.random.default_rng(3).standard_normal((2600, 3))
+    state = kp.skpca_update(kp.skpca_start(kp.fourier_features_map(G, 3, 40), 6), points[:900])
+    kp.save(tmp_path / "new.npz", state)
+    with np.load(tmp_path / "new.npz") as held:
+        old = {name: held[name] for name in held if "older" not in name}
+    np.savez(tmp_path / "old.npz", **old, **{"sketch.settled": 0})
+    went_on = kp.skpca_update(kp.load(tmp_path / "old.npz"), points[900:])
+    assert bits_of(went_on) == bits_of(kp.skpca_update(state, points[900:]))
 
 
 def test_merged_sketches_keep_the_bound(rng):
@@ -1049,7 +1127,7 @@ def test_states_that_forget_are_not_merged_and_none_forget_by_default(tmp_path):
         plain, slow = update(start(), X), update(start(half_life=1e300), X)
         kp.save(tmp_path / "state.npz", slow)
         again = kp.load(tmp_path / "state.npz")
-        assert again[-1] == slow[-1] and type(again) is type(slow)
+        assert bits_of(again) == bits_of(slow) and type(again) is type(slow)
         first = [
             part
             for part in (plain.sketch if name == "skpca_merge" else plain)
