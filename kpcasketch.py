@@ -5426,6 +5426,18 @@ def _draw_frequency(kernel, key, j, w):
             w[t] = factor * _normal(row, t)
 
 
+@_helper
+def _phase(key, j, copies):
+    """Phase of feature j. In a pair, subtracting a quarter turn makes the second one a sine."""
+    return 2.0 * math.pi * (_uniform(key, j // copies) - 0.25 * (j % copies))
+
+
+@_core_alone
+def _draw_phases(key, first, copies, phases):
+    for i in range(phases.shape[0]):
+        phases[i] = _phase(key, first + i, copies)
+
+
 @_core_alone
 def _draw_frequencies(kernel, key, first, copies, W):
     for i in range(W.shape[0]):
@@ -5603,11 +5615,9 @@ def _fastfood(X, parts, copies, phases, factor, infinite, out):
 
 
 def _phases_of(X, key, first, count, paired):
-    """Phases of the features. In a pair, subtracting a quarter turn makes the second one a sine."""
-    j = np.arange(first, first + count)
-    copies = 1 + paired
-    turns = _uniforms(_python_subkey(key, _PHASES), j // copies) - 0.25 * (j % copies)
-    return (2.0 * math.pi * turns).astype(X.dtype)
+    phases = np.empty(count, X.dtype)
+    _draw_phases(_python_subkey(key, _PHASES), first, 1 + paired, phases)
+    return phases
 
 
 def _drawn(X, feature_map, first, count, divisor, points="X"):
@@ -6936,13 +6946,14 @@ def _centered(state, U):
 
 
 @_core
-def _add_features(X, kernel, key, frequencies, copies, phases, factor, p, panels, infinite, slots):
+def _add_features(X, kernel, key, frequencies, copies, used, factor, p, panels, infinite, slots):
     """Add each task's terms of sum_j coef_j phi_j(x) to its slot, and count infinite angles."""
     for index in prange(slots.shape[0]):
         _wide_vectors()
         task = np.int64(index)
         segments = slots.shape[0]
-        used = phases.shape[0]
+        phase_key = _subkey(key, _PHASES)
+        shifts = np.empty(_BLOCK, X.dtype)
         angles = _new_tile(X)
         cosines = _new_tile(X)
         product = _aligned((_BLOCK, slots.shape[2]), X)
@@ -6960,12 +6971,12 @@ def _add_features(X, kernel, key, frequencies, copies, phases, factor, p, panels
                     _draw_frequency(kernel, key, (begin + i) // copies, w)
                 for t in range(d):
                     directions[i // width, t, i % width] = w[t]
-            shifts = phases[begin : begin + count]
+                shifts[i] = _phase(phase_key, begin + i, copies)
             for block in range(_blocks(X.shape[0])):
                 first = block * _BLOCK
                 rows = min(_BLOCK, X.shape[0] - first)
                 infinite[task] += _fourier_tile(
-                    X, block, directions, shifts, 0, factor, angles, cosines, 0
+                    X, block, directions, shifts[:count], 0, factor, angles, cosines, 0
                 )
                 product[:] = 0
                 _multiply_add(cosines, 0, rows, 0, count, p, panels, begin, product)
@@ -6987,11 +6998,11 @@ def _values(state, X, second=False):
     out = np.empty((len(X), k))
     key = _key(feature_map.seed, _FREQUENCIES)
     panels = _packed_vectors(coef[:used].astype(X.dtype))
-    phases = _phases_of(X, key, 0, used, feature_map.paired)
-    drawn = (feature_map.kernel, key, feature_map.frequencies, 1 + feature_map.paired, phases)
+    drawn = (feature_map.kernel, key, feature_map.frequencies, 1 + feature_map.paired, used)
     factor = math.sqrt(2.0 * feature_map.kernel.scale)
-    segments = min(16, -(-used // _BLOCK))
     wide = _padded_width(k, X)
+    most = 2**24 // (min(len(X), _POINTS_AT_A_TIME) * wide)  # slots take at most 128 MB, or are 16
+    segments = min(max(16, most), 64, -(-used // _BLOCK))
     for begin in range(0, len(X), _POINTS_AT_A_TIME):
         P = X[begin : begin + _POINTS_AT_A_TIME]
         infinite = np.zeros(segments, np.int64)
@@ -7333,7 +7344,8 @@ def _moved(state, block, X, g, eta, decay, second=False):
     k = len(decay)
     moved = coef.copy()
     moved[: state.used] = _dense_product(coef[: state.used], k, np.eye(k) - decay)
-    products = _column_products(_some_features(X, feature_map, first, stop - first), g)
+    features = _some_features(X, feature_map, first, stop - first)
+    products = _transposed_product(features, features.shape[1], g)
     moved[first:stop] += eta / ((stop - first) * (len(X) - state.centered)) * products
     return moved
 
@@ -7584,7 +7596,7 @@ def dsgd_kpca(
     eigenfunctions falls like 1 / t (DSGD theorem 1). With probability 1 - delta, the squared error
     of values falls like ln(t / delta) / t (theorem 4). Both theorems require the start of equation
     (4) and mini-batches that approximate the operator to an eighth of the eigengap. Costs about
-    steps m batch (d + k) multiply-adds, steps m batch cosines, and 16 k batch floats of memory.
+    steps m batch (d + k) multiply-adds, steps m batch cosines, and 64 k batch floats of memory.
 
     Args:
         X: (n, d) array. Points.
