@@ -738,9 +738,27 @@ def _as_columns(name, value, dtypes=_DOUBLE):
     return A[:, None] if flat else A
 
 
+@_core
+def _count_beyond(entries, limit, counts):
+    for index in prange(counts.shape[0]):
+        _wide_vectors()
+        task = np.int64(index)
+        n = entries.shape[0]
+        tasks = counts.shape[0]
+        run = entries[task * n // tasks : (task + 1) * n // tasks]
+        beyond = 0
+        for i in range(run.shape[0]):
+            beyond += not abs(run[i]) < limit
+        counts[task] = beyond
+
+
 def _all_below(X, limit=math.inf):
     """Whether abs(x) < limit for every entry; False for NaN."""
-    return -limit < float(X.min(initial=0.0)) and float(X.max(initial=0.0)) < limit
+    if X.size < 2**22:  # otherwise, two passes of one thread would take 5 ms or more
+        return -limit < float(X.min(initial=0.0)) and float(X.max(initial=0.0)) < limit
+    counts = np.empty(64, np.int64)
+    _count_beyond(0.3 * X.size, X.reshape(-1), X.dtype.type(limit), counts)
+    return not counts.any()
 
 
 def _checked_points(name, X, columns=None, numbers=None, rows=None):
@@ -6213,7 +6231,9 @@ def fd_start(ell, m, half=True, share=1.0, half_life=None):
 
     When the buffer is full, its rows are made orthogonal and sorted by length. If the rank exceeds
     ell, the squared length of row ell / 2 is subtracted from all squared lengths, as in SKPCA. If
-    `half` is False, that of row ell + 1 is subtracted instead. Needs O(m ell) memory.
+    `half` is False, that of row ell + 1 is subtracted instead. Every max(1000, 20 ell) rows, a new
+    sketch begins. Calls make these sketches on all threads and merge them in order. Needs O(m ell)
+    memory. A call needs memory for at most 64 sketches in 64 MB, or for 16.
 
     Args:
         ell: int from 1 to m. Number of rows of the result.
@@ -6387,7 +6407,7 @@ def skpca_update(state, X):
 
     Args:
         state: SKPCAState. It is not modified.
-        X: (n, d) array. Points. Features are held in slabs of 8 MB, but at least 512 points.
+        X: (n, d) array. Points. Calls with at least 16 max(1000, 20 ell) points use 16 threads best.
     Returns:
         SKPCAState: The new state. If half_life is None, the split into calls changes no bits.
     """
