@@ -127,9 +127,10 @@ Functions that choose centers return a ReducedSet of centers and weights. `rskpc
 `weighted_nystrom` and the functions that return a Manifold take it. The centers also serve as
 landmarks. `manifold_features` takes a Manifold. Streams and DSGD take a FourierMap, which the
 `..._features_map` functions return. A stream returns its state as an FDState, SKPCAState,
-RNCAState, ReservoirState, RLSState or ShadowState. `skpca` and `rnca` return a Subspace for
-`skpca_transform`. DSGD functions share a DSGDState, and `dsgd_ksir` stores Slices in it. Sketch,
-Clustering, Correlations, Reliable, SketchError, Advice and ShadowBounds only report results.
+RNCAState, ReservoirState, RLSState or ShadowState. An FDState keeps earlier rows as FDRuns. `skpca`
+and `rnca` return a Subspace for `skpca_transform`. DSGD functions share a DSGDState, and
+`dsgd_ksir` stores Slices in it. Sketch, Clustering, Correlations, Reliable, SketchError, Advice and
+ShadowBounds only report results.
 
     import numpy as np
     import kpcasketch as kp
