@@ -996,7 +996,8 @@ def costs_are_counted(options):
         f"largest |log quotient| of the multiply-adds that the three listings make, counted as they are "
         f"made, and of table 1's text: quotients from {min(quotients.values()):.2f} to "
         f"{max(quotients.values()):.2f}. Ours holds {held} = d m + 2 (5 m l / 4) numbers: two sketches, "
-        f"of the current run of 1000 rows and of earlier runs, each a quarter of m l more than algorithm 1. It decomposes {decompositions} times for {n} rows (at most "
+        f"of the current run of 1000 rows and of earlier runs, each a quarter of m l more than algorithm 1. "
+        f"It decomposes {decompositions} times for {n} rows (at most "
         f"n/(l/2 + 1) + 1); {c} reservoirs changed {changes} times, {score:.2g} standard errors from c H_n "
         f"= {mean:.0f}, and hold c d numbers.",
         f"n = {n}, d = {d}, m = {m}, l = {ell}, c = {c}; listings: n = 400 to 1600",
