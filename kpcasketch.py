@@ -195,6 +195,7 @@ import threading
 import time
 import timeit
 import warnings
+import weakref
 import zlib
 from types import SimpleNamespace
 from typing import NamedTuple
@@ -781,7 +782,7 @@ def _checked_points(name, X, columns=None, numbers=None, rows=None):
 def _checked_vector(name, value):
     """value as a vector of finite float64 with at least one entry."""
     value = np.array(_as_array(name, value, 1, _DOUBLE))
-    if value.size == 0 or not np.isfinite(value).all():
+    if value.size == 0 or not _all_below(value):
         raise ValueError(f"{name} must have at least one entry and be finite (no NaN or infinity)")
     return value
 
@@ -886,11 +887,11 @@ def _human(size):
 
 def _fits(name, size):
     """Raise if an array of `size` bytes would exceed the memory of this machine."""
-    _require(
-        size <= _PHYSICAL_MEMORY,
-        f"{name} must be smaller: the call would need {_human(float(size))} of memory, and this "
-        f"machine has {_human(_PHYSICAL_MEMORY)}",
-    )
+    if not size <= _PHYSICAL_MEMORY:
+        raise ValueError(
+            f"{name} must be smaller: the call would need {_human(float(size))} of memory, and "
+            f"this machine has {_human(_PHYSICAL_MEMORY)}"
+        )
 
 
 # 2.3 Tuples
@@ -904,7 +905,6 @@ _FORMS = {
     1: functools.partial(_as_array, ndim=1, dtypes=_DOUBLE),
     2: functools.partial(_as_array, ndim=2, dtypes=_DOUBLE),
     "points": functools.partial(_as_array, ndim=2),
-    "like points": functools.partial(_as_array, ndim=2),
     "whole": lambda name, value: np.asarray(value).astype(np.int64, "C", "same_kind", copy=False),
     "bits": lambda name, value: np.asarray(value).astype(np.uint32, "C", "same_kind", copy=False),
 }
@@ -935,15 +935,12 @@ def _checked_as(cls, name, value):
         hint = ": call features(X, model) for any model" if type(value) in _models else ""
         raise ValueError(f"{name} must be {what}, got {kind}{hint}")
     try:
-        fields = {}
+        fields = []
         for field, kind in cls.__annotations__.items():
             form = arrays.get(field, "seed" if field == "seed" else kind)
-            given = getattr(value, field)
             brought = _FORMS[form] if form in _FORMS else functools.partial(_checked_as, kind)
-            fields[field] = brought(f"{name}.{field}", given)
-            if form == "like points":
-                fields[field] = fields[field].astype(fields["points"].dtype, copy=False)
-        made = cls(**fields)
+            fields.append(brought(f"{name}.{field}", getattr(value, field)))
+        made = cls(*fields)
     except (AttributeError, OverflowError, TypeError, ValueError) as error:  # hand-built tuples
         if str(error).startswith(name):
             raise
@@ -3497,10 +3494,10 @@ def spectral_norm(A, seed=0, tol=1e-2, max_iterations=1000):
         len(made.coef) == len(made.points)
         and made.coef.size > 0
         and made.offset.size in (0, made.coef.shape[1])
-        and made.mean.size in (0, 1, len(made.points))
+        and (made.mean.size == len(made.points) or np.isnan(made.mean).all())
     ),
     points="points",
-    coef="like points",
+    coef="points",
     values=1,
     offset=1,
     mean=1,
@@ -3523,8 +3520,9 @@ class Expansion(NamedTuple):
 _DENSE_POINTS = 8192  # `kpca` stores K for up to this many points: 512 MB in float64
 
 
-def _checked_model(X, argument, model):
-    """The points of a model, after checking its kernel on the points and on X (unless None)."""
+def _checked_model(cls, argument, model, X):
+    """model as a tuple of this class, whose kernel fits its points and X (unless None)."""
+    model = _checked_as(cls, argument, model)
     points = model.points
     given = {}
     if X is not None:
@@ -3538,12 +3536,11 @@ def _checked_model(X, argument, model):
         )
     given[f"{argument}.points"] = points
     _checked_kernel(f"{argument}.kernel", model.kernel, **given)
-    return points
+    return model
 
 
 def _checked_expansion(name, expansion, X=None):
-    E = _checked_as(Expansion, name, expansion)
-    _checked_model(X, name, E)
+    E = _checked_model(Expansion, name, expansion, X)
     return E if E.offset.size else E._replace(offset=np.zeros(E.coef.shape[1]))
 
 
@@ -3719,6 +3716,42 @@ def _features(X, E, dtype=None):
     return features.astype(dtype, copy=False)
 
 
+_spans = {}  # results of `_span_of`, and copies of the arrays that they were computed from
+
+
+def _span_of(E):
+    """Features of an Expansion's points, without the offset, and an Expansion of k orthonormal
+    components and of |mean|^2 - 2 mean.phi(x), in float64. Costs O(c^2 (d + k)) time. Both are kept
+    while E.coef exists, and are computed again if an entry of the arrays has changed. A component
+    at an angle below 1e-5 to the span of earlier components becomes 0."""
+    arrays = E.points, E.coef, E.offset, E.mean
+    key = (id(E.coef), id(E.kernel.table), *E.kernel[:-1])
+    if key not in _spans:
+        weakref.finalize(E.coef, _spans.pop, key, None)
+    elif all(map(np.array_equal, _spans[key][0], arrays)):
+        return _spans[key][1:]
+    points, coef, offset, mean = copies = [array.astype(np.float64) for array in arrays]
+    (c, k) = coef.shape
+    weights = np.broadcast_to(mean if mean.size else 0.0, c)
+    E = E._replace(points=points, coef=np.column_stack([coef, weights]), offset=np.zeros(1))
+    F = _features(points, E)
+    G = _transposed_product(E.coef, k + 1, F)
+    M = G[:k, :k]
+    _require(_all_below(M), "features of the expansion's points must be finite")
+    W = np.zeros((k, k))
+    for j in range(k):
+        w = np.eye(k)[j]
+        for _ in range(2):  # the second time removes rounding errors of the first
+            w = w - W @ (W.T @ (M @ w))
+        square = w @ M @ w
+        if square > 1e-10 * M[j, j]:
+            W[:, j] = w / math.sqrt(square)
+    basis = np.column_stack([_dense_product(coef, k, W), -2.0 * weights])
+    E = E._replace(coef=basis, offset=np.append(offset @ W, G[k, k]))
+    _spans[key] = copies, F[:, :k], E
+    return _spans[key][1:]
+
+
 @_public
 def expand(X, expansion):
     """Features of new points: f_j(x) = sum_i coef_ij k(points_i, x) + offset_j.
@@ -3811,9 +3844,9 @@ def kernel_pca_preimage(features, expansion, ridge=0.0, max_iterations=1000):
     of_pairs = kernel.kind in (_PRECOMPUTED, _CUSTOM)
     _require(not of_pairs, "expansion.kernel must not be precomputed or custom")
     Y = features.astype(np.float64)
-    F = _features(E.points, E, np.float64)
+    F = _span_of(E)[0] + E.offset
     center = E.points.mean(0, np.float64)
-    _require(np.isfinite(F).all(), "features of expansion.points must be finite")
+    _require(_all_below(F), "features of expansion.points must be finite")
     if ridge == 0.0:
         _require(
             not _mean_is_unknown(E),
@@ -3838,7 +3871,7 @@ def kernel_pca_preimage(features, expansion, ridge=0.0, max_iterations=1000):
     _require(_all_below(K, 1e300), "expansion.kernel must have finite values on the features")
     weights = _solve_ridge(K, E.points - center, ridge)
     out = center + _gram_product(kernel, _prepare(kernel, Y, F, False), weights)
-    _require(np.isfinite(out).all(), "expansion.kernel must have finite values on the features")
+    _require(_all_below(out), "expansion.kernel must have finite values on the features")
     return out
 
 
@@ -5103,7 +5136,7 @@ def weighted_nystrom(X, C, w, kernel, k, seed=0):
     "a Manifold returned by laplacian_eigenmap, diffusion_map or normalized_cut",
     lambda made: len(made.coef) == len(made.points) == made.degrees.size,
     points="points",
-    coef="like points",
+    coef="points",
     values=1,
     degrees=1,
 )
@@ -5246,8 +5279,8 @@ def manifold_features(X, manifold):
         True
     """
     X = _checked_points("X", X)
-    found = _checked_as(Manifold, "manifold", manifold)
-    X, points = _in_common_precision(X, _checked_model(X, "manifold", found))
+    found = _checked_model(Manifold, "manifold", manifold, X)
+    X, points = _in_common_precision(X, found.points)
     V = np.column_stack([found.coef, found.degrees]).astype(X.dtype)
     products = _gram_product(found.kernel, _prepare(found.kernel, X, points, False), V)
     sums = products[:, -1:].astype(np.float64)
@@ -8674,13 +8707,27 @@ def nystrom_map(X, landmarks, kernel):
     return _factor(Z, kernel, np.zeros(len(Z)))[0]
 
 
+@_core_alone
+def _of_landmarks(x, model, out):
+    for c in range(out.shape[0]):
+        total = kernel_value(model.kernel, x, model.points[c]) if c < model.rank else 0.0
+        for b in range(min(c, model.rank)):
+            total -= model.factor[c, b] * out[b]
+        out[c] = total / model.factor[c, c] if c < model.rank else 0.0
+
+
 def _map_features(P, found):
     """Nystrom features of checked points. Raises if features are not finite."""
     X, Z = _in_common_precision(P, found.points)
     F = _new_array((len(X), len(Z)), X.dtype)
     rank = found.rank
-    F[:, rank:] = 0.0
-    squares = _substitute(found.kernel, X, Z[:rank], found.factor[:rank, :rank], 0, F)
+    if len(X) <= 4:  # copying the factor in panels, as `_substitute` does, would take longer
+        for x, features in zip(X, F):
+            _of_landmarks(x, found._replace(points=Z), features)
+        squares = np.square(F, dtype=np.float64)
+    else:
+        F[:, rank:] = 0.0
+        squares = _substitute(found.kernel, X, Z[:rank], found.factor[:rank, :rank], 0, F)
     _require(squares.sum() < math.inf, "kernel values on X must be finite")
     return F
 
@@ -8697,9 +8744,8 @@ def nystrom_features(X, feature_map):
     Returns:
         array: (n, s) features, in float32 if X and the landmarks are float32, otherwise in float64.
     """
-    feature_map = _checked_as(NystromMap, "feature_map", feature_map)
     X = _checked_points("X", X)
-    _checked_model(X, "feature_map", feature_map)
+    feature_map = _checked_model(NystromMap, "feature_map", feature_map, X)
     _fits("X", 1.0 * len(X) * len(feature_map.points) * X.itemsize)
     return _map_features(X, feature_map)
 
@@ -8923,7 +8969,7 @@ def _checked_targets(Y, rows):
 
 
 def _require_fitting(coef):
-    _require(np.isfinite(coef).all(), "Y must be smaller: coefficients overflow the dtype of X")
+    _require(_all_below(coef), "Y must be smaller: coefficients overflow the dtype of X")
 
 
 def _ridge_by_map(found, squares, products, lam, targets):
@@ -9043,7 +9089,7 @@ def kernel_ridge_cg(X, Y, kernel, lam, s=1000, seed=0, tol=1e-8, max_iterations=
         before = np.where(length > 0.0, length, math.inf)
         Q = _product(A, direction) + lam * direction
         curvature = (direction * Q).sum(0)
-        _require(np.isfinite(curvature).all(), "kernel values on X must be finite")
+        _require(_all_below(curvature), "kernel values on X must be finite")
         step = np.where(curvature > 0.0, length / curvature, 0.0)
         a = a + step * direction
         R = R - step * Q
@@ -9269,7 +9315,7 @@ def effective_dimension(A, lam, seed=0, probes=32, steps=64):
             _require(step < steps, f"steps must be larger: {told}")
         W = basis.next_block(R)
     entries = _rows(A, 0, n)
-    _require(np.isfinite(entries).all(), "A must be finite (no NaN or infinity)")
+    _require(_all_below(entries), "A must be finite (no NaN or infinity)")
     values = np.linalg.eigvalsh(entries).clip(0.0)
     return float((values / (values + lam)).sum())
 
@@ -9342,33 +9388,22 @@ def reliable_components(values, error):
 # 15.2 Errors of models
 
 
-def _checked_any(name, X, model):
-    if isinstance(model, Expansion):
-        return _checked_expansion(name, model, X)
+def _checked_span(name, X, model):
+    if isinstance(model, NystromMap):
+        return _checked_model(NystromMap, name, model, X)
     _require(
-        isinstance(model, (NystromMap, Subspace)),
+        isinstance(model, Expansion),
         f"{name} must be an Expansion, NystromMap or Subspace, got {type(model).__name__}",
     )
-    model = _checked_as(type(model), name, model)
-    if isinstance(model, NystromMap):
-        _checked_model(X, name, model)
-    else:
-        _checked_map(f"{name}.map", model.map, X)
-    return model
+    return _checked_expansion(name, model, X)
 
 
-def _in_double(X, model):
-    """The model, its features of X, and M, in float64. For an Expansion, M = coef^T K coef, and its
-    components are scaled to length 1. For the orthonormal features of a NystromMap, M is None."""
-    model = model._replace(points=model.points.astype(np.float64))
+def _orthonormal_features(X, model):
+    """Orthonormal features of X for a model's span, and |mean|^2 - 2 mean.phi(x), in float64."""
     if isinstance(model, NystromMap):
-        return model, _map_features(X, model), None
-    coef = model.coef.astype(np.float64)
-    M = coef.T @ _features(model.points, model._replace(coef=coef, offset=np.zeros(1)))
-    lengths = np.sqrt(np.where(np.diag(M) > 0.0, np.diag(M), 1.0))
-    M = 0.5 * (M + M.T) * np.outer(1.0 / lengths, 1.0 / lengths)
-    model = model._replace(coef=coef * (1.0 / lengths), offset=model.offset * (1.0 / lengths))
-    return model, _features(X, model), M
+        return _map_features(X, model), 0.0
+    features = _features(X, _span_of(model)[1])
+    return features[:, :-1], features[:, -1]
 
 
 @_public
@@ -9376,7 +9411,9 @@ def residual(X, model):
     """Relative distance of each point from the span of a model (RLS section 2.1, SKPCA section 1).
 
     The distance is |f - P f| / sqrt(k(x, x)), where f = phi(x) - mean and P projects onto the span
-    of components or landmarks. Centering or unpaired features can raise it above 1.
+    of components or landmarks. Centering or unpaired features can raise it above 1. The first call
+    for an Expansion of c points costs c^2 kernel values. The result is kept with a copy of the
+    model, and is computed again if an entry of the model has changed.
 
     Args:
         X: (n, d) array. Points.
@@ -9389,24 +9426,16 @@ def residual(X, model):
         [0.0, 1.0]
     """
     X = _checked_points("X", X)
-    model = _checked_any("model", X, model)
     if isinstance(model, Subspace):
         return skpca_residual(X, model) / np.sqrt(model.map.kernel.scale)
-    P = X.astype(np.float64)
-    model, features, M = _in_double(P, model)
+    model = _checked_span("model", X, model)
+    known = isinstance(model, NystromMap) or not _mean_is_unknown(model)
+    _require(known, "model.mean must be known (it is NaN or missing)")
+    P = X.astype(np.float64, copy=False)
+    features, from_mean = _orthonormal_features(P, model)
     sizes = _diagonal(P, model.kernel)
-    if M is None:
-        squares = sizes - (features**2).sum(1)
-    else:
-        _require(not _mean_is_unknown(model), "model.mean must be known (it is NaN or missing)")
-        _require(np.isfinite(M).all(), "features of model.points must be finite")
-        inverse = np.linalg.pinv(M, 1e-10, hermitian=True)
-        squares = sizes - ((features @ inverse) * features).sum(1)
-        if model.mean.size > 0:  # |phi(x) - mean|^2
-            weights = model.mean.reshape(-1, 1)
-            own = weights.T @ gram_matmat(model.points, model.points, weights, model.kernel)
-            squares += own[0, 0] - 2.0 * gram_matmat(P, model.points, weights, model.kernel)[:, 0]
-    _require(np.isfinite(squares).all(), "kernel values on X must be finite")
+    squares = sizes + from_mean - np.square(features).sum(1)
+    _require(_all_below(squares), "kernel values on X must be finite")
     squares = np.maximum(squares, 0.0)
     return np.sqrt(
         np.divide(squares, sizes, out=np.where(squares > 0.0, np.inf, 0.0), where=sizes > 0.0)
@@ -9418,7 +9447,8 @@ def explained_variance_ratio(X, expansion):
     """Share of the points' variance in feature space that each component explains (textbook).
 
     For orthonormal components, it is sum_i (f_j(x_i) - mean_j)^2 / tr(H K H) with means over X. In
-    other models, component j counts for the variance that components 1 to j - 1 do not explain.
+    other models, component j counts for the variance that earlier components do not explain, or for
+    0 if its angle to their span is below 1e-5.
 
     Args:
         X: (n, d) array. Points, for example training points. Costs n^2 kernel values.
@@ -9427,34 +9457,23 @@ def explained_variance_ratio(X, expansion):
         array: (k,), at least 0. The sum is at most 1, up to rounding.
     """
     X = _checked_points("X", X).astype(np.float64)
-    model = _checked_any("expansion", X, expansion)
     n = len(X)
-    M = None
-    size = 0.0
-    sums = 0.0
-    if isinstance(model, Subspace):  # features without pairs have different lengths
-        features = skpca_transform(X, model)
-        for begin in range(0, n, 4096):
-            Z = fourier_features(X[begin : begin + 4096], model.map)
+    size = sums = 0.0
+    if isinstance(expansion, Subspace):  # features without pairs have different lengths
+        features = skpca_transform(X, expansion)
+        for Z in _feature_slabs(X, expansion.map, 4096):
             size = size + (Z**2).sum()
             sums = sums + Z.sum(0)
         total = size - (sums**2).sum() / n
     else:
+        model = _checked_span("expansion", X, expansion)
         X = _about_mean(model.kernel, X)  # adds a constant to features of a linear model
-        model, features, M = _in_double(X, model)
+        features, _ = _orthonormal_features(X, model)
         size = _diagonal(X, model.kernel).sum()
         total = size - gram_matmat(X, X, np.ones((n, 1)), model.kernel).sum() / n
     _require(total > 1e-14 * size, "X must have points that differ")
     features = features - features.mean(0)
-    if M is None:
-        return (features**2).sum(0) / total
-    _require(np.isfinite(M).all(), "features of expansion.points must be finite")
-    C = features.T @ features
-    spans = [
-        np.trace(np.linalg.pinv(M[:j, :j], 1e-10, hermitian=True) @ C[:j, :j])
-        for j in range(1, len(M) + 1)
-    ]
-    return np.maximum(np.diff(spans, prepend=0.0), 0.0) / total
+    return np.square(features).sum(0) / total
 
 
 @_validated("a SketchError")
@@ -9468,13 +9487,12 @@ class SketchError(NamedTuple):
 def _directions(sketch, X, k, seed, centered):
     """All eigenpairs of a model, or 2 k + 8 of a matrix, the last k + 8 from 12 Lanczos steps."""
     if isinstance(sketch, (Expansion, Subspace)):
-        model = _checked_any("sketch", X, sketch)
-        _require(not getattr(model, "targets", 0), "sketch must not predict targets")
-        return model.values, (expand if isinstance(model, Expansion) else skpca_transform)(X, model)
+        _require(not getattr(sketch, "targets", 0), "sketch must not predict targets")
+        return sketch.values, _models[type(sketch)][0](X, sketch)
     if isinstance(sketch, Eigen):
         return _checked_as(Eigen, "sketch", sketch)[:2]
     if isinstance(sketch, NystromMap):
-        sketch = LowRank(nystrom_features(X, _checked_any("sketch", X, sketch)))
+        sketch = LowRank(nystrom_features(X, sketch))
     A = _as_operator("sketch", sketch, True)
     fits = _size(A) == len(X)
     _require(fits, f"sketch must have one row per point, got {_size(A)} rows for {len(X)} points")
@@ -9543,7 +9561,7 @@ def sketch_error(sketch, X, kernel, k=None, seed=0, rows=512, centered=False):
     enough = rows == n or spread >= 0.3 * math.sqrt(rows / n)  # typical: 1 - sqrt(columns / rows)
     _require(enough, f"rows must be larger to distinguish {U.shape[1]} directions, got {rows}")
     B = _gram_product(kernel, _prepare(kernel, P[drawn], P, False), U)
-    _require(np.isfinite(B).all(), "kernel values on X must be finite")
+    _require(_all_below(B), "kernel values on X must be finite")
     T = np.linalg.lstsq(terms, B, rcond=None)[0]
     mu, Y = _small_eigen(T, U.shape[1], False)
     gaps = np.maximum(mu - 0.5 * max(mu[-1], 0.0), 1e-12 * max(mu[0], 1e-288))
@@ -9566,14 +9584,6 @@ def _of_expansion(x, model, out):
         value = kernel_value(model.kernel, x, model.points[i])
         for q in range(out.shape[0]):
             out[q] += model.coef[i, q] * value
-
-
-def _of_landmarks(x, model, out):
-    for c in range(out.shape[0]):
-        total = kernel_value(model.kernel, x, model.points[c]) if c < model.rank else 0.0
-        for b in range(min(c, model.rank)):
-            total -= model.factor[c, b] * out[b]
-        out[c] = total / model.factor[c, c] if c < model.rank else 0.0
 
 
 @_open_helper
@@ -9655,7 +9665,7 @@ def features_of(x, model, out):
     """Write the features of one point to `out`, for use in your own `@njit` loops (RLS 2.1).
 
     Args:
-        x: (d,) array. Point. The lengths of `x` and `out` are not checked.
+        x: (d,) array. Point. Compiled code does not check the lengths of `x` and `out`.
         model: Expansion, NystromMap, Subspace, or FourierMap (plain or with stored frequencies).
         out: (k,) array. Receives the model's k features.
     Returns:
@@ -9666,16 +9676,15 @@ def features_of(x, model, out):
         >>> out.tolist()
         [3.0]
     """
-    (_, of_one) = _models.get(type(model), (None, None))
-    if of_one is None:
-        kind = type(model).__name__
-        raise ValueError(f"model must be Expansion, NystromMap, Subspace or FourierMap, got {kind}")
-    of_one(x, model, out)
+    row = features(_as_array("x", x, 1)[None], model).reshape(-1)
+    _require(np.shape(out) == row.shape, f"out must be an array of {row.size} numbers")
+    out[:] = row
 
 
-@overload(features_of)
+@overload(features_of, jit_options={"fastmath": _SUMS})
 def _compiled_features_of(x, model, out):
-    return _models.get(getattr(model, "instance_class", None), (None, None))[1]
+    of_one = _models.get(getattr(model, "instance_class", None), (None, None))[1]
+    return getattr(of_one, "__wrapped__", of_one)
 
 
 # --------------------------------------------------------------------------------------------------
@@ -10077,7 +10086,8 @@ def _run_typical_tasks(dtype):
     for sampler in (recursive_rls_practical, recursive_rls_accelerated, rpcholesky):
         landmarks = sampler(X, kernel, 50)
         nystrom_kpca(X, landmarks, kernel, 8)
-    F = nystrom_features(X, nystrom_map(X, landmarks, kernel))
+    F = nystrom(X, landmarks, kernel)
+    nystrom(X[:1], X[:50], kernel)
     nystrom_ridge(X, X[:, 0], landmarks, kernel, 1.0)
     centers = kmeans_select(X, 50)
     rskpca(centers.centers, centers.weights, kernel, 8)
@@ -10894,9 +10904,8 @@ def _write_results(options, points, what, model, embedding=None):
         step = max(1, n // 10_000)
         labels = None if points.labels is None else points.labels[::step]
         shares = []
-        if len(values) <= 100:  # each component costs a pseudoinverse
-            with contextlib.suppress(ValueError):  # some models have no components
-                shares = explained_variance_ratio(points.rows(slice(0, n, step)), model)
+        with contextlib.suppress(ValueError):  # some models have no components
+            shares = explained_variance_ratio(points.rows(slice(0, n, step)), model)
         title = f"{points.source}: kernel PCA ({what})"
         _plot(options, title, columns(0, n, step), values, labels, shares)
     for path in filter(None, (options.model, options.o, options.plot)):

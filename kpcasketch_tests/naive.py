@@ -97,6 +97,20 @@ def centered_features(K_new, K, k):
     return K_new @ (vectors / np.sqrt(values))
 
 
+def orthonormal_columns(A):
+    """Gram and Schmidt's columns in extended precision, 0 at an angle below 1e-5 to the columns before."""
+    Q = np.zeros(A.shape, np.longdouble)
+    for j in range(A.shape[1]):
+        q = A[:, j].astype(np.longdouble)
+        before = np.sqrt(q @ q)
+        for _ in range(2):
+            q = q - Q @ (Q.T @ q)
+        size = np.sqrt(q @ q)
+        if size > 1e-5 * before:
+            Q[:, j] = q / size
+    return Q
+
+
 def principal_angles(U, V):
     U, V = np.linalg.qr(U)[0], np.linalg.qr(V)[0]
     cosines = np.linalg.svd(U.T @ V, compute_uv=False)

@@ -837,6 +837,14 @@ def test_pictures_without_errors_had_no_shares_of_variance(points, tmp_path, cap
     assert "<!-- component 2 -->" in picture.read_text()
 
 
+def test_pictures_of_more_than_100_components_had_no_shares_of_variance(points, tmp_path, capsys):
+    pytest.importorskip("matplotlib")
+    picture = tmp_path / "picture.svg"
+    done(capsys, "embed", points, "--no-errors", "-k", "101", "--sigma", "2", "--plot", picture)
+    shares = kp.explained_variance_ratio(X, kp.kpca(X, KERNEL, 101))
+    assert f"<!-- component 2 ({shares[1]:.1%} of the variance) -->" in picture.read_text()
+
+
 def test_labels_beside_the_points_are_found_or_told_why_not(tmp_path, capsys):
     pytest.importorskip("matplotlib")
     for labels, text in (

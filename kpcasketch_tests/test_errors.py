@@ -2,6 +2,8 @@
 """Error measures against dense linear algebra, what holds of any model, and both from compiled code."""
 
 import functools
+import gc
+import io
 import math
 import re
 
@@ -725,9 +727,137 @@ def test_the_size_of_a_component_changed_what_it_explains(rng):
     assert np.allclose(kp.residual(X, scaled), kp.residual(X, exact), atol=1e-6)
 
 
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("centered", [False, True])
+def test_what_is_kept_of_a_model_is_computed_anew_when_an_entry_changes(centered, dtype, rng):
+    X, kernel = rng.standard_normal((40, 2)).astype(dtype), kp.gaussian(1.0)
+    new = X[:7] + dtype(0.3)
+    Z = np.ones((2, 3))
+
+    def found(model):
+        image = kp.kernel_pca_preimage(Z, model, 0.1)
+        return np.r_[kp.residual(new, model), kp.explained_variance_ratio(X, model), image.ravel()]
+
+    def fresh(model):
+        return found(type(model)(*[np.copy(x) if hasattr(x, "size") else x for x in model]))
+
+    model = (kp.centered_kpca if centered else kp.kpca)(X, kernel, 3)
+    known = found(model)
+    assert np.array_equal(known, found(model)) and np.array_equal(known, fresh(model))
+    assert np.array_equal(known, found(model._replace(values=np.zeros(3))))
+    for change in (
+        lambda model: model.points.__setitem__((3, 1), model.points[3, 1] + dtype(0.01)),
+        lambda model: model.coef.__imul__(np.array([1.0, 2.0, 1.0], dtype)),
+        lambda model: model.coef.__setitem__((39, 2), dtype(0.4)),
+        lambda model: model.offset.__iadd__(1e-3 * centered),
+        lambda model: model.mean.__imul__(0.9),
+    ):
+        before = found(model)
+        change(model)
+        assert np.array_equal(found(model), fresh(model))
+        if model.mean.size:
+            assert not np.array_equal(found(model), before)
+    for other in (
+        model._replace(kernel=kp.gaussian(2.0)),
+        model._replace(kernel=kp.scaled(kernel, 3.0)),
+        model._replace(coef=model.coef[:, ::-1].copy()),
+        model._replace(mean=np.full(40, 0.02), offset=np.ones(3)),
+    ):
+        assert np.array_equal(found(other), fresh(other))
+        assert not np.array_equal(found(other), found(model))
+
+
+def test_tables_of_precomputed_kernels_are_told_apart(rng):
+    F = rng.standard_normal((30, 5))
+    rows = np.arange(30)[:, None]
+    model = kp.kpca(rows, kp.precomputed(F @ F.T), 2)
+    other = model._replace(kernel=kp.precomputed(F[:, :4] @ F[:, :4].T))
+    for made in (model, other, model):
+        alike = made._replace(coef=made.coef.copy())
+        assert np.array_equal(kp.residual(rows, made), kp.residual(rows, alike))
+    assert not np.array_equal(kp.residual(rows, model), kp.residual(rows, other))
+
+
+def test_what_is_kept_of_a_model_goes_with_the_model(rng):
+    X = rng.standard_normal((20, 2))
+    gc.collect()
+    before = len(kp._spans)
+    models = [kp.kpca(X, kp.gaussian(1.0), k) for k in (1, 2, 3)]
+    for model in models:
+        for _ in range(3):
+            kp.residual(X, model)
+        loaded = io.BytesIO()
+        kp.save(loaded, model)
+        loaded.seek(0)
+        assert np.array_equal(kp.residual(X, kp.load(loaded)), kp.residual(X, model))
+    turned = model._replace(coef=np.asfortranarray(model.coef))  # each call makes C-ordered copies
+    assert np.array_equal(kp.residual(X, turned), kp.residual(X, model))
+    gc.collect()
+    assert len(kp._spans) == before + 3
+    del models, model, turned
+    gc.collect()
+    assert len(kp._spans) == before
+
+
+@pytest.mark.parametrize("gap", [1.0, 1e-2, 1e-4, 0.0])
+def test_what_alike_components_explain_was_wrong_by_a_hundredth(gap, rng):
+    # a pseudoinverse for each number of components cut eigenvalues off
+    X = rng.standard_normal((60, 16))  # the features of a linear kernel
+    columns = rng.standard_normal((16, 1)) + gap * rng.standard_normal((16, 12))
+    columns[:, 5] = 0.0
+    columns[:, 7] = columns[:, :3].sum(1)
+    coef = np.linalg.lstsq(X.T, columns * 10.0 ** rng.integers(-6, 7, 12), rcond=None)[0]
+    directions = X.T.astype(np.longdouble) @ coef
+    directions[:, [5, 7]] = 0.0  # of which there is only rounding beside columns before
+    Q = naive.orthonormal_columns(directions)
+    F = X - X.mean(0)
+    shares = np.square(F @ Q).sum(0) / np.square(F).sum()
+    model = kp.Expansion(X, coef, np.ones(12), np.zeros(12), kp.linear())
+    found = kp.explained_variance_ratio(X, model)
+    assert (found >= 0.0).all() and found.sum() < 1.0 + 1e-7 and found[5] == found[7] == 0.0
+    if gap == 0.0:  # one direction: rounding errors are no others
+        shares[1:] = 0.0
+    assert np.abs(found - shares).max() < (1e-6 if 0.0 < gap < 1e-2 else 1e-9)
+    off = X - X @ Q @ Q.T if gap else X - np.outer(X @ Q[:, 0], Q[:, 0])
+    expected = np.sqrt(np.square(off).sum(1) / np.square(X).sum(1))
+    assert np.abs(kp.residual(X, model) - expected).max() < 1e-5
+
+
+def test_shares_of_many_components_cost_a_pseudoinverse_each(rng):
+    X = rng.standard_normal((400, 4))
+    F = np.linalg.cholesky(naive.gaussian(X, X, 1.0) + 1e-13 * np.eye(400))
+    shares = np.linalg.svd(F - F.mean(0), compute_uv=False) ** 2 / ((F - F.mean(0)) ** 2).sum()
+    found = kp.explained_variance_ratio(X, kp.centered_kpca(X, kp.gaussian(1.0), 200))
+    assert np.abs(found - shares[:200]).max() < 1e-10
+
+
 @pytest.mark.parametrize(
     "call, text",
     [
+        (
+            lambda X: kp.residual(X, kp.kpca(X, SQUARE, 2)._replace(coef=np.full((9, 2), np.nan))),
+            "residual: features of the expansion's points must be finite",
+        ),
+        (
+            lambda X: kp.residual(X, kp.kpca(X, SQUARE, 1)._replace(offset=np.array([np.nan]))),
+            "residual: model.mean must be known",
+        ),
+        (
+            lambda X: kp.residual(X, kp.kpca(X, SQUARE, 1)._replace(mean=np.full(9, np.nan))),
+            "residual: model.mean must be known",
+        ),
+        (
+            lambda X: kp.residual(X, kp.kpca(X, SQUARE, 1)._replace(mean=np.array([0.5]))),
+            "residual: model must be an Expansion whose coef has a row",
+        ),
+        (
+            lambda X: kp.residual(X, kp.kpca(X, SQUARE, 1)._replace(points=X * np.nan)),
+            "residual: features of the expansion's points must be finite",
+        ),
+        (
+            lambda X: kp.residual(X, kp.kpca(X, SQUARE, 1)._replace(coef=np.ones((8, 1)))),
+            "residual: model must be an Expansion whose coef has a row",
+        ),
         (
             lambda X: kp.residual(X, kp.linear()),
             "residual: model must be an Expansion, NystromMap or Subspace, got Kernel",
@@ -842,12 +972,33 @@ def test_maps_whose_frequencies_are_not_at_hand_are_refused_for_one_point():
         kp.fastfood_features_map(kernel, 3, 8),
         kp.quasi_features_map(kernel, 3, 8, 0, False),
     ):
-        with pytest.raises(
-            ValueError, match="features_of: model must be a plain map or store its frequencies"
-        ):
-            kp.features_of(np.zeros(3), model, np.empty(8))
-    with pytest.raises(Exception, match="features_of|_features_into|No implementation"):
+        if not numba.config.DISABLE_JIT:
+            with pytest.raises(ValueError, match="model must be a plain map or store its frequ"):
+                scored(np.zeros((1, 3)), model, np.empty((1, 8)))
+        out = np.empty(8)  # from Python all features are computed as `features` does
+        kp.features_of(np.ones(3), model, out)
+        assert np.array_equal(out, kp.features(np.ones((1, 3)), model)[0])
+    with pytest.raises(ValueError, match="features_of: model must be one of"):
         kp.features_of(np.zeros(3), (1, 2), np.empty(8))
+
+
+def test_one_point_from_python_was_interpreted_and_lengths_were_not_checked(rng):
+    X, kernel = rng.standard_normal((30, 3)), kp.gaussian(1.0)
+    for model in (kp.kpca(X, kernel, 4), kp.nystrom_map(X, X[:4], kernel)):
+        out = np.full(4, np.nan)
+        kp.features_of(X[0], model, out)
+        assert np.array_equal(out, kp.features(X[:1], model)[0])
+        for x, short, text in (
+            (X[0, :2], out, "X and .*columns"),
+            (X[:1], out, "x must be a 1-D array"),
+            (X[0], out[:3], "out must be an array of 4 numbers"),
+            (X[0], np.empty((4, 1)), "out must be an array of 4 numbers"),
+            (X[0], None, "out must be an array of 4 numbers"),
+        ):
+            with pytest.raises(ValueError, match=f"features_of: {text}"):
+                kp.features_of(x, model, short)
+    with pytest.raises(ValueError, match="out must be an array of 1 numbers"):
+        kp.features_of(X[0], kp.kpca(X, kernel, 1), out)  # one number would fill all of `out`
 
 
 def test_models_of_other_columns_or_without_an_offset_broke_within(rng):

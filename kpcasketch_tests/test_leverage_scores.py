@@ -433,6 +433,46 @@ def test_features_of_new_points_extend_the_factor(rng):
     assert np.abs(features @ F.T - expected).max() < 1e-12
 
 
+@pytest.mark.parametrize("dtype, near", [(np.float64, 1e-9), (np.float32, 1e-3)])
+@pytest.mark.parametrize("shift", [0.0, 1e4])
+@pytest.mark.parametrize("n", [1, 4, 5, 130])
+def test_features_of_one_point_cost_three_copies_of_the_factor(n, shift, dtype, near, rng):
+    points = rng.standard_normal((200, 2)).astype(dtype) + dtype(shift)
+    new = np.vstack([points[:1], rng.standard_normal((129, 2)).astype(dtype) + dtype(shift)])[:n]
+    for rows in (np.r_[:60], np.r_[:60, :60], np.zeros(3, int)):  # some or all landmarks are equal
+        found = kp.nystrom_map(points, rows, KERNEL)
+        L = found.factor[: found.rank, : found.rank]
+        C = naive.laplacian(new, found.points[: found.rank], 5.0)
+        expected = np.zeros((n, len(rows)))
+        expected[:, : found.rank] = np.linalg.solve(L, C.T).T
+        features = kp.nystrom_features(new, found)
+        assert features.dtype == dtype and np.abs(features - expected).max() < near
+        assert np.abs(features - kp.nystrom_features(np.repeat(new, 5, 0), found)[::5]).max() < near
+        mixed = kp.nystrom_features(new.astype(float), found)
+        assert mixed.dtype == np.float64 and np.abs(mixed - expected).max() < 1e-9
+        off = np.sqrt((1.0 - np.square(expected).sum(1)).clip(0.0))
+        assert np.abs(kp.residual(new, found) - off).max() < 1e-5
+    for wrong in (
+        found._replace(factor=found.factor * np.nan),
+        found._replace(factor=np.zeros((3, 3)), rank=3),
+        found._replace(points=found.points * dtype(np.nan)),
+    ):
+        with pytest.raises(ValueError, match="nystrom_features: kernel values on X must be finite"):
+            kp.nystrom_features(new, wrong)
+    for wrong in (found._replace(factor=found.factor[:2, :2]), found._replace(rank=4)):
+        with pytest.raises(ValueError, match="nystrom_features: feature_map must be a NystromMap"):
+            kp.nystrom_features(new, wrong)
+
+
+def test_squares_of_features_do_not_overflow_float32():
+    points = np.array([[1e4], [2e4]], np.float32)
+    found = kp.nystrom_map(points, np.array([0]), kp.polynomial(1, 1e30, 0.0))
+    for n in (1, 5):
+        features = kp.nystrom_features(np.repeat(points[1:], n, 0), found)
+        assert features.dtype == np.float32
+        assert features[:, 0] == pytest.approx(np.full(n, 2e19), rel=1e-6)
+
+
 def test_kernel_pca_over_landmarks_is_that_of_the_approximation():
     rows, k = np.arange(0, N, 7), 4
     expansion = kp.nystrom_kpca(X, rows, KERNEL, k, 0)
