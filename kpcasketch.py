@@ -6550,7 +6550,9 @@ def _by_slabs(function, X, subspace):
             Z -= subspace.means
         found.append(function(Z, basis))
         del Z  # Measured for 20,000 x 1000 features: 54 ms without this line, 30 ms with it.
-    return np.concatenate(found)
+    features = np.concatenate(found)
+    _require(_all_below(features), "features of X must be finite")
+    return features
 
 
 def _along(Z, basis):
@@ -8724,7 +8726,7 @@ def _map_features(P, found):
     if len(X) <= 4:  # copying the factor in panels, as `_substitute` does, would take longer
         for x, features in zip(X, F):
             _of_landmarks(x, found._replace(points=Z), features)
-        squares = np.square(F, dtype=np.float64)
+        squares = np.square(F)
     else:
         F[:, rank:] = 0.0
         squares = _substitute(found.kernel, X, Z[:rank], found.factor[:rank, :rank], 0, F)
@@ -9391,10 +9393,8 @@ def reliable_components(values, error):
 def _checked_span(name, X, model):
     if isinstance(model, NystromMap):
         return _checked_model(NystromMap, name, model, X)
-    _require(
-        isinstance(model, Expansion),
-        f"{name} must be an Expansion, NystromMap or Subspace, got {type(model).__name__}",
-    )
+    wrong = f"{name} must be an Expansion, NystromMap or Subspace, got {type(model).__name__}"
+    _require(isinstance(model, Expansion), wrong)
     return _checked_expansion(name, model, X)
 
 

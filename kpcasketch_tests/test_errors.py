@@ -886,6 +886,35 @@ def test_models_that_tell_nothing_are_refused(call, text, rng):
         call(rng.standard_normal((9, 2)))
 
 
+@pytest.mark.parametrize("rows", [1, 5, 300])
+@pytest.mark.parametrize("make", ["kpca", "centered_kpca", "nystrom_map", "skpca", "drawn anew"])
+def test_a_model_with_nan_is_refused_and_not_answered_with_nan(make, rows, rng):
+    X, kernel = rng.standard_normal((300, 2)), kp.gaussian(1.0)
+    model = {
+        "kpca": lambda: kp.kpca(X, kernel, 3),
+        "centered_kpca": lambda: kp.centered_kpca(X, kernel, 3),
+        "nystrom_map": lambda: kp.nystrom_map(X, X[:9], kernel),
+        "skpca": lambda: kp.skpca(X, kernel, 40, 9, 3, centered=True),
+        "drawn anew": lambda: kp.rnca(X, kp.fourier_features_map(kernel, 2, 40, 0, False), 3),
+    }[make]()
+    new = X[:rows]
+    out = np.empty(kp.features(new, model).shape[1])
+    for field in {"points", "coef", "offset", "factor", "basis", "means"} & set(model._fields):
+        array = getattr(model, field).copy()
+        array.flat[0] = np.nan
+        wrong = model._replace(**{field: array})
+        for function in (kp.features, kp.residual):
+            with pytest.raises(ValueError, match=f"^{function.__name__}: .*must be (finite|known)"):
+                function(new, wrong)
+        with pytest.raises(ValueError, match="^features_of: .*must be finite"):
+            kp.features_of(new[0], wrong, out)
+    if make == "skpca":
+        frequencies = model.map.frequencies * np.nan
+        wrong = model._replace(map=model.map._replace(frequencies=frequencies))
+        with pytest.raises(ValueError, match="^residual: X must be smaller relative"):
+            kp.residual(new, wrong)
+
+
 # From compiled code of one's own
 
 

@@ -464,15 +464,6 @@ def test_features_of_one_point_cost_three_copies_of_the_factor(n, shift, dtype, 
             kp.nystrom_features(new, wrong)
 
 
-def test_squares_of_features_do_not_overflow_float32():
-    points = np.array([[1e4], [2e4]], np.float32)
-    found = kp.nystrom_map(points, np.array([0]), kp.polynomial(1, 1e30, 0.0))
-    for n in (1, 5):
-        features = kp.nystrom_features(np.repeat(points[1:], n, 0), found)
-        assert features.dtype == np.float32
-        assert features[:, 0] == pytest.approx(np.full(n, 2e19), rel=1e-6)
-
-
 def test_kernel_pca_over_landmarks_is_that_of_the_approximation():
     rows, k = np.arange(0, N, 7), 4
     expansion = kp.nystrom_kpca(X, rows, KERNEL, k, 0)
