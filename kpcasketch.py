@@ -809,11 +809,7 @@ def _in_common_precision(*arrays):
 
 def _scalar(value):
     """Convert a NumPy number or a 0-D array to a Python number. Return other values unchanged."""
-    return (
-        value.item()
-        if isinstance(value, np.generic) or isinstance(value, np.ndarray) and value.ndim == 0
-        else value
-    )
+    return value.item() if getattr(value, "ndim", None) == 0 else value
 
 
 def _shown(value):
@@ -1597,8 +1593,7 @@ def _is_sound(kernel):
     )
 
 
-def _checked_kernel(name, kernel, **points):
-    kernel = _checked_as(Kernel, name, kernel)
+def _require_fitting_points(name, kernel, **points):
     moderate = kernel.gamma == 0.0 or 1e-30 <= kernel.gamma <= 1e30
     moderate = moderate and 1e-37 <= kernel.scale <= 1e37
     for argument, P in points.items():
@@ -1614,6 +1609,11 @@ def _checked_kernel(name, kernel, **points):
                 f"{argument} must have one column of row numbers from 0 to N - 1 for a precomputed "
                 "(N, N) kernel: pass np.arange(N)[:, None] for all points",
             )
+
+
+def _checked_kernel(name, kernel, **points):
+    kernel = _checked_as(Kernel, name, kernel)
+    _require_fitting_points(name, kernel, **points)
     return kernel
 
 
@@ -3535,7 +3535,7 @@ def _checked_model(cls, argument, model, X):
             f"{hint * (model.kernel.kind == _PRECOMPUTED)}",
         )
     given[f"{argument}.points"] = points
-    _checked_kernel(f"{argument}.kernel", model.kernel, **given)
+    _require_fitting_points(f"{argument}.kernel", model.kernel, **given)
     return model
 
 
@@ -6540,9 +6540,8 @@ def skpca(X, kernel, m, ell, k, seed=0, centered=False):
 
 
 def _by_slabs(function, X, subspace):
-    X = _checked_points("X", X)
     subspace = _checked_as(Subspace, "subspace", subspace)
-    _checked_map("subspace.map", subspace.map, X)
+    X = _checked_points("X", X, columns=subspace.map.d)
     basis = subspace.basis.astype(X.dtype)
     found = []
     for Z in _feature_slabs(X, subspace.map, 8 * _STREAM_ROWS):
