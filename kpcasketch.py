@@ -8108,7 +8108,7 @@ def _pivoted(counts, P, kernel, shift, block, share, like, key):
             # diagonal for polynomial kernel values from 1e11 to 1e21 in float32.) For other
             # kernels, a pivot near the rounding error e causes relative errors of sqrt(e).
             lowest = -math.inf if definite else -10.0 * np.sqrt(floor) * np.sqrt(diagonal)
-            _require_definite(np.isfinite(rest).all() and (rest >= lowest).all())
+            _require_definite(_all_below(rest) and (rest >= lowest).all())
             rest[rest <= floor] = 0.0
             if found == s or not rest.any():
                 break
@@ -8174,7 +8174,7 @@ def _scores(P, rows, Z, weights, kernel, lam, k=0, key=None):
         slab = P[rows[begin : begin + _SLAB]].astype(points.dtype)
         diagonal = _diagonal(slab, kernel).astype(np.float64)
         rest = diagonal - _substitute(kernel, slab, points, L, 0, points[:0])
-        _require_definite(np.isfinite(rest).all() and (rest >= -bound * diagonal).all())
+        _require_definite(_all_below(rest) and (rest >= -bound * diagonal).all())
         scores[begin : begin + _SLAB] = np.minimum(1.0, np.maximum(rest, 2.2e-16 * diagonal) / lam)
     return scores, evaluations + computed + rows.size * (rank + 1)
 
