@@ -4381,9 +4381,8 @@ class _Cells(NamedTuple):  # a hash table of cells, along at most three axes of 
     side: float
 
 
-_SHADOW_BATCH = 16 * _BLOCK  # points per batch, few because new centers are found on one thread
-_SHADOW_GROUP = 2 * _BLOCK  # points per task, which share each panel that is read from memory
-_CELLS_ON_AXIS = 1e10  # a maximum. Rounding then moves no point past a neighboring cell.
+_SHADOW_BATCH = 64 * _BLOCK  # points per batch
+_LAST_CELL = 1e10  # on an axis. Up to it, rounding moves no point past a neighboring cell.
 _CELL_BITS = 2**20 - 1  # mask of the index of a cell on an axis. Cells 2^20 apart share codes.
 
 
@@ -4404,9 +4403,8 @@ def _cell(cells, x):
     """Code of the cell of a point, 20 bits per axis. Neighbors differ by at most 1 on each axis."""
     code = 0
     for a in range(cells.axes.shape[0]):
-        code += (np.int64((x[cells.axes[a]] - cells.origin[a]) / cells.side) & _CELL_BITS) << (
-            20 * a
-        )
+        place = (x[cells.axes[a]] - cells.origin[a]) / cells.side
+        code += (np.int64(max(-_LAST_CELL, min(_LAST_CELL, place))) & _CELL_BITS) << (20 * a)
     return code
 
 
@@ -4449,25 +4447,20 @@ def _seen_in_cells(cells, X, begin, end):
 
 
 @_helper
-def _first_in_order(X, first, last, cells, count, limit, labels):
-    """Set labels[first:last] to the first of `count` centers within the limit, or to -1."""
+def _first_in_order(X, rows, cells, first, count, limit, labels):
+    """Label rows with the first of the centers first to count - 1 within the limit."""
     _wide_vectors()
     d = X.shape[1]
     width = cells.panels.shape[2]
-    left = last - first
+    left = rows.shape[0]
     values = _aligned((4 * width,), X)
     tile = values.reshape(4, width)
-    numbers = np.empty(left, np.int64)
-    active = _aligned((left, d), X)
-    for r in range(left):
-        numbers[r] = first + r
-        labels[first + r] = -1
-        for t in range(d):
-            active[r, t] = X[first + r, t]
+    numbers = rows.copy()
+    active = X[rows]
     slack = 8.9e-16 * (d + 4)  # 4 times the largest relative difference from `_is_within`
     surely = limit * (1.0 - slack)
     perhaps = limit * (1.0 + slack)
-    for q in range((count + width - 1) // width):
+    for q in range(first // width, (count + width - 1) // width):
         for r in range((left - 1) // 4 * 4, -1, -4):
             _squared_distances(active, r, left - 1, 0, d, cells.panels[q], tile, 0, 0)
             near = 0
@@ -4491,26 +4484,31 @@ def _first_in_order(X, first, last, cells, count, limit, labels):
 
 
 @_core
-def _find_shadows(X, begin, end, cells, count, by_cells, limit, labels):
-    """Label the points begin to end - 1 with the centers found so far, one group per task."""
-    for index in prange((end - begin + _SHADOW_GROUP - 1) // _SHADOW_GROUP):
-        first = begin + np.int64(index) * _SHADOW_GROUP
-        last = min(end, first + _SHADOW_GROUP)
+def _find_shadows(X, rows, cells, first, count, by_cells, limit, labels):
+    """Label rows with the first of the centers first to count - 1 within the limit."""
+    for index in prange(_blocks(rows.shape[0])):
+        start = np.int64(index) * _BLOCK
+        group = rows[start : start + _BLOCK]
         if by_cells:
-            for i in range(first, last):
-                labels[i] = _first_in_cells(cells, X, i, 0, limit)[0]
+            for i in group:
+                labels[i] = _first_in_cells(cells, X, i, first, limit)[0]
         else:
-            _first_in_order(X, first, last, cells, count, limit, labels)
+            _first_in_order(X, group, cells, first, count, limit, labels)
 
 
 @_core_alone
-def _enter_batch(X, begin, end, cells, count, limit, labels):
-    """RSKPCA algorithm 2 on the unlabeled points of a batch. Returns the number of centers."""
-    lowest = count
+def _enter(X, rows, cells, first, count, by_cells, limit, labels):
+    """RSKPCA algorithm 2 on rows that are in no shadow of the centers before `first`. Returns the
+    number of centers."""
     width = cells.panels.shape[2]
-    for i in range(begin, end):
-        if labels[i] < 0 and limit > 0.0:
-            labels[i] = _first_in_cells(cells, X, i, lowest, limit)[0]
+    for i in rows:
+        if by_cells:
+            labels[i] = _first_in_cells(cells, X, i, first, limit)[0]
+        else:
+            for j in range(first, count):
+                if _is_within(X, i, cells.centers, j, limit):
+                    labels[i] = j
+                    break
         if labels[i] < 0:
             labels[i] = count
             code = _cell(cells, X[i])
@@ -4538,7 +4536,7 @@ def _with_room(centers, capacity, axes, origin, side):
         origin=origin,
         side=side,
     )
-    _enter_batch(centers, 0, count, cells, 0, 0.0, np.full(count, -1))  # limit 0 keeps all
+    _enter(centers, np.arange(count), cells, count, 0, False, 0.0, np.full(count, -1))
     return cells
 
 
@@ -4548,36 +4546,34 @@ def _shadows(X, known, eps, grow):
     X = X.astype(np.float64, copy=False)
     d = X.shape[1]
     limit = eps * eps
-    low = np.minimum(X.min(0), known.min(0, initial=math.inf))
-    spread = np.maximum(X.max(0), known.max(0, initial=-math.inf)) - low
-    axes = np.argsort(-spread, kind="stable")[:3]
+    some = np.concatenate([P[:: len(P) // 1000 + 1] for P in (known, X)])
+    axes = np.argsort(-np.ptp(some, axis=0), kind="stable")[:3]
     # Slightly above eps, so that points closer than eps lie in neighboring cells despite rounding.
-    side = float(max(1.00001 * eps, spread.max() / _CELLS_ON_AXIS))
+    grid = axes, some.min(0)[axes], 1.00001 * eps
     count = met = len(known)
-    cells = _with_room(known, count + _SHADOW_BATCH, axes, low[axes], side)
-    labels = np.empty(len(X), np.int64)
-    begin = 0
-    size = _BLOCK
-    while begin < len(X):
-        end = min(len(X), begin + size)
-        if count + end - begin > len(cells.codes):
-            centers = cells.centers[:count]
-            cells = _with_room(centers, 2 * len(cells.codes), axes, low[axes], side)
+    cells = _with_room(known, count + _SHADOW_BATCH, *grid)
+    labels = np.full(len(X), -1)
+    for begin in range(0, len(X), _SHADOW_BATCH):
+        rows = np.arange(begin, min(len(X), begin + _SHADOW_BATCH))
+        if count + rows.size > len(cells.codes):
+            cells = _with_room(cells.centers[:count], 2 * len(cells.codes), *grid)
         # Estimated nanoseconds per point: 9 per cell of 3^axes cells, and 4 + d per center in them.
-        in_cells = 9.0 * 3**axes.size + (4.0 + d) * _seen_in_cells(cells, X, begin, end)
-        in_order = (0.3 + 0.05 * d) * met
-        by_cells = in_cells < in_order
-        work = (end - begin) * min(in_cells, in_order)
-        _find_shadows(work, X, begin, end, cells, count, by_cells, limit, labels)
-        found = labels[begin:end]
-        before = count
-        met = np.where(found < 0, before, found + 1).mean()  # comparisons per point without cells
-        if grow:
-            count = _enter_batch(X, begin, end, cells, count, limit, labels)
-        met += count - before
-        few = 8 * (count - before) < end - begin  # new centers are compared one by one
-        size = 4 * _SHADOW_BATCH if few else min(max(count, _BLOCK), _SHADOW_BATCH)
-        begin = end
+        in_cells = 9.0 * 3**axes.size + (4.0 + d) * _seen_in_cells(cells, X, begin, rows[-1] + 1)
+        in_order = 0.3 + 0.05 * d  # per center
+        by_cells = in_cells < in_order * met
+        first = 0
+        while rows.size:
+            work = rows.size * (in_cells if by_cells else in_order * (count - first))
+            _find_shadows(work, X, rows, cells, first, count, by_cells, limit, labels)
+            rows = rows[labels[rows] < 0]
+            first = count
+            # New centers are found on one thread. All threads compare later rows with them.
+            size = rows.size if by_cells or not grow else _BLOCK
+            if grow:
+                count = _enter(X, rows[:size], cells, first, count, by_cells, limit, labels)
+            rows = rows[size:]
+        found = labels[begin : begin + _SHADOW_BATCH]
+        met = np.where(found < 0, count, found + 1).mean()  # comparisons per point without cells
     return cells.centers[:count].copy(), labels
 
 
@@ -4861,6 +4857,8 @@ def _checked_choice(X, m, kernel):
 def _herd_of(X, kernel, rows):
     """Reduced set of the given rows with equal weights. Labels minimize k(c, c) - 2 k(x, c)."""
     C = X[rows]
+    if _KINDS[kernel.kind].drop:  # k decreases with the distance
+        return _reduced_evenly(X, rows, _nearest(X, C)[0])
     squares = _diagonal(C, kernel).astype(np.float64)
     labels = [
         (squares - 2.0 * _gram(kernel, X[i : i + 2048], C, False)).argmin(1)
@@ -4912,40 +4910,109 @@ def herd(X, m, kernel):
     return _herd_of(X, kernel, chosen)
 
 
-def _halve(kernel, X, rows, key, log_inverse):
-    """A round of KT-SPLIT. One random swap per pair of rows balances sums of k over both halves."""
-    P = X[rows]
-    halves = [rows[::2].copy(), rows[1::2].copy()]  # dropping odd rows lost 2/3 of 2^g m points
+@_helper
+def _split_pairs(K, log_inverse, key, first, spread, lead, side):
+    """KT-SPLIT for the pairs of one block. Returns the new spread."""
+    for x in range(0, lead.shape[0] - 1, 2):
+        gap = K[x] - K[x + 1]
+        square = max(0.0, gap[x] - gap[x + 1])
+        limit = max(math.sqrt(2.0 * square * log_inverse) * math.sqrt(spread), square) or 1.0
+        spread += max(0.0, square * (1.0 + (square / limit - 2.0) * (spread / limit)))
+        swap = _uniform(key, first + x) < 0.5 - 0.5 * (lead[x] - lead[x + 1]) / limit
+        side[x] = 1.0 if swap else -1.0
+        side[x + 1] = -side[x]
+        lead += side[x] * gap
+    return spread
+
+
+@_core
+def _split_blocks(kernel, X, rows, starts, begin, blocks, log_inverse, key, spreads, lead, side):
+    """In each set, add the block that ends at `begin` to the leads of the later blocks, and split
+    the first of these."""
+    for index in prange(spreads.shape[0] * blocks):
+        _wide_vectors()
+        k = np.int64(index) // blocks
+        block = np.int64(index) % blocks
+        tile = _new_tile(X)
+        none = _aligned((0,), X)
+        width = _WIDE_PANEL // X.itemsize
+        panels = _aligned((_BLOCK // width, X.shape[1], width), X)
+        first = starts[k] + begin + block * _BLOCK
+        last = min(starts[k + 1], first + _BLOCK)
+        P = X[rows[first:last]]
+        for of in range(max(0, begin - _BLOCK), begin + (block == 0), _BLOCK):
+            start = starts[k] + of
+            Q = X[rows[start : min(starts[k + 1], start + _BLOCK)]]
+            for j in range(Q.shape[0]):
+                for t in range(Q.shape[1]):
+                    panels[j // width, t, j % width] = Q[j, t]
+            pairs = _Pairs(_BASES[kernel.kind], P, Q, none, none, panels, False)
+            _fill_tile(kernel, pairs, 0, P.shape[0], 0, Q.shape[0], tile)
+            if of == begin:
+                spreads[k] = _split_pairs(
+                    tile[:, : last - first],
+                    log_inverse,
+                    key,
+                    first,
+                    spreads[k],
+                    lead[first:last],
+                    side[first:last],
+                )
+            else:
+                for i in range(first, last):
+                    for j in range(_BLOCK):
+                        lead[i] += tile[i - first, j] * side[start + j]
+
+
+def _halve(kernel, X, rows, starts, key, log_inverse):
+    """A round of KT-SPLIT in the sets rows[starts[k]:starts[k + 1]]. One random swap per pair of
+    rows balances sums of k over both halves. Returns whether each row is in the second half. A last
+    row without a partner is in the first: without these rows, 2/3 of 2^g m points were lost."""
     lead = np.zeros(rows.size)  # sums of k over the second half minus sums over the first
-    spread = 0.0
-    for p, coin in enumerate(_uniforms(key, np.arange(halves[1].size))):
-        x = 2 * p
-        y = x + 1
-        inside = x % _BLOCK
-        if inside == 0:  # rows of K for the next 64 pairs
-            K = _gram(kernel, P[x : x + _BLOCK], P, False)
-        gap = np.subtract(K[inside], K[inside + 1], dtype=np.float64)
-        square = max(0.0, gap[x] - gap[y])
-        limit = max(math.sqrt(2.0 * square * log_inverse) * math.sqrt(spread), square)
-        swap = False
-        if limit > 0.0:
-            spread += max(0.0, square * (1.0 + (square / limit - 2.0) * (spread / limit)))
-            swap = coin < min(1.0, 0.5 * max(0.0, 1.0 - (lead[x] - lead[y]) / limit))
-        if swap:
-            halves[0][p], halves[1][p] = rows[y], rows[x]
-        lead += gap if swap else -gap
-    return halves
+    side = np.zeros(rows.size)  # 1 in the second half, -1 in the first
+    spreads = np.zeros(starts.size - 1)
+    each = _CUSTOM_VALUE if kernel.kind == _CUSTOM else 1.0 + _MULTIPLY_ADD * X.shape[1]
+    longest = int(np.diff(starts).max())
+    for begin in range(0, longest, _BLOCK):
+        blocks = -(-(longest - begin) // _BLOCK)
+        work = each * _BLOCK * (rows.size - begin * spreads.size)
+        _split_blocks(
+            work, kernel, X, rows, starts, begin, blocks, log_inverse, key, spreads, lead, side
+        )
+    return side > 0.0
 
 
 def _compressed(kernel, X, rows, least, key, log_inverse):
-    """Return at most `least` rows unchanged. Otherwise, compress four parts and halve the union."""
-    if rows.size <= least:
-        return rows
-    parts = [
-        _compressed(kernel, X, rows[j::4], least, _python_subkey(key, j), log_inverse)
-        for j in range(4)
-    ]
-    return _halve(kernel, X, np.concatenate(parts), _python_subkey(key, 4), log_inverse)[0]
+    """COMPRESS. Four sets of at most `least` rows are joined and halved, until one set is left."""
+    depth = max(0, math.ceil(math.log2(rows.size / least) / 2.0))
+    starts = np.arange(4**depth + 1) * rows.size // 4**depth
+    for level in range(depth):
+        starts = starts[::4]
+        second = _halve(kernel, X, rows, starts, _python_subkey(key, level), log_inverse)
+        rows = rows[~second]
+        starts = np.append(0, np.cumsum((np.diff(starts) + 1) // 2))
+    return rows
+
+
+@_core_alone
+def _swap(kernel, pairs, rows, means, diagonal, lead, taken):
+    """KT-SWAP: replace each of the rows by the one that minimizes the MMD."""
+    n = pairs.X.shape[0]
+    m = rows.shape[0]
+    tile = _new_tile(pairs.X)
+    for t in range(m):
+        row = rows[t]
+        taken[row] = 0.0
+        for sign in (-1.0, 1.0):
+            for begin in range(0, n, _BLOCK):
+                end = min(n, begin + _BLOCK)
+                _fill_tile(kernel, pairs, row, row + 1, begin, end, tile)
+                for j in range(begin, end):
+                    lead[j] += sign * tile[0, j - begin]
+            if sign < 0.0:
+                row = (taken + ((2.0 * lead + diagonal) / m - 2.0 * means)).argmin()
+        rows[t] = row
+        taken[row] = math.inf
 
 
 def _thinned(X, m, kernel, key, delta):
@@ -4953,29 +5020,24 @@ def _thinned(X, m, kernel, key, delta):
     n = len(X)
     rounds = int(math.log2(n // m))
     pairs, means = _means_of(kernel, X)
-    lists = [_draw_uniformly(n, m * 2**rounds, _python_subkey(key, 0))]
-    at_random = lists[0][:m].copy()  # standard thinning, the baseline
+    rows = _draw_uniformly(n, m * 2**rounds, _python_subkey(key, 0))
+    at_random = rows[:m].copy()  # standard thinning, the baseline
     for level in range(rounds):
         log_inverse = math.log(rounds * m * 2.0 ** (rounds - level + 1)) - math.log(delta)
-        coins = _words(_python_subkey(key, level + 1), np.arange(2**level))
-        halves = [_halve(kernel, X, *of, log_inverse) for of in zip(lists, coins)]
-        lists = [rows for pair in halves for rows in pair]
+        starts = np.arange(2**level + 1) * (rows.size >> level)
+        second = _halve(kernel, X, rows, starts, _python_subkey(key, level + 1), log_inverse)
+        rows = np.concatenate([rows[~second], rows[second]])
 
     def error(rows):  # MMD^2 between X and these rows with equal weights, up to a constant
         own = _prepare(kernel, X[rows], X[rows], False)
         return _weighted_sums(kernel, own, 1.0).sum() / (m * m) - 2.0 * means[rows].sum() / m
 
-    best = min([at_random, *lists], key=error)
+    best = min([at_random, *rows.reshape(-1, m)], key=error)
     lead = _weighted_sums(kernel, _prepare(kernel, X, X[best], False), 1.0)
     diagonal = _diagonal(X, kernel).astype(np.float64)
     taken = np.zeros(n)
     taken[best] = math.inf
-    for t, row in enumerate(best):  # KT-SWAP
-        lead -= _row_of(kernel, pairs, row)
-        taken[row] = 0.0
-        best[t] = row = (taken + ((2.0 * lead + diagonal) / m - 2.0 * means)).argmin()
-        taken[row] = math.inf
-        lead += _row_of(kernel, pairs, row)
+    _swap(kernel, pairs, best, means, diagonal, lead, taken)
     return best
 
 
