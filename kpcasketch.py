@@ -4372,7 +4372,7 @@ class ShadowState(NamedTuple):
 
 class _Cells(NamedTuple):  # a hash table of cells, along at most three axes of largest range
     centers: np.ndarray
-    panels: np.ndarray  # copies of the centers, packed for the micro-kernel
+    panels: np.ndarray  # places of the centers in float32, packed for the micro-kernel
     codes: np.ndarray  # the cell of each center
     before: np.ndarray  # the previous center in the same bucket, or -1
     heads: np.ndarray  # the last center in each bucket, or -1
@@ -4383,6 +4383,7 @@ class _Cells(NamedTuple):  # a hash table of cells, along at most three axes of 
 
 _SHADOW_BATCH = 64 * _BLOCK  # points per batch
 _LAST_CELL = 1e10  # on an axis. Up to it, rounding moves no point past a neighboring cell.
+_LAST_PLACE = 1e4  # on an axis, in panels. Squared distances below 1 then err by .003 sqrt(d).
 _CELL_BITS = 2**20 - 1  # mask of the index of a cell on an axis. Cells 2^20 apart share codes.
 
 
@@ -4399,12 +4400,18 @@ def _is_within(X, i, C, j, limit):
 
 
 @_helper
+def _place(cells, x, t, most):
+    """Coordinate t of a point, in cells from the origin and at most `most` from there."""
+    return max(-most, min(most, (x[t] - cells.origin[t]) / cells.side))
+
+
+@_helper
 def _cell(cells, x):
     """Code of the cell of a point, 20 bits per axis. Neighbors differ by at most 1 on each axis."""
     code = 0
     for a in range(cells.axes.shape[0]):
-        place = (x[cells.axes[a]] - cells.origin[a]) / cells.side
-        code += (np.int64(max(-_LAST_CELL, min(_LAST_CELL, place))) & _CELL_BITS) << (20 * a)
+        place = np.floor(_place(cells, x, cells.axes[a], _LAST_CELL))
+        code += (np.int64(place) & _CELL_BITS) << (20 * a)
     return code
 
 
@@ -4453,27 +4460,25 @@ def _first_in_order(X, rows, cells, first, count, limit, labels):
     d = X.shape[1]
     width = cells.panels.shape[2]
     left = rows.shape[0]
-    values = _aligned((4 * width,), X)
+    values = _aligned((4 * width,), cells.panels)
     tile = values.reshape(4, width)
     numbers = rows.copy()
-    active = X[rows]
-    slack = 8.9e-16 * (d + 4)  # 4 times the largest relative difference from `_is_within`
-    surely = limit * (1.0 - slack)
-    perhaps = limit * (1.0 + slack)
+    active = _aligned((left, d), cells.panels)
+    for r in range(left):
+        for t in range(d):
+            active[r, t] = _place(cells, X[rows[r]], t, _LAST_PLACE)
+    perhaps = np.float32(1.0 + 0.003 * math.sqrt(d))
     for q in range(first // width, (count + width - 1) // width):
         for r in range((left - 1) // 4 * 4, -1, -4):
             _squared_distances(active, r, left - 1, 0, d, cells.panels[q], tile, 0, 0)
-            near = 0
+            near = np.float32(0.0)  # counts in float32 as an int64 would halve the speed
             for value in values:
-                near += value < perhaps
+                near += np.float32(value < perhaps)
             for row in range(min(left, r + 4) - 1 if near else -1, r - 1, -1):
                 for c in range(width):
                     j = q * width + c
-                    value = tile[row - r, c]
-                    if (
-                        value < surely
-                        or value < perhaps
-                        and _is_within(active, row, cells.centers, j, limit)
+                    if tile[row - r, c] < perhaps and _is_within(
+                        X, numbers[row], cells.centers, j, limit
                     ):
                         labels[numbers[row]] = j
                         left -= 1  # the last point moves here, already compared with this panel
@@ -4497,18 +4502,12 @@ def _find_shadows(X, rows, cells, first, count, by_cells, limit, labels):
 
 
 @_core_alone
-def _enter(X, rows, cells, first, count, by_cells, limit, labels):
+def _enter(X, rows, cells, first, count, limit, labels):
     """RSKPCA algorithm 2 on rows that are in no shadow of the centers before `first`. Returns the
     number of centers."""
     width = cells.panels.shape[2]
     for i in rows:
-        if by_cells:
-            labels[i] = _first_in_cells(cells, X, i, first, limit)[0]
-        else:
-            for j in range(first, count):
-                if _is_within(X, i, cells.centers, j, limit):
-                    labels[i] = j
-                    break
+        labels[i] = _first_in_cells(cells, X, i, first, limit)[0]
         if labels[i] < 0:
             labels[i] = count
             code = _cell(cells, X[i])
@@ -4518,17 +4517,19 @@ def _enter(X, rows, cells, first, count, by_cells, limit, labels):
             cells.heads[bucket] = count
             for t in range(X.shape[1]):
                 cells.centers[count, t] = X[i, t]
-                cells.panels[count // width, t, count % width] = X[i, t]
+                place = _place(cells, X[i], t, _LAST_PLACE)
+                cells.panels[count // width, t, count % width] = place
             count += 1
     return count
 
 
 def _with_room(centers, capacity, axes, origin, side):
     count, d = centers.shape
-    width = _WIDE_PANEL // 8
+    width = _WIDE_PANEL // 4
+    far = np.float32(1e15)  # from every point
     cells = _Cells(
         centers=np.empty((capacity, d)),
-        panels=np.full((-(-capacity // width), d, width), 1e160),  # far from every point
+        panels=np.full((-(-capacity // width), d, width), far),
         codes=np.empty(capacity, np.int64),
         before=np.empty(capacity, np.int64),
         heads=np.full(64 << (capacity // 32).bit_length(), -1),
@@ -4536,7 +4537,7 @@ def _with_room(centers, capacity, axes, origin, side):
         origin=origin,
         side=side,
     )
-    _enter(centers, np.arange(count), cells, count, 0, False, 0.0, np.full(count, -1))
+    _enter(centers, np.arange(count), cells, count, 0, 0.0, np.empty(count, np.int64))  # keeps all
     return cells
 
 
@@ -4549,8 +4550,8 @@ def _shadows(X, known, eps, grow):
     some = np.concatenate([P[:: len(P) // 1000 + 1] for P in (known, X)])
     axes = np.argsort(-np.ptp(some, axis=0), kind="stable")[:3]
     # Slightly above eps, so that points closer than eps lie in neighboring cells despite rounding.
-    grid = axes, some.min(0)[axes], 1.00001 * eps
-    count = met = len(known)
+    grid = axes, np.median(some, axis=0), 1.00001 * eps
+    count = len(known)
     cells = _with_room(known, count + _SHADOW_BATCH, *grid)
     labels = np.full(len(X), -1)
     for begin in range(0, len(X), _SHADOW_BATCH):
@@ -4559,8 +4560,8 @@ def _shadows(X, known, eps, grow):
             cells = _with_room(cells.centers[:count], 2 * len(cells.codes), *grid)
         # Estimated nanoseconds per point: 9 per cell of 3^axes cells, and 4 + d per center in them.
         in_cells = 9.0 * 3**axes.size + (4.0 + d) * _seen_in_cells(cells, X, begin, rows[-1] + 1)
-        in_order = 0.3 + 0.05 * d  # per center
-        by_cells = in_cells < in_order * met
+        in_order = 0.2 + 0.025 * d  # per center
+        by_cells = in_cells < 0.5 * in_order * count
         first = 0
         while rows.size:
             work = rows.size * (in_cells if by_cells else in_order * (count - first))
@@ -4570,10 +4571,8 @@ def _shadows(X, known, eps, grow):
             # New centers are found on one thread. All threads compare later rows with them.
             size = rows.size if by_cells or not grow else _BLOCK
             if grow:
-                count = _enter(X, rows[:size], cells, first, count, by_cells, limit, labels)
+                count = _enter(X, rows[:size], cells, first, count, limit, labels)
             rows = rows[size:]
-        found = labels[begin : begin + _SHADOW_BATCH]
-        met = np.where(found < 0, count, found + 1).mean()  # comparisons per point without cells
     return cells.centers[:count].copy(), labels
 
 
@@ -4745,8 +4744,8 @@ def _reduced_evenly(X, rows, labels):
 
 
 @_core
-def _come_closer(X, center, distances):
-    """distances[i] <- min(distances[i], |x_i - center|^2)."""
+def _come_closer(X, center, key, start, distances, times):
+    """distances[i] <- min(distances[i], |x_i - center|^2). Draws times with these rates."""
     for index in prange(X.shape[0]):
         i = np.int64(index)
         total = 0.0
@@ -4754,26 +4753,33 @@ def _come_closer(X, center, distances):
             gap = X[i, t] - center[t]
             total += gap * gap
         distances[i] = min(distances[i], total)
+        times[i] = -_log64(_uniform(key, start + i)) / distances[i]
 
 
 @_core_alone
-def _cluster_sums(X, labels, sums):
+def _cluster_sums(X, labels, before, sums, counts):
+    """Sums and counts of the points in each cluster. Returns whether a label is not as before."""
+    changed = False
     for i in range(X.shape[0]):
+        changed |= labels[i] != before[i]
+        counts[labels[i]] += 1.0
         total = sums[labels[i]]
         for t in range(X.shape[1]):
             total[t] += X[i, t]
+    return changed
 
 
-def _spread_rows(X, uniforms):
-    """Rows by k-means++. Probabilities are proportional to squared distances from earlier rows."""
+def _spread_rows(X, k, key):
+    """Rows by k-means++. Probabilities are proportional to squared distances from earlier rows, as
+    they are for the first of independent exponential times with these rates."""
     n, d = X.shape
-    rows = [int(uniforms[0] * n)]
+    rows = [int(_uniforms(key, 0)[0] * n)]
     distances = np.full(n, np.inf)
-    for u in uniforms[1:]:
-        _come_closer((1.0 + _SCALAR * d) * n, X, X[rows[-1]], distances)
-        sums = np.cumsum(distances)
-        row = np.searchsorted(sums, u * sums[-1], "right")
-        rows.append(min(row, n - 1))  # row is n if all distances are 0
+    times = np.empty(n)
+    while len(rows) < k:
+        work = (5.0 + _SCALAR * d) * n
+        _come_closer(work, X, X[rows[-1]], key, len(rows) * n, distances, times)
+        rows.append(int(times.argmin()))
     return rows
 
 
@@ -4808,18 +4814,18 @@ def _lloyd(X, k, seed, restarts, max_iterations):
     X = X / unit
     least = math.inf
     for restart in range(restarts):
-        centers = X[_spread_rows(X, _uniforms(_python_subkey(key, restart), np.arange(k)))]
+        centers = X[_spread_rows(X, k, _python_subkey(key, restart))]
         labels, distances = _nearest(X, centers)
+        before = np.full(len(X), -1)
         for _ in range(max_iterations):
-            before = labels
-            counts = np.bincount(labels, minlength=k)
             sums = np.zeros(centers.shape)
-            _cluster_sums(X, labels, sums)
-            filled = counts > 0  # a center without points does not move
-            centers[filled] = sums[filled] / counts[filled, None]
-            labels, distances = _nearest(X, centers)
-            if np.array_equal(labels, before):
+            counts = np.zeros(k)
+            if not _cluster_sums(X, labels, before, sums, counts):
                 break
+            filled = counts > 0.0  # a center without points does not move
+            centers[filled] = sums[filled] / counts[filled, None]
+            before = labels
+            labels, distances = _nearest(X, centers)
         cost = distances.sum(dtype=np.float64)
         if cost < least:
             least = cost
@@ -4910,29 +4916,13 @@ def herd(X, m, kernel):
     return _herd_of(X, kernel, chosen)
 
 
-@_helper
-def _split_pairs(K, log_inverse, key, first, spread, lead, side):
-    """KT-SPLIT for the pairs of one block. Returns the new spread."""
-    for x in range(0, lead.shape[0] - 1, 2):
-        gap = K[x] - K[x + 1]
-        square = max(0.0, gap[x] - gap[x + 1])
-        limit = max(math.sqrt(2.0 * square * log_inverse) * math.sqrt(spread), square) or 1.0
-        spread += max(0.0, square * (1.0 + (square / limit - 2.0) * (spread / limit)))
-        swap = _uniform(key, first + x) < 0.5 - 0.5 * (lead[x] - lead[x + 1]) / limit
-        side[x] = 1.0 if swap else -1.0
-        side[x + 1] = -side[x]
-        lead += side[x] * gap
-    return spread
-
-
 @_core
 def _split_blocks(kernel, X, rows, starts, begin, blocks, log_inverse, key, spreads, lead, side):
     """In each set, add the block that ends at `begin` to the leads of the later blocks, and split
-    the first of these."""
+    the pairs of the first of these (KT-SPLIT)."""
     for index in prange(spreads.shape[0] * blocks):
         _wide_vectors()
-        k = np.int64(index) // blocks
-        block = np.int64(index) % blocks
+        k, block = divmod(np.int64(index), blocks)
         tile = _new_tile(X)
         none = _aligned((0,), X)
         width = _WIDE_PANEL // X.itemsize
@@ -4948,20 +4938,26 @@ def _split_blocks(kernel, X, rows, starts, begin, blocks, log_inverse, key, spre
                     panels[j // width, t, j % width] = Q[j, t]
             pairs = _Pairs(_BASES[kernel.kind], P, Q, none, none, panels, False)
             _fill_tile(kernel, pairs, 0, P.shape[0], 0, Q.shape[0], tile)
-            if of == begin:
-                spreads[k] = _split_pairs(
-                    tile[:, : last - first],
-                    log_inverse,
-                    key,
-                    first,
-                    spreads[k],
-                    lead[first:last],
-                    side[first:last],
-                )
-            else:
+            if of < begin:
                 for i in range(first, last):
                     for j in range(_BLOCK):
                         lead[i] += tile[i - first, j] * side[start + j]
+                continue
+            for x in range(0, last - first - 1, 2):
+                gap = tile[x] - tile[x + 1]
+                square = max(0.0, gap[x] - gap[x + 1])
+                spread = spreads[k]
+                limit = (
+                    max(math.sqrt(2.0 * square * log_inverse) * math.sqrt(spread), square) or 1.0
+                )
+                more = square * (1.0 + (square / limit - 2.0) * (spread / limit))
+                spreads[k] = spread + max(0.0, more)
+                i = first + x
+                chance = 0.5 - 0.5 * (lead[i] - lead[i + 1]) / limit
+                side[i] = 1.0 if _uniform(key, i) < chance else -1.0
+                side[i + 1] = -side[i]
+                for j in range(last - first):
+                    lead[first + j] += side[i] * gap[j]
 
 
 def _halve(kernel, X, rows, starts, key, log_inverse):
