@@ -4783,14 +4783,6 @@ def _spread_rows(X, k, key):
     return rows
 
 
-def _row_of(kernel, pairs, i):
-    row = slice(i, i + 1)
-    squares = pairs.x_squares[row]
-    return _gram_of_pairs(
-        kernel, pairs._replace(X=pairs.X[row], x_squares=squares, symmetric=False)
-    )[0]
-
-
 def _weighted_sums(kernel, pairs, weight):
     """weight times sum_j k(x_i, y_j) for every i, in float64, without forming a matrix."""
     weights = np.full((len(pairs.Y), 1), weight, pairs.Y.dtype)
@@ -4860,6 +4852,27 @@ def _checked_choice(X, m, kernel):
     return X, _checked_whole("m", m, 1, len(X)), kernel._replace(scale=1.0)
 
 
+@_core_alone
+def _choose(kernel, pairs, means, diagonal, sizes, rows, sums, taken):
+    """Replace each row (-1: none) by the free point x that minimizes (2 sum_j k(x, x_j) + k(x, x))
+    / size - 2 mean. j runs over the other rows."""
+    n = means.shape[0]
+    tile = _new_tile(pairs.X)
+    for t in range(rows.shape[0]):
+        for sign in (-1.0, 1.0):
+            if sign > 0.0:
+                rows[t] = (taken + (2.0 * sums + diagonal) / sizes[t] - 2.0 * means).argmin()
+            row = rows[t]
+            if row < 0:
+                continue
+            for begin in range(0, n, _BLOCK):
+                end = min(n, begin + _BLOCK)
+                _fill_tile(kernel, pairs, row, row + 1, begin, end, tile)
+                for j in range(begin, end):
+                    sums[j] += sign * tile[0, j - begin]
+            taken[row] = np.inf if sign > 0.0 else 0.0
+
+
 def _herd_of(X, kernel, rows):
     """Reduced set of the given rows with equal weights. Labels minimize k(c, c) - 2 k(x, c)."""
     C = X[rows]
@@ -4906,13 +4919,9 @@ def herd(X, m, kernel):
     """
     X, m, kernel = _checked_choice(X, m, kernel)
     pairs, means = _means_of(kernel, X)
-    sums = np.zeros(len(X))
-    chosen = np.empty(m, np.int64)
-    for t in range(m):
-        i = (means - sums / (t + 1)).argmax()
-        sums += _row_of(kernel, pairs, i)
-        sums[i] = math.inf  # point i cannot be chosen again
-        chosen[t] = i
+    none = np.zeros(len(X))
+    chosen = np.full(m, -1)
+    _choose(kernel, pairs, means, none, np.arange(1, m + 1), chosen, none.copy(), none.copy())
     return _herd_of(X, kernel, chosen)
 
 
@@ -4990,27 +4999,6 @@ def _compressed(kernel, X, rows, least, key, log_inverse):
     return rows
 
 
-@_core_alone
-def _swap(kernel, pairs, rows, means, diagonal, lead, taken):
-    """KT-SWAP: replace each of the rows by the one that minimizes the MMD."""
-    n = pairs.X.shape[0]
-    m = rows.shape[0]
-    tile = _new_tile(pairs.X)
-    for t in range(m):
-        row = rows[t]
-        taken[row] = 0.0
-        for sign in (-1.0, 1.0):
-            for begin in range(0, n, _BLOCK):
-                end = min(n, begin + _BLOCK)
-                _fill_tile(kernel, pairs, row, row + 1, begin, end, tile)
-                for j in range(begin, end):
-                    lead[j] += sign * tile[0, j - begin]
-            if sign < 0.0:
-                row = (taken + ((2.0 * lead + diagonal) / m - 2.0 * means)).argmin()
-        rows[t] = row
-        taken[row] = math.inf
-
-
 def _thinned(X, m, kernel, key, delta):
     """Indices of the m points chosen by KT-SPLIT and KT-SWAP."""
     n = len(X)
@@ -5029,11 +5017,11 @@ def _thinned(X, m, kernel, key, delta):
         return _weighted_sums(kernel, own, 1.0).sum() / (m * m) - 2.0 * means[rows].sum() / m
 
     best = min([at_random, *rows.reshape(-1, m)], key=error)
-    lead = _weighted_sums(kernel, _prepare(kernel, X, X[best], False), 1.0)
+    sums = _weighted_sums(kernel, _prepare(kernel, X, X[best], False), 1.0)
     diagonal = _diagonal(X, kernel).astype(np.float64)
     taken = np.zeros(n)
     taken[best] = math.inf
-    _swap(kernel, pairs, best, means, diagonal, lead, taken)
+    _choose(kernel, pairs, means, diagonal, np.full(m, m), best, sums, taken)  # KT-SWAP
     return best
 
 

@@ -319,6 +319,33 @@ def herd(K, m):
     return chosen
 
 
+def halved(K, coins, log_inverse):
+    """KT-SPLIT: whether each point is in the second half. Rows 2p and 2p + 1 are a pair, swapped or not."""
+    second, lead, spread = np.zeros(len(K), bool), np.zeros(len(K)), 0.0
+    for x in range(0, len(K) - 1, 2):
+        y = x + 1
+        square = K[x, x] + K[y, y] - 2 * K[x, y]
+        limit = max(np.sqrt(2 * spread * square * log_inverse), square)
+        swap = False
+        if limit > 0:
+            spread += max(0, square * (1 + (square - 2 * limit) * spread / limit**2))
+            swap = coins[x] < (1 - (lead[x] - lead[y]) / limit) / 2
+        second[x], second[y] = swap, not swap
+        lead += (K[x] - K[y]) * (1 if swap else -1)
+    return second
+
+
+def swapped(K, rows):
+    """KT-SWAP: each of the rows in turn becomes the free row that minimizes the MMD to all."""
+    rows = list(rows)
+    for t in range(len(rows)):
+        others = rows[:t] + rows[t + 1 :]
+        score = (2 * K[others].sum(0) + np.diag(K)) / len(rows) - 2 * K.mean(0)
+        score[others] = np.inf
+        rows[t] = int(score.argmin())
+    return rows
+
+
 def diffusion(K, alpha):
     """Eigenvalues, falling, and right eigenvectors of P = D^-1 K_a, with mean square 1 under the stationary law."""
     q = K.sum(1)

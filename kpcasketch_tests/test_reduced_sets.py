@@ -2,6 +2,7 @@
 """Reduced sets: k-means, shadows, herding, thinning; kernel PCA, manifolds and distances of reduced sets (RSKPCA)."""
 
 import decimal
+import itertools
 import math
 import pickle
 
@@ -161,6 +162,24 @@ def test_labels_where_the_first_rows_are_unlike_the_rest(rng):
     clear = (np.abs(square - eps * eps) > 1e-9).all(1)
     expected = np.where(within.any(1), within.argmax(1), -1)
     assert clear.mean() > 0.99 and np.array_equal(labels[chosen][clear], expected[clear])
+
+
+@pytest.mark.parametrize("n", [127, 129, 8191, 8193, 8321])
+def test_batches_and_their_first_points_of_any_number(n, rng):
+    exact_labels(rng.standard_normal((n, 12)), 2.8)
+
+
+@pytest.mark.parametrize("d", [1, 4, 40])
+@pytest.mark.parametrize("where", [0, 700, -1])
+def test_points_too_far_for_panels_are_told_apart(d, where, rng):
+    # float32 panels end 1e4 radii from the median: everything beyond is compared in float64
+    points = (
+        rng.standard_normal((1500, d))
+        * np.array([1.0, 1e7, 1e100])[rng.integers(3, size=(1500, 1))]
+    )
+    points[where] = 1e140
+    exact_labels(points, 0.3)
+    exact_labels(points + 1e6, 1.5)
 
 
 @pytest.mark.parametrize("size", [1e-140, 1e-20, 1e140])
@@ -346,6 +365,85 @@ def test_thinning_halves_evenly():
         assert of_halves[0] == pytest.approx(of_halves[1], rel=1e-6)
         gaps.append(of_halves[1:])
     assert np.mean(gaps, 0)[0] < 0.65 * np.mean(gaps, 0)[1]
+
+
+HALVED = {
+    "gaussian": kp.gaussian(2.0),
+    "city block": kp.laplacian(3.0, 1),
+    "polynomial": kp.polynomial(2, 0.1, 1.0),
+    "custom": kp.custom(product),
+}
+
+
+@pytest.mark.parametrize("name", HALVED)
+def test_sets_of_any_sizes_are_halved_side_by_side(name):
+    kernel, key = HALVED[name], np.uint64(5)
+    sizes = [128, 127, 0, 129, 1, 2, 256, 3, 257, 130]
+    starts = np.cumsum([7, *sizes])  # seven rows stand before the first set
+    points = np.random.default_rng(3).standard_normal((starts[-1], 3))
+    points[200:230] = points[200]  # equal pairs balance nothing
+    rows = np.random.default_rng(4).permutation(starts[-1])
+    second = kp._halve(kernel, points, rows, starts, key, 3.0)
+    K = kp.gram(points, points, kernel)
+    coins = kp._uniforms(key, np.arange(starts[-1]))
+    assert not second[:7].any()
+    for first, last in itertools.pairwise(starts):
+        own = rows[first:last]
+        expected = naive.halved(K[np.ix_(own, own)], coins[first:last], 3.0)
+        assert np.array_equal(second[first:last], expected)
+
+
+def test_halves_in_float32_and_of_whole_numbers_are_exact(same_bits):
+    points = np.random.default_rng(1).integers(-9, 10, (700, 20)).astype(np.float32)
+    rows, starts, key = np.arange(700), np.array([0, 301, 700]), np.uint64(2)
+    found = kp._halve(kp.linear(), points, rows, starts, key, 3.0)
+    wide = kp._halve(kp.linear(), points.astype(float), rows, starts, key, 3.0)
+    assert np.array_equal(found, wide) and found.sum() == 150 + 199
+    same_bits(kp._halve, kp.gaussian(5.0), points, rows, starts, key, 3.0)
+
+
+@pytest.mark.parametrize("n, m", [(1, 1), (128, 128), (129, 8), (300, 150)])
+def test_points_are_exchanged_for_better_ones(n, m, rng):
+    points, kernel = rng.standard_normal((n, 2)), kp.gaussian(1.0)
+    K = kp.gram(points, points, kernel)
+    rows = rng.permutation(n)[:m]
+    taken = np.zeros(n)
+    taken[rows] = np.inf
+    found = rows.copy()
+    pairs = kp._prepare(kernel, points, points, True)
+    kp._choose(
+        kernel, pairs, K.mean(0), np.diag(K).copy(), np.full(m, m), found, K[rows].sum(0), taken
+    )
+    assert found.tolist() == naive.swapped(K, rows) and np.isinf(taken).sum() == m
+
+
+def test_the_last_point_is_herded_once():
+    points = np.array([[-1.0], [1.0], [-2.0], [2.0], [0.0]])  # the last one comes first
+    found = kp.herd(points, 5, kp.gaussian(2.0))
+    assert found.centers[0] == 0.0 and np.unique(found.centers).size == 5
+
+
+def test_far_labels_of_thinned_points_are_the_nearest(rng):
+    # all kernel values underflow there, and the first center got all points
+    points = np.concatenate([rng.standard_normal((60, 2)), rng.standard_normal((4, 2)) + 1e3])
+    found = kp.kernel_thin(points, 8, kp.gaussian(0.1))
+    square = naive.squared_distances(points, found.centers)
+    assert np.array_equal(found.labels, square.argmin(1))
+
+
+def test_first_rows_of_means_are_as_likely_as_their_squared_distances():
+    points = np.array([[0.0], [1.0], [3.0], [0.0]])
+    counts = np.zeros((4, 4))
+    for key in range(6000):
+        counts[tuple(kp._spread_rows(points, 2, np.uint64(key * 2**40 + 1)))] += 1
+    assert stats.chisquare(counts.sum(1)).pvalue > 1e-6
+    for row, found in enumerate(counts):
+        square = (points[:, 0] - points[row, 0]) ** 2
+        assert (found[square == 0] == 0).all()
+        some = square > 0
+        expected = found.sum() * square[some] / square.sum()
+        assert stats.chisquare(found[some], expected).pvalue > 1e-6
+    assert kp._spread_rows(np.ones((5, 2)), 3, np.uint64(1))[1:] == [0, 0]  # all are equal
 
 
 # Kernel PCA of reduced sets
