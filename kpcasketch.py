@@ -4422,9 +4422,8 @@ def _bucket(cells, code):
 
 @_helper
 def _first_in_cells(cells, X, i, lowest, limit):
-    """First center j >= lowest within the limit, or -1, and the number of centers compared."""
+    """First center j >= lowest within the limit, or -1."""
     found = -1
-    seen = 0
     code = _cell(cells, X[i])
     directions = cells.axes.shape[0]
     for neighbour in range(3**directions):
@@ -4435,22 +4434,10 @@ def _first_in_cells(cells, X, i, lowest, limit):
             rest //= 3
         j = cells.heads[_bucket(cells, other)]
         while j >= lowest:  # the centers in a bucket are in descending order
-            if cells.codes[j] == other:
-                seen += 1
-                if _is_within(X, i, cells.centers, j, limit):
-                    found = j if found < 0 else min(found, j)
+            if cells.codes[j] == other and _is_within(X, i, cells.centers, j, limit):
+                found = j if found < 0 else min(found, j)
             j = cells.before[j]
-    return found, seen
-
-
-@_core_alone
-def _seen_in_cells(cells, X, begin, end):
-    """Mean number of centers in the cells around a point, estimated from about 8 points."""
-    seen = 0
-    step = max(1, (end - begin) // 8)
-    for i in range(begin, end, step):
-        seen += _first_in_cells(cells, X, i, 0, 0.0)[1]
-    return seen * step / (end - begin)
+    return found
 
 
 @_helper
@@ -4477,9 +4464,8 @@ def _first_in_order(X, rows, cells, first, count, limit, labels):
             for row in range(min(left, r + 4) - 1 if near else -1, r - 1, -1):
                 for c in range(width):
                     j = q * width + c
-                    if tile[row - r, c] < perhaps and _is_within(
-                        X, numbers[row], cells.centers, j, limit
-                    ):
+                    near = tile[row - r, c] < perhaps and j < count
+                    if near and _is_within(X, numbers[row], cells.centers, j, limit):
                         labels[numbers[row]] = j
                         left -= 1  # the last point moves here, already compared with this panel
                         numbers[row] = numbers[left]
@@ -4496,7 +4482,7 @@ def _find_shadows(X, rows, cells, first, count, by_cells, limit, labels):
         group = rows[start : start + _BLOCK]
         if by_cells:
             for i in group:
-                labels[i] = _first_in_cells(cells, X, i, first, limit)[0]
+                labels[i] = _first_in_cells(cells, X, i, first, limit)
         else:
             _first_in_order(X, group, cells, first, count, limit, labels)
 
@@ -4507,7 +4493,7 @@ def _enter(X, rows, cells, first, count, limit, labels):
     number of centers."""
     width = cells.panels.shape[2]
     for i in rows:
-        labels[i] = _first_in_cells(cells, X, i, first, limit)[0]
+        labels[i] = _first_in_cells(cells, X, i, first, limit)
         if labels[i] < 0:
             labels[i] = count
             code = _cell(cells, X[i])
@@ -4523,21 +4509,24 @@ def _enter(X, rows, cells, first, count, limit, labels):
     return count
 
 
-def _with_room(centers, capacity, axes, origin, side):
-    count, d = centers.shape
+def _cells_of(known, X, eps):
+    """Cells that contain the known centers, with room for all points."""
+    capacity = len(known) + len(X)
+    d = X.shape[1]
+    some = np.concatenate([P[:: len(P) // 1000 + 1] for P in (known, X)])
     width = _WIDE_PANEL // 4
-    far = np.float32(1e15)  # from every point
     cells = _Cells(
         centers=np.empty((capacity, d)),
-        panels=np.full((-(-capacity // width), d, width), far),
+        panels=np.empty((-(-capacity // width), d, width), np.float32),
         codes=np.empty(capacity, np.int64),
         before=np.empty(capacity, np.int64),
-        heads=np.full(64 << (capacity // 32).bit_length(), -1),
-        axes=axes,
-        origin=origin,
-        side=side,
+        heads=np.full(2 << capacity.bit_length(), -1),
+        axes=np.argsort(-np.ptp(some, axis=0), kind="stable")[:3],
+        origin=np.median(some, axis=0),
+        side=1.00001 * eps,  # despite rounding, points closer than eps lie in neighboring cells
     )
-    _enter(centers, np.arange(count), cells, count, 0, 0.0, np.empty(count, np.int64))  # keeps all
+    labels = np.empty(len(known), np.int64)
+    _enter(known, np.arange(len(known)), cells, len(known), 0, 0.0, labels)
     return cells
 
 
@@ -4547,19 +4536,17 @@ def _shadows(X, known, eps, grow):
     X = X.astype(np.float64, copy=False)
     d = X.shape[1]
     limit = eps * eps
-    some = np.concatenate([P[:: len(P) // 1000 + 1] for P in (known, X)])
-    axes = np.argsort(-np.ptp(some, axis=0), kind="stable")[:3]
-    # Slightly above eps, so that points closer than eps lie in neighboring cells despite rounding.
-    grid = axes, np.median(some, axis=0), 1.00001 * eps
+    cells = _cells_of(known, X, eps)
     count = len(known)
-    cells = _with_room(known, count + _SHADOW_BATCH, *grid)
     labels = np.full(len(X), -1)
     for begin in range(0, len(X), _SHADOW_BATCH):
         rows = np.arange(begin, min(len(X), begin + _SHADOW_BATCH))
-        if count + rows.size > len(cells.codes):
-            cells = _with_room(cells.centers[:count], 2 * len(cells.codes), *grid)
         # Estimated nanoseconds per point: 9 per cell of 3^axes cells, and 4 + d per center in them.
-        in_cells = 9.0 * 3**axes.size + (4.0 + d) * _seen_in_cells(cells, X, begin, rows[-1] + 1)
+        step = count // 1000 + 1
+        P = X[rows[::1000], None][:, :, cells.axes]
+        near = np.abs(P - cells.centers[:count:step, cells.axes]) < 1.5 * eps
+        inside = step * near.all(2).sum() / len(P)
+        in_cells = 9.0 * 3**cells.axes.size + (4.0 + d) * inside
         in_order = 0.2 + 0.025 * d  # per center
         by_cells = in_cells < 0.5 * in_order * count
         first = 0

@@ -105,9 +105,9 @@ def test_distances_equal_to_eps_fall_as_in_the_naive_pass(d, eps):
 @pytest.fixture
 def cells(monkeypatch):
     """The cells of the shadows that a test draws, and whether each batch went by them."""
-    made, ways, room, find = [], [], kp._with_room, kp._find_shadows
+    made, ways, room, find = [], [], kp._cells_of, kp._find_shadows
     monkeypatch.setattr(
-        kp, "_with_room", lambda *arguments: (made.append(room(*arguments)), made[-1])[1]
+        kp, "_cells_of", lambda *arguments: (made.append(room(*arguments)), made[-1])[1]
     )
     monkeypatch.setattr(
         kp,
