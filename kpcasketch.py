@@ -4377,6 +4377,7 @@ class _Cells(NamedTuple):  # a hash table of cells, along at most three axes of 
     before: np.ndarray  # the previous center in the same bucket, or -1
     heads: np.ndarray  # the last center in each bucket, or -1
     axes: np.ndarray
+    steps: np.ndarray  # from the code of a cell to its own and those of the cells around it
     origin: np.ndarray
     side: float
 
@@ -4384,7 +4385,7 @@ class _Cells(NamedTuple):  # a hash table of cells, along at most three axes of 
 _SHADOW_BATCH = 64 * _BLOCK  # points per batch
 _LAST_CELL = 1e10  # on an axis. Up to it, rounding moves no point past a neighboring cell.
 _LAST_PLACE = 1e4  # on an axis, in panels. Squared distances below 1 then err by .003 sqrt(d).
-_CELL_BITS = 2**20 - 1  # mask of the index of a cell on an axis. Cells 2^20 apart share codes.
+_CELL_STEP = 2**21  # from axis to axis in the code of a cell. Cells that are far apart share codes.
 
 
 @njit(fastmath=set(), forceinline=True, **_OPTIONS)  # numba 0.68 uses FMA with fastmath=False
@@ -4407,11 +4408,10 @@ def _place(cells, x, t, most):
 
 @_helper
 def _cell(cells, x):
-    """Code of the cell of a point, 20 bits per axis. Neighbors differ by at most 1 on each axis."""
+    """Code of the cell of a point."""
     code = 0
-    for a in range(cells.axes.shape[0]):
-        place = np.floor(_place(cells, x, cells.axes[a], _LAST_CELL))
-        code += (np.int64(place) & _CELL_BITS) << (20 * a)
+    for axis in cells.axes:
+        code = code * _CELL_STEP + np.int64(np.floor(_place(cells, x, axis, _LAST_CELL)))
     return code
 
 
@@ -4425,13 +4425,8 @@ def _first_in_cells(cells, X, i, lowest, limit):
     """First center j >= lowest within the limit, or -1."""
     found = -1
     code = _cell(cells, X[i])
-    directions = cells.axes.shape[0]
-    for neighbour in range(3**directions):
-        other = 0
-        rest = neighbour
-        for a in range(directions):
-            other += (((code >> (20 * a)) + rest % 3 - 1) & _CELL_BITS) << (20 * a)
-            rest //= 3
+    for step in cells.steps:
+        other = code + step
         j = cells.heads[_bucket(cells, other)]
         while j >= lowest:  # the centers in a bucket are in descending order
             if cells.codes[j] == other and _is_within(X, i, cells.centers, j, limit):
@@ -4514,6 +4509,10 @@ def _cells_of(known, X, eps):
     capacity = len(known) + len(X)
     d = X.shape[1]
     some = np.concatenate([P[:: len(P) // 1000 + 1] for P in (known, X)])
+    axes = np.argsort(-np.ptp(some, axis=0), kind="stable")[:3]
+    steps = np.zeros(1, np.int64)
+    for _ in axes:
+        steps = np.add.outer(steps * _CELL_STEP, np.arange(-1, 2)).ravel()
     width = _WIDE_PANEL // 4
     cells = _Cells(
         centers=np.empty((capacity, d)),
@@ -4521,7 +4520,8 @@ def _cells_of(known, X, eps):
         codes=np.empty(capacity, np.int64),
         before=np.empty(capacity, np.int64),
         heads=np.full(2 << capacity.bit_length(), -1),
-        axes=np.argsort(-np.ptp(some, axis=0), kind="stable")[:3],
+        axes=axes,
+        steps=steps,
         origin=np.median(some, axis=0),
         side=1.00001 * eps,  # despite rounding, points closer than eps lie in neighboring cells
     )
@@ -4541,12 +4541,12 @@ def _shadows(X, known, eps, grow):
     labels = np.full(len(X), -1)
     for begin in range(0, len(X), _SHADOW_BATCH):
         rows = np.arange(begin, min(len(X), begin + _SHADOW_BATCH))
-        # Estimated nanoseconds per point: 9 per cell of 3^axes cells, and 4 + d per center in them.
+        # Estimated nanoseconds per point: 9 per cell, and 4 + d per center in them.
         step = count // 1000 + 1
         P = X[rows[::1000], None][:, :, cells.axes]
         near = np.abs(P - cells.centers[:count:step, cells.axes]) < 1.5 * eps
         inside = step * near.all(2).sum() / len(P)
-        in_cells = 9.0 * 3**cells.axes.size + (4.0 + d) * inside
+        in_cells = 9.0 * cells.steps.size + (4.0 + d) * inside
         in_order = 0.2 + 0.025 * d  # per center
         by_cells = in_cells < 0.5 * in_order * count
         first = 0
