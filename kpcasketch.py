@@ -5330,8 +5330,8 @@ def manifold_features(X, manifold):
 
 
 @_core
-def _sum_of_tiles(kernel, pairs, places, u, v, square, slots):
-    """Write the sum of u_i v_j k(x_i, y_j) over each tile to a slot. If `square`, k is squared."""
+def _sum_of_tiles(kernel, pairs, places, u, square, slots):
+    """Write the sum of u_i u_j k(x_i, x_j) over each tile to a slot. If `square`, k is squared."""
     for index in prange(places.shape[0]):
         _wide_vectors()
         t = np.int64(index)
@@ -5344,33 +5344,27 @@ def _sum_of_tiles(kernel, pairs, places, u, v, square, slots):
             of_row = 0.0
             for j in range(end - begin):
                 value = values[j]
-                of_row += v[begin + j] * (value * value if square else value)
+                of_row += u[begin + j] * (value * value if square else value)
             total += u[i] * of_row
-        slots[t] = 2.0 * total if pairs.symmetric and begin > first else total
-
-
-def _double_sum(kernel, P, Q, u, v, square):
-    pairs = _prepare(kernel, P, Q, u is v)
-    places = _tile_places(P, Q, u is v)
-    slots = np.empty(len(places))
-    _sum_of_tiles(_tile_work(kernel, pairs, 0.5), kernel, pairs, places, u, v, square, slots)
-    return slots.sum()
+        slots[t] = 2.0 * total if begin > first else total
 
 
 def _distance_of_means(X, C, w, kernel, square):
     """sqrt(sum k - 2 sum w_j k + sum w_i w_j k) / n over all i, j. If `square`, k is squared."""
     X, C = _checked_two(X, "C", C)
     n = len(X)
-    w = _checked_weights(w, C, n) / n
+    w = _checked_weights(w, C, n)
     kernel = _checked_kernel("kernel", kernel, X=X, C=C)
-    X, C = [P.astype(np.float64, copy=False) for P in (X, C)]
-    shares = np.full(n, 1.0 / n)
+    P = np.concatenate([X, C]).astype(np.float64, copy=False)
     # No value of a positive semidefinite kernel exceeds the largest k(x, x).
-    unit = float(max(np.abs(_diagonal(P, kernel)).max() for P in (X, C)))
+    unit = float(np.abs(_diagonal(P, kernel)).max())
     kernel = kernel._replace(scale=kernel.scale / (unit or 1.0))
-    total = _double_sum(kernel, X, X, shares, shares, square)
-    total -= 2.0 * _double_sum(kernel, X, C, shares, w, square)
-    total += _double_sum(kernel, C, C, w, w, square)
+    pairs = _prepare(kernel, P, P, True)
+    places = _tile_places(P, P, True)
+    slots = np.empty(len(places))
+    shares = np.concatenate([np.ones(n), -w]) / n
+    _sum_of_tiles(_tile_work(kernel, pairs, 0.5), kernel, pairs, places, shares, square, slots)
+    total = slots.sum()
     _require(abs(total) < math.inf, "kernel values on X and C must be finite")
     return math.sqrt(max(total, 0.0)) * (unit if square else math.sqrt(unit))
 
