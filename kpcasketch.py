@@ -4733,14 +4733,18 @@ def _reduced_evenly(X, rows, labels):
 @_core
 def _come_closer(X, center, key, start, distances, times):
     """distances[i] <- min(distances[i], |x_i - center|^2). Draws times with these rates."""
-    for index in prange(X.shape[0]):
-        i = np.int64(index)
-        total = 0.0
-        for t in range(X.shape[1]):
-            gap = X[i, t] - center[t]
-            total += gap * gap
-        distances[i] = min(distances[i], total)
-        times[i] = -_log64(_uniform(key, start + i)) / distances[i]
+    for index in prange(_blocks(X.shape[0])):
+        _wide_vectors()
+        first = np.int64(index) * _BLOCK
+        last = min(X.shape[0], first + _BLOCK)
+        for i in range(first, last):
+            total = 0.0
+            for t in range(X.shape[1]):
+                gap = X[i, t] - center[t]
+                total += gap * gap
+            distances[i] = min(distances[i], total)
+        for i in range(first, last):  # a loop that vectorizes
+            times[i] = -_log64(_uniform(key, start + i)) / distances[i]
 
 
 @_core_alone
