@@ -500,3 +500,124 @@ def test_a_new_kernel_got_the_laws_of_others_without_a_word(edits, laws, command
     (tmp_path / "kpcasketch.py").write_text(source)
     lines = run(TRIED, tmp_path, NUMBA_CACHE_DIR=str(tmp_path / "cache"))[0].splitlines()
     assert lines[0].startswith(laws) and lines[1].startswith(command)
+
+
+N_OUT, M_OUT = 137, 21
+RESULTS = {  # of points X, points Y and vectors V: a call that takes `out`, and the arrays that it reads
+    "gram": (lambda X, Y, V, **out: kp.gram(X, Y, kp.matern(1.5, 2.0), **out), (0, 1)),
+    "gram of X": (lambda X, Y, V, **out: kp.gram(X, X, kp.matern(1.5, 2.0), **out), (0,)),
+    "gram_matmat": (
+        lambda X, Y, V, **out: kp.gram_matmat(X, Y, V, kp.cauchy(2.0), **out),
+        (0, 1, 2),
+    ),
+    "expand": (
+        lambda X, Y, V, **out: kp.expand(
+            X, kp.Expansion(Y, V, np.ones(V.shape[1]), np.empty(0), kp.gaussian(2.0)), **out
+        ),
+        (0, 1, 2),
+    ),
+    "expand to a vector": (
+        lambda X, Y, V, **out: kp.expand(
+            X,
+            kp.Expansion(Y, V[:, :1].copy(), np.ones(1), np.empty(0), kp.gaussian(2.0), targets=1),
+            **out,
+        ),
+        (0, 1),
+    ),
+}
+
+
+def inputs(dtype=np.float64):
+    rng = np.random.default_rng(5)
+    shapes = (N_OUT, 3), (M_OUT, 3), (M_OUT, 6)
+    return [rng.standard_normal(shape).astype(dtype) for shape in shapes]
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("name", RESULTS)
+def test_a_result_in_memory_that_is_there_has_the_same_bits(name, dtype):
+    call, _ = RESULTS[name]
+    given = inputs(dtype)
+    new = call(*given)
+    assert call(*given, out=None).tobytes() == new.tobytes()
+    out = np.full_like(new, np.nan)
+    assert call(*given, out=out) is out
+    assert out.tobytes() == new.tobytes()
+    room = np.full(new.size + 1, np.nan, dtype)  # memory that begins at no cache line
+    shifted = room[1:].reshape(new.shape)
+    assert call(*given, out=shifted) is shifted
+    assert shifted.tobytes() == new.tobytes() and np.isnan(room[0])
+
+
+@pytest.mark.parametrize("name", RESULTS)
+def test_memory_that_cannot_hold_the_result_is_refused_and_left_as_it_was(name):
+    call, _ = RESULTS[name]
+    given = inputs()
+    shape = call(*given).shape
+    read_only = np.full(shape, 7.0)
+    read_only.flags.writeable = False
+    unaligned = np.frombuffer(bytearray(8 * math.prod(shape) + 1), np.uint8)[1:].view(np.float64)
+    refused = [
+        np.full((shape[0] + 1, *shape[1:]), 7.0),
+        np.full((*shape, 1), 7.0),
+        np.full(shape, 7.0, np.float32),
+        np.full(shape, 7.0).astype(">f8"),
+        np.full((2 * shape[0], *shape[1:]), 7.0)[::2],
+        np.ma.array(np.full(shape, 7.0)),
+        read_only,
+        unaligned.reshape(shape),
+    ]
+    if len(shape) == 2:
+        refused.append(np.full(shape[::-1], 7.0).T)
+    for out in refused:
+        before = out.tobytes()
+        with pytest.raises(ValueError, match=r"^\w+: out must be a writable C-ordered .*; got "):
+            call(*given, out=out)
+        assert out.tobytes() == before
+    for out in ("text", [[0.0]], 3):
+        with pytest.raises(ValueError, match=f"; got {type(out).__name__}$"):
+            call(*given, out=out)
+
+
+@pytest.mark.parametrize("name", RESULTS)
+def test_a_result_over_an_argument_is_refused(name):
+    call, read = RESULTS[name]
+    given = inputs()
+    new = call(*given)
+    for place in read:
+        size = new.size + given[place].size
+        room = np.zeros(size)
+        own = room[: given[place].size].reshape(given[place].shape)
+        own[:] = given[place]
+        before = own.copy()
+        for begin in (0, given[place].size - 1):  # all of it, and its last number alone
+            out = room[begin : begin + new.size].reshape(new.shape)
+            with pytest.raises(ValueError, match="out must be separate from the arguments; got"):
+                call(*given[:place], own, *given[place + 1 :], out=out)
+            assert np.array_equal(own, before)
+        beside = room[given[place].size :].reshape(new.shape)
+        got = call(*given[:place], own, *given[place + 1 :], out=beside)
+        assert got is beside and got.tobytes() == new.tobytes()
+
+
+def test_a_gram_matrix_over_the_table_or_over_converted_points_is_refused():
+    table = np.eye(4)
+    rows = np.array([[3.0], [2.0], [1.0], [0.0]])
+    with pytest.raises(ValueError, match="out must be separate"):
+        kp.gram(rows, rows, kp.precomputed(table), out=table)
+    assert np.array_equal(table, np.eye(4))
+    X = np.asfortranarray(np.arange(9.0).reshape(3, 3))  # copied, because it is not in C order
+    with pytest.raises(ValueError, match="out must be separate"):
+        kp.gram(X, X, kp.linear(), out=X.T)
+    assert np.array_equal(X, np.arange(9.0).reshape(3, 3))
+
+
+def test_values_refused_after_the_work_leave_products_as_they_were():
+    X = np.full((3, 1), 1e150 / 4)
+    kernel = kp.polynomial(3, 1.0, 0.0)
+    out = np.full((3, 2), 7.0)
+    with pytest.raises(ValueError, match="must be finite"):
+        kp.gram_matmat(X, X, np.ones((3, 2)), kernel, out=out)
+    assert (out == 7.0).all()
+    with pytest.raises(ValueError, match="must be finite"):
+        kp.gram(X, X, kernel, out=np.empty((3, 3)))

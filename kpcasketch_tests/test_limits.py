@@ -100,8 +100,8 @@ def test_64_runs_of_rows_of_samples(n, rng):
 
 
 @pytest.mark.bounds
-@pytest.mark.parametrize("n", [31, 32, 33, 4095, 4096, 4097, 4130])
-def test_words_of_32_rows_and_blocks_of_4096_of_one_bit_matrices(n, rng):
+@pytest.mark.parametrize("n", [31, 32, 33, 2047, 2048, 2049, 4130])
+def test_words_of_32_rows_and_blocks_of_2048_of_one_bit_matrices(n, rng):
     words = rng.integers(0, 2**32, ((n + 31) // 32, n), dtype=np.uint32)
     signs = (
         np.unpackbits(words.T.copy().view(np.uint8), axis=1, bitorder="little")[:, :n].T.astype(
@@ -115,6 +115,29 @@ def test_words_of_32_rows_and_blocks_of_4096_of_one_bit_matrices(n, rng):
         got = kp.matmat(kp.Bits(words, 0.5, n), V)
         # column j of the product takes words[c, i] as rows of column i; the matrix given need not be symmetric
         assert np.abs(got - 0.5 * signs.T @ V).max() < 1e-10
+
+
+@pytest.mark.bounds
+@pytest.mark.parametrize("n", [1, 128, 129, 1920, 1921, 2048, 2049])
+def test_symmetric_products_of_up_to_15_runs_of_rows(n, rng):
+    X = rng.standard_normal((n, 2))
+    K = naive.gaussian(X, X, 1.5)
+    for p in (1, 5):
+        V = rng.standard_normal((n, p))
+        assert np.abs(kp.gram_matmat(X, X, V, KERNEL) - K @ V).max() < 1e-10
+        for dtype, error in ((np.float64, 1e-10), (np.float32, 1e-2)):
+            Y = X.astype(dtype)
+            product = kp.gram_matmat(Y[:5], Y, V.astype(dtype), KERNEL)
+            assert np.abs(product - K[:5] @ V).max() < error
+
+
+@pytest.mark.bounds
+@pytest.mark.parametrize("n", [1, 7, 8, 9, 127, 128, 129, 136, 255, 256, 257])
+def test_gram_matrices_copy_whole_tiles_in_squares_of_8(n, rng):
+    X = rng.standard_normal((n, 3)) + 100.0
+    K = kp.gram(X, X, KERNEL)
+    assert np.array_equal(K, K.T)
+    assert np.abs(K - naive.gaussian(X, X, 1.5)).max() < 1e-12
 
 
 @pytest.mark.bounds

@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Gram matrices against scikit-learn, products with Gram matrices against KeOps."""
 
+import concurrent.futures
+
+import numba
 import numpy as np
 
 import kpcasketch as kp
@@ -39,6 +42,24 @@ class Gram:
             lambda: kp.gram(self.X, self.X, self.kernel),
             lambda: kp.gram(self.single, self.single, self.kernel),
         )
+
+    @unit("times the limit")
+    def track_into_memory(self, d):
+        """Time into memory that is there, over the sum of filling it and of gram_matmat's time."""
+        out = np.empty((len(self.X), len(self.X)))
+        V = normal(len(self.X), 1, 1)
+        halves = np.array_split(out, numba.get_num_threads())
+
+        def fill():
+            with concurrent.futures.ThreadPoolExecutor(len(halves)) as pool:
+                list(pool.map(lambda rows: rows.fill(1.0), halves))
+
+        def limit():
+            fill()
+            kp.gram_matmat(self.X, self.X, V, self.kernel)
+
+        fill()
+        return ratio(lambda: kp.gram(self.X, self.X, self.kernel, out=out), limit)
 
     @unit("largest difference to rbf_kernel")
     def track_difference(self, d):
