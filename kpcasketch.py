@@ -3558,15 +3558,14 @@ def _checked_model(cls, argument, model, X):
     """model as a tuple of this class, whose kernel fits its points and X (unless None)."""
     model = _checked_as(cls, argument, model)
     points = model.points
-    given = {}
+    given = {f"{argument}.points": points}
     if X is not None:
         given["X"] = X
         hint = ": with a precomputed kernel, pass row numbers, or compute K @ coef + offset"
         _require(
             X.shape[1] == points.shape[1],
-            f"X and {argument}.points must have the same number of columns (X: {len(X)} x "
-            f"{X.shape[1]}, {argument}.points: {len(points)} x {points.shape[1]})"
-            f"{hint * (model.kernel.kind == _PRECOMPUTED)}",
+            f"X and {argument}.points must have the same number of columns, got shapes {X.shape} "
+            f"and {points.shape}{hint * (model.kernel.kind == _PRECOMPUTED)}",
         )
     given[f"{argument}.points"] = points
     _require_fitting_points(f"{argument}.kernel", model.kernel, **given)
@@ -3585,13 +3584,12 @@ def _mean_is_unknown(E):
 def _expansion_of(X, kernel, eigen, taken):
     """coef_j = lambda_j^-1/2 a^j (AMS section 2), or 0 if lambda_j is a rounding error of lambda_1
     or of the trace `taken` by centering. float32 adds errors of 1e-7 lambda_1 / lambda_j^1/2."""
-    share = max(len(X) * 2.220446049250313e-16, 1.1920928955078125e-7 if X.itemsize == 4 else 0.0)
-    floor = share * (max(eigen.values[0], 0.0) + abs(taken))
+    share = max(len(X) * 2.220446049250313e-16, _precision(X))
     values = eigen.values
-    floor = np.maximum(floor, eigen.residual * values[0])
+    floor = np.maximum(share * (max(values[0], 0.0) + abs(taken)), eigen.residual * values[0])
     coef = _over_roots(eigen.vectors, values, floor).astype(X.dtype)
-    kept = np.where(values > floor, values, 0.0)
-    return Expansion(X.copy(), coef, kept, np.zeros(values.size), kernel)
+    values = np.where(values > floor, values, 0.0)
+    return Expansion(X.copy(), coef, values, np.zeros(values.size), kernel)
 
 
 @_public
@@ -3645,9 +3643,7 @@ def _kpca(X, kernel, k, seed, centered, tol=1e-13, A=None):
     G = _about_mean(kernel, X) if centered else X
     taken = 0.0
     if A is None:
-        A = Implicit(G, kernel)
-        if n <= _DENSE_POINTS:
-            A = _gram(kernel, G, G, True)
+        A = _gram(kernel, G, G, True) if n <= _DENSE_POINTS else Implicit(G, kernel)
     if centered:
         taken = _product(A, np.ones((n, 1))).sum(dtype=np.float64) / n
         over = taken / max(_trace(A) - taken, 1e-300)
@@ -3826,20 +3822,20 @@ def _climb(gammas, Q, squares, gamma, z, iterations):
     for _ in range(iterations):
         total = w.sum()
         size = np.abs(w).sum()
-        share = 1.0
         if size == 0.0:  # far from all points, every kernel value is 0
             break
         step = (w @ Q - total * z) / (total if total > 0.1 * size else size)
         if gamma * (step @ step) < 1e-20:
             break
-        other = weights(z + step)
-        while other.sum() <= total and share > 1e-6:
-            share *= 0.5
-            other = weights(z + share * step)
-        if other.sum() <= total:
+        for halvings in range(21):
+            other = z + step / 2**halvings
+            others = weights(other)
+            if others.sum() > total:
+                break
+        else:
             break
-        z = z + share * step
-        w = other
+        z = other
+        w = others
     return z, w.sum()
 
 
@@ -3867,21 +3863,17 @@ def kernel_pca_preimage(features, expansion, ridge=0.0, max_iterations=1000):
         >>> bool(np.abs(kernel_pca_preimage(expand(X[3:5], E), E) - X[3:5]).max() < 0.01)
         True
     """
-    features = _checked_points("features", features)
     E = _checked_expansion("expansion", expansion)
-    ridge = _checked_real("ridge", ridge, 0.0)
     kernel = E.kernel
+    Y = _checked_points("features", features, E.coef.shape[1]).astype(np.float64, copy=False)
+    ridge = _checked_real("ridge", ridge, 0.0)
     max_iterations = _checked_whole("max_iterations", max_iterations, 1)
+    gaussian_kernel = kernel.kind == _GAUSSIAN
+    _require(ridge > 0.0 or gaussian_kernel, "ridge must be positive unless the kernel is gaussian")
     _require(
-        features.shape[1] == E.coef.shape[1],
-        f"features must have as many columns as expansion has "
-        f"components, got {features.shape[1]} columns for {E.coef.shape[1]} components",
+        kernel.kind not in (_PRECOMPUTED, _CUSTOM),
+        "expansion.kernel must not be precomputed or custom",
     )
-    fixed_point = kernel.kind == _GAUSSIAN
-    _require(ridge > 0.0 or fixed_point, "ridge must be positive unless the kernel is gaussian")
-    of_pairs = kernel.kind in (_PRECOMPUTED, _CUSTOM)
-    _require(not of_pairs, "expansion.kernel must not be precomputed or custom")
-    Y = features.astype(np.float64)
     F = _span_of(E)[0] + E.offset
     center = E.points.mean(0, np.float64)
     _require(_all_below(F), "features of expansion.points must be finite")
@@ -3890,16 +3882,16 @@ def kernel_pca_preimage(features, expansion, ridge=0.0, max_iterations=1000):
             not _mean_is_unknown(E),
             "ridge must be positive if expansion has an offset but no known mean",
         )
-        out = np.empty((len(Y), E.points.shape[1]))
+        points = []
         Q = E.points - center
-        C = E.coef.astype(np.float64)
         mean = E.mean if E.mean.size else 0.0
         squares = np.square(Q).sum(1)
-        for row, y in zip(out, Y):  # start at the point with the closest features
+        for y in Y:  # start at the point with the closest features
             start = Q[np.square(F - y).sum(1).argmin()]
-            found, total = _climb(C @ y + mean, Q, squares, kernel.gamma, start, max_iterations)
-            row[:] = center + (found if total > 0.0 else start)  # else P . phi(z) <= 0
-        return out
+            gammas = E.coef @ y + mean
+            found, total = _climb(gammas, Q, squares, kernel.gamma, start, max_iterations)
+            points.append(center + (found if total > 0.0 else start))  # else P . phi(z) <= 0
+        return np.array(points)
     if E.mean.size or E.offset.any():  # centers features and points
         Y = Y - F.mean(0)
         F = F - F.mean(0)

@@ -947,7 +947,7 @@ def test_what_apply_refuses(points, tmp_path, capsys):
     kp.save(tmp_path / "eigen.npz", kp.block_lanczos(np.eye(9), 2))
     kp.save(tmp_path / "manifold.npz", kp.laplacian_eigenmap(X, np.ones(150), KERNEL, 2))
     for words, text in (
-        ([model, tmp_path / "wide.npy"], "must have the same number of columns (X: 1 x 9"),
+        ([model, tmp_path / "wide.npy"], "must have the same number of columns, got shapes (1, 9)"),
         ([points, points], "written by save"),
         ([state, points], "model must be one of"),
         ([model, model], "must have an array X"),

@@ -397,7 +397,7 @@ def test_preimages_of_far_features_and_odd_kernels():
     for features in (np.zeros((2, 4)), np.full((2, 4), 1e9), np.full((2, 4), -1e-9)):
         assert np.isfinite(kp.kernel_pca_preimage(features, expansion)).all()
     assert kp.kernel_pca_preimage(np.zeros((1, 4), np.float32), expansion).dtype == np.float64
-    with pytest.raises(ValueError, match="features must have as many columns"):
+    with pytest.raises(ValueError, match="features must have 4 columns, got 3"):
         kp.kernel_pca_preimage(np.zeros((2, 3)), expansion)
     with pytest.raises(ValueError, match="ridge must be positive unless"):
         kp.kernel_pca_preimage(np.zeros((2, 4)), kp.kpca(noisy, kp.laplacian(1.0), 4))
@@ -463,7 +463,7 @@ def test_a_rectangular_matrix_of_a_precomputed_kernel_was_refused_without_the_re
     )
     for call in (kp.expand, kp.residual):
         with pytest.raises(
-            ValueError, match=r"\(X: 10 x 100, .*points: 100 x 1\): .* compute K @ coef \+ offset$"
+            ValueError, match=r"got shapes \(10, 100\) and \(100, 1\): .* compute K @ coef \+ offset$"
         ):
             call(K_test.copy(), model)
     assert np.allclose(
