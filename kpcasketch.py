@@ -3997,8 +3997,8 @@ def _entry_bound(kernel, X):
     """max |K_ij|. The maximum is on the diagonal unless the kernel is custom or precomputed."""
     bound = _value_limit(kernel, X)
     if kernel.kind in (_CUSTOM, _PRECOMPUTED):
-        slabs = (X[begin : begin + _BLOCK] for begin in range(0, len(X), _BLOCK))
-        bound = np.max([np.abs(_gram(kernel, P, X, False)).max() for P in slabs])
+        starts = range(0, len(X), _BLOCK)
+        bound = np.max([np.abs(_gram(kernel, X[i : i + _BLOCK], X, False)).max() for i in starts])
     _require(bound < math.inf, "kernel values on X must be finite in the precision of X")
     return float(bound)
 
@@ -4009,23 +4009,22 @@ def _sampled_gram(X, kernel, s, seed, quantized):
     s = _checked_real("s", s, 1.0)
     keep = _checked_key(seed, _KEEP)
     coin = _checked_key(seed, _ROUND_KEPT)
-    _require(n < 2**31, f"X must have fewer than 2**31 rows, got {n}")
     _fits("s", (4.0 + X.itemsize * (not quantized)) * n**2 / s)
     bound = _entry_bound(kernel, X) if quantized else -1.0
     log_miss = math.log1p(-1.0 / s) if s > 1.0 else -math.inf
     upper = np.zeros(n, np.int64)
     lower = np.zeros((_BANDS + 1, n), np.int64)
     entries = 0.5 * n * (n + 1.0) / s
-    _count_kept(5.0 * entries + 10.0 * n, keep, log_miss, n, upper, lower)
+    _count_kept(5.0 * entries, keep, log_miss, n, upper, lower)
     np.cumsum(lower, axis=0, out=lower)
     indptr = np.concatenate([[0], np.cumsum(lower[_BANDS] + upper)])
     data = _new_array((indptr[n],), X.dtype)
     indices = _new_array((indptr[n],), np.int32)
     each = 18.0 + (_CUSTOM_VALUE if kernel.kind == _CUSTOM else _SCALAR * X.shape[1])
-    work = each * entries + 10.0 * n
+    work = each * entries
     place = data, indices, indptr
     _write_kept(work, kernel, X, s, keep, coin, bound, log_miss, upper, lower, *place)
-    sound = s * _value_limit(kernel, X) < 1e38 or _all_below(data, math.inf)
+    sound = s * _value_limit(kernel, X) < 1e38 or _all_below(data)
     _require(sound, "s times kernel values on X must be finite in the precision of X")
     return CSR(data, indices, indptr)
 
@@ -4076,11 +4075,8 @@ def sample_quantize_gram(X, kernel, s, seed=0):
 def _write_words(bits, first, last, begin, end, words):
     """words[c, j] |= bits[i - first, j - begin] << (i mod 32) for rows 32 c <= i < 32 c + 32."""
     for i in range(first, last):
-        word = words[i // 32]
-        up = bits[i - first]
-        shift = np.uint32(i % 32)
         for j in range(begin, end):
-            word[j] |= up[j - begin] << shift
+            words[i // 32, j] |= bits[i - first, j - begin] << np.uint32(i % 32)
 
 
 @_core
@@ -4089,8 +4085,7 @@ def _round_words(kernel, pairs, slope, coin, places, words):
         _wide_vectors()
         tile = _new_tile(pairs.X)
         bits = np.empty((_BLOCK, _BLOCK), np.uint32)
-        t = np.int64(index)
-        first, last, begin, end = _tile_place(places, t, pairs.X, pairs.Y)
+        first, last, begin, end = _tile_place(places, np.int64(index), pairs.X, pairs.Y)
         _fill_tile(kernel, pairs, first, last, begin, end, tile)
         for i in range(first, last):
             key = _subkey(coin, i)
@@ -4130,7 +4125,7 @@ def quantize_gram(X, kernel, seed=0):
     words = np.zeros((-(-len(X) // 32), len(X)), np.uint32)
     pairs = _prepare(kernel, X, X, True)
     places = _tile_places(X, X, True)
-    slope = 0.5 / bound if bound > 0.0 else 0.0
+    slope = 0.5 / (bound or 1.0)
     _round_words(_tile_work(kernel, pairs, 4.0), kernel, pairs, slope, key, places, words)
     return Bits(words, bound, len(X))
 
@@ -4153,11 +4148,10 @@ def round_expansion(coef, s, seed=0):
     """
     A = _checked_points("coef", _as_columns("coef", coef))
     s = _checked_real("s", s, 1e-300)
-    key = _checked_key(seed, _ROUND_COEFFICIENTS)
+    uniforms = _uniforms(_checked_key(seed, _ROUND_COEFFICIENTS), np.arange(len(A)))
     sizes = np.abs(A)
     unit = _unit_of(sizes, 0)
     steps = unit * np.sqrt(np.square(A / unit).sum(0)) / s
-    uniforms = _uniforms(key, np.arange(len(A)))
     kept = (uniforms[:, None] * steps < sizes).T  # always true where steps <= |a|
     values = np.copysign(np.maximum(sizes, steps), A).T
     indptr = np.concatenate([[0], np.cumsum(kept.sum(1))])
@@ -4177,12 +4171,12 @@ def thin_expansion(expansion, rounded):
     E = _checked_expansion("expansion", expansion)
     rounded = _checked_as(CSR, "rounded", rounded)
     m, k = E.coef.shape
-    inside = ((0 <= rounded.indices) & (rounded.indices < m)).all()
-    _require(rounded.indptr.size == k + 1, "rounded must have one row per feature")
-    _require(inside, "rounded.indices must be from 0 to m - 1 for the m points of expansion")
+    _require(
+        ((0 <= rounded.indices) & (rounded.indices < m)).all() and rounded.indptr.size == k + 1,
+        "rounded must have one row per feature, with indices from 0 to m - 1 for m points",
+    )
     coef = np.zeros_like(E.coef)
-    columns = np.repeat(np.arange(k), np.diff(rounded.indptr))
-    np.add.at(coef, (rounded.indices, columns), rounded.data.astype(coef.dtype))
+    coef[rounded.indices, np.repeat(np.arange(k), np.diff(rounded.indptr))] = rounded.data
     survives = coef.any(1)
     survives[0] |= not survives.any()  # keeps one point if all are dropped
     mean = np.array([np.nan]) if E.mean.size else E.mean  # it used dropped points
@@ -4204,8 +4198,7 @@ def expand_rounded(X, expansion, s, seed=0):
     Returns:
         array: features, in the shape and precision of the result of `expand`.
     """
-    X = _checked_points("X", X)
-    E = _checked_expansion("expansion", expansion, X)
+    E = _checked_expansion("expansion", expansion)
     return expand(X, thin_expansion(E, round_expansion(E.coef, s, seed)))
 
 
@@ -4227,12 +4220,8 @@ def rounding_scale(m, c, eps, T):
     m = _checked_whole("m", m, 2)
     eps = _checked_between("eps", eps, 2, 3)
     c = _checked_real("c", c, 1e-300)
-    T = _checked_real("T", T, 1e-300)
-    below = c / eps * math.sqrt(m / math.log(m))
-    _require(T < below, f"T must be below (c / eps) sqrt(m / ln m) = {below:.4g}, got {T}")
-    s = 2.0 * c * math.sqrt(m) / eps / T
-    _require(s < math.inf, "eps * T must be larger: s would overflow")
-    return s
+    T = _checked_between("T", T, c / eps * math.sqrt(m / math.log(m)))
+    return 2.0 * c * math.sqrt(m) / eps / T
 
 
 @_public
@@ -4249,13 +4238,6 @@ def is_trivial(features, m, T):
     features = _checked_points("features", features)
     m = _checked_whole("m", m, 2)
     return features <= _checked_real("T", T, 1e-300) * math.sqrt(math.log(m))
-
-
-def _projection_signs(key, first, last, s, dtype):
-    """Rows first to last - 1 of P / sqrt(s). Sign (t, j) is bit j of the words of coordinate t."""
-    words = _words(_words(key, np.arange(first, last))[:, None], np.arange(-(-s // 64)))
-    bits = np.unpackbits(words.view(np.uint8), axis=1, count=s, bitorder="little")
-    return np.array([1.0, -1.0] / np.sqrt(s), dtype)[bits]
 
 
 @_public
@@ -4285,22 +4267,23 @@ def rademacher_projection(X, s, seed=0):
     blocks = -(-n // _BLOCK)
     step = _WIDE_BLOCK * max(1, 2**20 // (_WIDE_BLOCK * s))
     sums = np.zeros((1, blocks * _BLOCK, _padded_width(s, X)))
+    signs = np.array([1.0, -1.0] / np.sqrt(s), X.dtype)
     for begin in range(0, d, step):
         P = np.ascontiguousarray(X[:, begin : begin + step])
         m = P.shape[1]
-        signs = _packed_vectors(_projection_signs(key, begin, begin + m, s, X.dtype))
-        _add_rows(_MULTIPLY_ADD * P.size * s, P, m, s, signs, blocks, sums)
+        words = _words(_words(key, np.arange(begin, begin + m))[:, None], np.arange(-(-s // 64)))
+        # The sign (t, j) is bit j of the words of coordinate t.
+        bits = np.unpackbits(words.view(np.uint8), axis=1, count=s, bitorder="little")
+        _add_rows(_MULTIPLY_ADD * P.size * s, P, m, s, _packed_vectors(signs[bits]), blocks, sums)
     return _checked_points("X and its projection", _sum_of_slots(sums, n, s, X.dtype))
 
 
 def _drawn_pair(x, y, kernel, seed, draw):
-    x = _checked_vector("x", x)
-    y = _checked_vector("y", y)
-    _require(x.size == y.size, f"x and y must have the same length, got {x.size} and {y.size}")
-    _require(_all_below(np.stack([x, y]), 1e150), "x and y must be below 1e150 in magnitude")
-    kernel = _checked_kernel("kernel", kernel, x=x[None], y=y[None])
+    x = _checked_points("x", _as_array("x", x, 1, _DOUBLE)[None])
+    y = _checked_points("y", _as_array("y", y, 1, _DOUBLE)[None], x.shape[1])
+    kernel = _checked_kernel("kernel", kernel, x=x, y=y)
     uniforms = _uniforms(_checked_key(seed, _DRAWS), _as_seed("draw", draw))
-    return _kernel_value(kernel, x, y), float(uniforms[0])
+    return _kernel_value(kernel, x[0], y[0]), float(uniforms[0])
 
 
 @_public
@@ -4336,8 +4319,7 @@ def randomized_kernel_quantize(x, y, kernel, bound, seed=0, draw=0):
         float: +b or -b, with mean k(x, y).
     """
     value, u = _drawn_pair(x, y, kernel, seed, draw)
-    bound = _checked_real("bound", bound, 1e-300)
-    _require(abs(value) <= bound, f"bound must be at least |k(x, y)| = {abs(value)}, got {bound}")
+    bound = _checked_real("bound", bound, max(abs(value), 1e-300))
     return bound if u * 2.0 * bound < bound + value else -bound
 
 

@@ -179,15 +179,15 @@ def test_kernel_parameters_are_refused_by_name(make, name, value):
             lambda: kp.thin_expansion(
                 kp.kpca(X, g, 2, 0), kp.round_expansion(np.ones((20, 2)), 9.0, 0)
             ),
-            "thin_expansion: rounded.indices must be from 0",
+            "thin_expansion: rounded must have one row",
         ),
         (
             lambda: kp.thin_expansion(kp.kpca(X, g, 2, 0), K),
             "thin_expansion: rounded must be a CSR",
         ),
         (
-            lambda: kp.rounding_scale(100, 1.0, 1e-200, 1e-200),
-            "rounding_scale: eps \\* T must be larger",
+            lambda: kp.round_expansion(X, kp.rounding_scale(100, 1.0, 1e-200, 1e-200)),
+            "round_expansion: s must be finite",
         ),
         (
             lambda: kp.matmat(kp.CSR(np.ones(1), np.zeros(1), np.array([0, 1])), np.ones((1, 1))),
@@ -206,7 +206,7 @@ def test_kernel_parameters_are_refused_by_name(make, name, value):
             lambda: kp.rounding_scale(100, 1.0, 0.7, 1.0),
             "rounding_scale: eps must be between 0 and 2/3",
         ),
-        (lambda: kp.rounding_scale(100, 1.0, 0.5, 1000.0), "rounding_scale: T must be below"),
+        (lambda: kp.rounding_scale(100, 1.0, 0.5, 1000.0), "rounding_scale: T must be between 0 and"),
         (lambda: kp.is_trivial(X, 100, 0.0), "is_trivial: T must be at least 1e-300"),
         (
             lambda: kp.rademacher_projection(X, 0, 0),
@@ -214,7 +214,7 @@ def test_kernel_parameters_are_refused_by_name(make, name, value):
         ),
         (
             lambda: kp.randomized_kernel_sample(X[0], X[1][:2], g, 2.0, 0, 0),
-            "randomized_kernel_sample: x and y must have the same",
+            "randomized_kernel_sample: y must have",
         ),
         (
             lambda: kp.randomized_kernel_sample(X[0], X[1], g, 0.5, 0, 0),
@@ -449,7 +449,7 @@ def test_kernel_parameters_are_refused_by_name(make, name, value):
             lambda: kp.nystrom(X, X[:, :1].copy(), g),
             "nystrom: landmarks must have 3 columns, got",
         ),
-        (lambda: kp.nystrom(X, 3, g), "nystrom: landmarks must be Landmarks"),
+        (lambda: kp.nystrom(X, 3, g), "nystrom: landmarks must be a 2-D array"),
         (
             lambda: kp.nystrom_features(X[:, :1].copy(), kp.nystrom_map(X, np.array([1]), g)),
             "nystrom_features: X and feature_map.points must have",
