@@ -5457,11 +5457,7 @@ def projection_distance(expansion, other):
 
 @_validated(
     "a FourierMap returned by one of the *_features_map functions",
-    lambda made: (
-        _is_sound(made.kernel)
-        and made.m
-        and made.frequencies.shape in ((0, made.d), (made.m, made.d))
-    ),
+    lambda made: made.m and made.frequencies.shape in ((0, made.d), (made.m, made.d)),
     frequencies=2,
 )
 class FourierMap(NamedTuple):
@@ -5484,7 +5480,7 @@ _SIDE_BY_SIDE = 32  # points that Fastfood transforms together
 _NEAR = (8192.0, 1048576.0)  # largest angles, in float32 and float64, for which `_cos` is accurate
 
 
-def _require_precise(X, feature_map, points="X"):
+def _require_precise(X, feature_map, points):
     precise = X.itemsize == 8 or 1e-37 <= feature_map.kernel.scale <= 1e37
     _require(precise, f"{points} must be float64 for kernel scales below 1e-37 or above 1e37")
 
@@ -5496,7 +5492,6 @@ def _checked_map(name, feature_map, X=None, drawable=False, points="X"):
             X.shape[1] == feature_map.d,
             f"{points} must have {feature_map.d} columns, got shape {X.shape}",
         )
-        _require_precise(X, feature_map, points)
     _require(
         not drawable or feature_map.kind == _PLAIN or len(feature_map.frequencies),
         f"{name} must come from fourier_features_map or be created with stored=True",
@@ -5520,18 +5515,6 @@ def _draw_frequency(kernel, key, j, w):
         factor = _mixture_scale(kernel, _subkey(key, _MIXTURES), j)
         for t in range(w.shape[0]):
             w[t] = factor * _normal(row, t)
-
-
-@_helper
-def _phase(key, j, copies):
-    """Phase of feature j. In a pair, subtracting a quarter turn makes the second one a sine."""
-    return 2.0 * math.pi * (_uniform(key, j // copies) - 0.25 * (j % copies))
-
-
-@_core_alone
-def _draw_phases(key, first, copies, phases):
-    for i in range(phases.shape[0]):
-        phases[i] = _phase(key, first + i, copies)
 
 
 @_core_alone
@@ -5563,8 +5546,7 @@ def _orthogonal_directions(key, count, d):
     normal = _plain_frequencies(_UNIT_GAUSSIAN, key, (-(-count // d) * d, d)).reshape(-1, d, d)
     Q, R = np.linalg.qr(normal.transpose(0, 2, 1))
     Q *= np.copysign(1.0, np.diagonal(R, 0, 1, 2))[:, None]  # Q is now uniformly distributed
-    directions = Q.transpose(0, 2, 1).reshape(-1, d)[:count]
-    return directions * _lengths_of_normal(key, d, count)[:, None]
+    return Q.transpose(0, 2, 1).reshape(-1, d)[:count] * _lengths_of_normal(key, d, count)[:, None]
 
 
 def _quasi_directions(key, count, d):
@@ -5572,8 +5554,7 @@ def _quasi_directions(key, count, d):
     from scipy.stats import qmc  # the import takes half a second
 
     generator = np.random.default_rng(int(_python_subkey(key, _DIRECTIONS)))
-    points = qmc.Halton(d, seed=generator).random(count)
-    return ndtri(np.clip(points, 1e-16, 1.0 - 1.1e-16))
+    return ndtri(np.clip(qmc.Halton(d, seed=generator).random(count), 1e-16, 1.0 - 1.1e-16))
 
 
 def _frequencies(feature_map, first, count):
@@ -5661,21 +5642,19 @@ def _fourier_tile(X, block, panels, phases, begin, factor, angles, out, row):
         panel = panels[(begin + c) // width]
         for r in range(0, rows, 4):
             _inner_products(X, first + r, X.shape[0] - 1, 0, X.shape[1], panel, angles, r, c)
-    shifts = phases[begin : begin + columns]
-    return _write_cosines(angles, rows, shifts, factor, out, row, begin)
+    return _write_cosines(angles, rows, phases[begin : begin + columns], factor, out, row, begin)
 
 
 @_core
 def _fourier(X, panels, phases, factor, infinite, out):
-    for index in prange(infinite.shape[0]):
+    for index in prange(_blocks(X.shape[0])):
         _wide_vectors()
         block = np.int64(index)
         row = block * _BLOCK
-        count = 0
         angles = _new_tile(X)
         for begin in range(0, out.shape[1], _BLOCK):
-            count += _fourier_tile(X, block, panels, phases, begin, factor, angles, out, row)
-        infinite[block] = count
+            count = _fourier_tile(X, block, panels, phases, begin, factor, angles, out, row)
+            infinite[block] += count
 
 
 @_core
@@ -5700,58 +5679,51 @@ def _fastfood(X, parts, copies, phases, factor, infinite, out):
             _transform(points, unmoved, flips[b], one)  # H B
             _transform(one, order[b], weights[b], two)  # H G P
             begin = b * size * copies
-            end = min(out.shape[1], begin + size * copies)
             for i in range(rows):
                 for t in range(size):
-                    angle = two[t, i] * X.dtype.type(lengths[b, t])  # S
                     for c in range(copies):
-                        angles[i, t * copies + c] = angle
-            shifts = phases[begin:end]
+                        angles[i, t * copies + c] = two[t, i] * X.dtype.type(lengths[b, t])  # S
+            shifts = phases[begin : begin + size * copies]
             infinite[task] += _write_cosines(angles, rows, shifts, factor, out, first, begin)
 
 
-def _phases_of(X, key, first, count, paired):
-    phases = np.empty(count, X.dtype)
-    _draw_phases(_python_subkey(key, _PHASES), first, 1 + paired, phases)
-    return phases
-
-
 def _drawn(X, feature_map, first, count, divisor, points="X"):
-    """Panels of `count` frequencies (none for Fastfood), phases, and the factor of the cosines."""
+    """`count` frequencies, in panels or as the parts of Fastfood, with phases and the factor of the
+    cosines. Fastfood cannot skip features and requires first = 0."""
     _require_precise(X, feature_map, points)
     key = _key(feature_map.seed, _FREQUENCIES)
-    phases = _phases_of(X, key, first, count, feature_map.paired)
+    turns, second = np.divmod(np.arange(first, first + count), 1 + feature_map.paired)
+    # In a pair, subtracting a quarter turn makes the second feature a sine.
+    turns = _uniforms(_python_subkey(key, _PHASES), turns) - 0.25 * second
     factor = math.sqrt(2.0 * feature_map.kernel.scale / divisor)
-    panels = np.empty((0, 0, 0), X.dtype)
-    if feature_map.kind != _FASTFOOD:
-        panels = _pack(_frequencies(feature_map, first, count).astype(X.dtype))
-    return panels, phases, factor
+    if feature_map.kind == _FASTFOOD:
+        different = -(-count // (1 + feature_map.paired))
+        drawn = _fastfood_parts(feature_map.kernel, feature_map.d, different, key)
+    else:
+        drawn = _pack(_frequencies(feature_map, first, count).astype(X.dtype))
+    return drawn, (2.0 * math.pi * turns).astype(X.dtype), factor
 
 
 def _features_from(X, feature_map, first, count, divisor, points="X", alone=True):
     """sqrt(2 k(x, x) / divisor) cos(r_j.x + gamma_j) for `count` values of j, starting at `first`.
-    If `alone`, one thread computes them. Fastfood cannot skip features and requires first = 0."""
-    panels, phases, factor = _drawn(X, feature_map, first, count, divisor, points)
+    If `alone`, one thread computes them."""
+    drawn, phases, factor = _drawn(X, feature_map, first, count, divisor, points)
     out = _new_array((len(X), count), X.dtype)
-    together = _SIDE_BY_SIDE if feature_map.kind == _FASTFOOD else _BLOCK
-    infinite = np.zeros(-(-len(X) // together), np.int64)
+    infinite = np.zeros(-(-len(X) // _SIDE_BY_SIDE), np.int64)
     if feature_map.kind == _FASTFOOD:
-        key = _key(feature_map.seed, _FREQUENCIES)
         copies = 1 + feature_map.paired
-        parts = _fastfood_parts(feature_map.kernel, feature_map.d, -(-count // copies), key)
-        _fastfood(2.5 * out.size, X, parts, copies, phases, factor, infinite, out)
+        _fastfood(2.5 * out.size, X, drawn, copies, phases, factor, infinite, out)
     else:
         work = 0.0 if alone else out.size * (1.5 + _MULTIPLY_ADD * feature_map.d)
-        _fourier(work, X, panels, phases, factor, infinite, out)
+        _fourier(work, X, drawn, phases, factor, infinite, out)
     _require_finite_angles(infinite, points)
     return out
 
 
 def _feature_slabs(X, feature_map, rows):
     for begin in range(0, len(X), rows):
-        yield _features_from(
-            X[begin : begin + rows], feature_map, 0, feature_map.m, feature_map.m, alone=False
-        )
+        P = X[begin : begin + rows]
+        yield _features_from(P, feature_map, 0, feature_map.m, feature_map.m, alone=False)
 
 
 def _new_map(kernel, d, m, seed, kind, stored, paired):
@@ -5864,10 +5836,7 @@ def fourier_features(X, feature_map):
     """
     feature_map = _checked_map("feature_map", feature_map)
     X = _checked_points("X", X, columns=feature_map.d)
-    _fits(
-        "feature_map.m",
-        1.0 * len(X) * feature_map.m * X.itemsize + 8.0 * feature_map.d * feature_map.m,
-    )
+    _fits("feature_map.m", 1.0 * len(X) * feature_map.m * X.itemsize)
     return _features_from(X, feature_map, 0, feature_map.m, feature_map.m, alone=False)
 
 
@@ -6688,17 +6657,11 @@ def rnca_start(feature_map, centered=False, half_life=None):
         RNCAState: The state before the first point. Needs O(m^2) memory.
     """
     feature_map = _checked_map("feature_map", feature_map)
-    _fits("feature_map.m", 8.0 * feature_map.m**2)
+    m = feature_map.m
+    _fits("feature_map.m", 8.0 * m**2)
     half_life = _as_half_life(half_life)
     centered = _as_flag("centered", centered)
-    return RNCAState(
-        feature_map,
-        np.zeros((feature_map.m, feature_map.m)),
-        np.zeros(feature_map.m),
-        0,
-        centered,
-        half_life,
-    )
+    return RNCAState(feature_map, np.zeros((m, m)), np.zeros(m), 0, centered, half_life)
 
 
 @_public
@@ -6751,9 +6714,8 @@ def rnca_finish(state, k, seed=0):
         Subspace: The directions, for `skpca_transform` and `skpca_residual`, with shrunk = 0.
     """
     state = _checked_as(RNCAState, "state", state)
-    key = _checked_key(seed, _START)
     k = _checked_whole("k", k, 1, state.map.m)
-    eigen = _lanczos(state.squares, k, key, 1e-12, 1000)
+    eigen = _lanczos(state.squares, k, _checked_key(seed, _START), 1e-12, 1000)
     return _subspace_of(state, eigen.vectors, eigen.values, 0.0)
 
 
@@ -6772,7 +6734,6 @@ def rnca(X, feature_map, k, seed=0, centered=False):
     """
     state = rnca_start(feature_map, centered)
     k = _checked_whole("k", k, 1, state.map.m)
-    seed = _as_seed("seed", seed)
     return rnca_finish(rnca_update(state, X), k, seed)
 
 
@@ -6813,10 +6774,8 @@ def reservoir_start(c, d, seed=0, half_life=None):
     d = _checked_whole("d", d, 1, _MOST)
     _fits("c", 8.0 * c * d)
     zeros = np.zeros(c, np.int64)
-    half_life = _as_half_life(half_life)
-    return ReservoirState(
-        np.zeros((c, d)), zeros, zeros.copy(), 0, _as_seed("seed", seed), half_life
-    )
+    seed = _as_seed("seed", seed)
+    return ReservoirState(np.zeros((c, d)), zeros, zeros, 0, seed, _as_half_life(half_life))
 
 
 @_public
@@ -6893,15 +6852,13 @@ def reservoir_finish(state, kernel, k):
     kernel = _checked_kernel("kernel", kernel, state=points)
     _require(state.count >= 1, "state must have seen a point")
     W = _gram(kernel, points, points, True)
-    _require(np.isfinite(W).all(), "kernel values on the points of state must be finite")
     own = W.diagonal()
-    gap = np.abs(own - own[0]).max()  # above 0 if points were normalized in float32
-    _require(gap <= 1e-6 * abs(own[0]), "kernel must have the same k(x, x) for all points")
+    alike = np.abs(own - own[0]) <= 1e-6 * abs(own[0])  # points may be normalized in float32
+    sound = alike.all() and np.isfinite(W).all()
+    _require(sound, "kernel must have the same k(x, x) for all points, and finite values")
     values, vectors = _small_eigen(W, len(W), False)
-    floor = len(W) * 8.9e-16 * abs(values[0])
-    values = values[:k]
-    coef = _over_roots(vectors[:, :k], values, floor)
-    return Expansion(points, coef, np.where(values > floor, values, 0.0), np.zeros(k), kernel)
+    eigen = Eigen(values[:k], vectors[:, :k], 0, len(W) * 8.9e-16)
+    return _expansion_of(points, kernel, eigen, 0.0)
 
 
 @_public
@@ -6925,7 +6882,6 @@ def reservoir_nystrom(X, kernel, c, k, seed=0):
     """
     X, kernel = _points_and_kernel(X, kernel)
     state = reservoir_start(c, X.shape[1], seed)
-    k = _checked_whole("k", k, 1, len(state.points))
     return reservoir_finish(reservoir_update(state, X), kernel, k)
 
 
@@ -6958,9 +6914,9 @@ def random_noisy(n, d, seed=0, signal=50, zeta=10.0, decay=0):
     S = _gaussian_matrix(n, signal, _python_subkey(key, 0))
     F = _gaussian_matrix(n, d, _python_subkey(key, 1))
     U = _gaussian_matrix(d, signal, _python_subkey(key, 2))
-    U, _ = _orthonormalize(U, _python_subkey(key, 3))
+    U = _orthonormalize(U, _python_subkey(key, 3))[0]
     S *= 1.0 - np.arange(signal) / (decay or d)
-    return _dense_product(S, signal, U.T.copy()) + F / zeta
+    return _combined(S, U.T, d) + F / zeta
 
 
 # --------------------------------------------------------------------------------------------------
@@ -6990,16 +6946,16 @@ _COMPONENTS, _SINGLE_COMPONENTS, _SINGULAR, _CANONICAL, _SLICED = range(5)  # ta
 _TWO_VIEWS = (_SINGULAR, _CANONICAL)
 
 
-def _is_sound_descent(state):
-    """Whether `used` is small enough that no core reads past the end of an array."""
-    limits = [state.map.m, len(state.coef)]
-    if state.task in _TWO_VIEWS:
-        limits += state.other.m, len(state.other_coef)
-    return 1 <= state.used <= min(limits)
-
-
 @_validated(
-    "a DSGDState from dsgd_start", _is_sound_descent, coef=2, other_coef=2, moment=2, constraint=2
+    "a DSGDState from dsgd_start",  # with `used` so small that no core reads past an array's end
+    lambda state: (
+        1 <= state.used <= min(state.map.m, state.other.m, len(state.coef))
+        and (state.task not in _TWO_VIEWS or state.used <= len(state.other_coef))
+    ),
+    coef=2,
+    other_coef=2,
+    moment=2,
+    constraint=2,
 )
 class DSGDState(NamedTuple):
     """Doubly stochastic gradients in progress. Fields not listed here are arguments of the start.
@@ -7064,13 +7020,15 @@ def _add_features(X, kernel, key, frequencies, copies, used, factor, p, panels, 
             begin = b * _BLOCK
             count = min(_BLOCK, used - begin)
             for i in range(count):
+                j = begin + i
                 if frequencies.shape[0]:
-                    w = frequencies[begin + i]
+                    w = frequencies[j]
                 else:
-                    _draw_frequency(kernel, key, (begin + i) // copies, w)
+                    _draw_frequency(kernel, key, j // copies, w)
                 for t in range(d):
                     directions[i // width, t, i % width] = w[t]
-                shifts[i] = _phase(phase_key, begin + i, copies)
+                turns = _uniform(phase_key, j // copies) - 0.25 * (j % copies)  # as in `_drawn`
+                shifts[i] = 2.0 * math.pi * turns
             for block in range(_blocks(X.shape[0])):
                 first = block * _BLOCK
                 rows = min(_BLOCK, X.shape[0] - first)
@@ -7092,6 +7050,7 @@ def _values(state, X, second=False):
     feature_map, coef = _view(state, second)
     if second and state.task == _SLICED:
         return _slice_features(state, X) @ coef
+    _require_precise(X, feature_map, "X (or Y)")
     used = state.used
     k = coef.shape[1]
     out = np.empty((len(X), k))
@@ -7123,9 +7082,14 @@ def _some_features(X, feature_map, first, count, divisor=1.0):
 # 12.3 Initial problems
 
 
-def _checked_views(X, Y):
+def _checked_targets(Y, rows, name="Y", columns=None):
+    return _checked_points(name, _as_columns(name, Y), columns, rows=rows)
+
+
+def _checked_views(X, Y, columns=None):
     X = _checked_points("X", X)
-    return X, _checked_points("Y", _as_columns("Y", Y).astype(X.dtype, copy=False), rows=len(X))
+    Y = _as_columns("Y", Y).astype(X.dtype, copy=False)
+    return X, _checked_points("Y", Y, columns, rows=len(X))
 
 
 def _new_state(
@@ -7161,6 +7125,13 @@ def _first_features(state, feature_map, X):
     return Z
 
 
+def _start_of_one_view(task, X, feature_map, *settings):
+    X = _checked_points("X", X)
+    feature_map = _checked_map("feature_map", feature_map, X, True)
+    state = _new_state(task, feature_map, feature_map, *settings)
+    return state, _first_features(state, feature_map, X)
+
+
 def _start_of_two_views(task, X, Y, map_x, map_y, *settings):
     X, Y = _checked_views(X, Y)
     map_x = _checked_map("map_x", map_x, X, True)
@@ -7181,8 +7152,7 @@ def _singular_pairs(C, k):
     values, U = _small_eigen(_column_products(B, B), len(C), False)
     values = np.sqrt(np.maximum(values, 0.0))
     _require(k <= min(C.shape) and values[k - 1] > 1e-6 * values[0], _RANK)
-    U = U[:, :k].copy()
-    return values, U, _dense_product(B, len(C), U) / values[:k]
+    return values, U[:, :k].copy(), _combined(B, U, k) / values[:k]
 
 
 def _first_variates(Z, B, left, right, k):
@@ -7190,7 +7160,7 @@ def _first_variates(Z, B, left, right, k):
     cross = _dense_product(_column_products(Z, B) / len(Z), B.shape[1], right)
     _, U, V = _singular_pairs(_column_products(left, cross), k)
     share = math.sqrt(0.5)
-    return share * _dense_product(left, left.shape[1], U), share * V
+    return share * _combined(left, U, k), share * V
 
 
 def _whitener(Z, ridge, share):
@@ -7252,13 +7222,9 @@ def dsgd_start(
         >>> state.step, dsgd_values(state).round(1).tolist()  # the exact eigenvalue is .618
         (10, [0.6])
     """
-    X = _checked_points("X", X)
-    feature_map = _checked_map("feature_map", feature_map, X, True)
     task = _SINGLE_COMPONENTS if _as_flag("individual", individual) else _COMPONENTS
-    state = _new_state(
-        task, feature_map, feature_map, k, feature_batch, theta0, theta1, initial, centered
-    )
-    Z = _first_features(state, feature_map, X)
+    settings = (k, feature_batch, theta0, theta1, initial, centered)
+    state, Z = _start_of_one_view(task, X, feature_map, *settings)
     values, vectors = _small_eigen(_column_products(Z, Z) / len(Z), Z.shape[1], False)
     _require(values[k - 1] > 1e-12 * values[0], _RANK)
     return _with_steps(state, values, vectors[:, :k])
@@ -7320,9 +7286,9 @@ def dsgd_kcca_start(
     left, largest_x = _whitener(Z, state.ridge, 0.001)
     right, largest_y = _whitener(B, state.ridge, 0.001)
     weights, V = _first_variates(Z, B, left, right, k)
-    other_coef = _of_all_features(state, _dense_product(right, right.shape[1], V))
-    largest = max(largest_x, largest_y)
-    return _with_steps(state, [largest + state.ridge], weights, other_coef=other_coef)
+    other_coef = _of_all_features(state, _combined(right, V, k))
+    largest = max(largest_x, largest_y) + state.ridge
+    return _with_steps(state, [largest], weights, other_coef=other_coef)
 
 
 def _quantile_edges(targets, slices):
@@ -7376,24 +7342,11 @@ def dsgd_ksir_start(
         DSGDState: Its functions f solve C_xy C_yy^-1 C_yx f = rho^2 (C_xx + ridge I) f, where y are
             indicators of slices and rho is estimated by `dsgd_values`.
     """
-    X = _checked_points("X", X)
-    targets = _checked_points("targets", _as_columns("targets", targets), rows=len(X))
-    feature_map = _checked_map("feature_map", feature_map, X, True)
-    state = _new_state(
-        _SLICED,
-        feature_map,
-        feature_map,
-        k,
-        feature_batch,
-        theta0,
-        theta1,
-        initial,
-        centered,
-        ridge,
-    )
+    settings = (k, feature_batch, theta0, theta1, initial, centered, ridge)
+    state, Z = _start_of_one_view(_SLICED, X, feature_map, *settings)
+    targets = _checked_targets(targets, len(Z), "targets")
     edges = _quantile_edges(targets, _checked_whole("slices", slices, 2, 10000))
     _require((edges < math.inf).any(), "targets must not be constant")
-    Z = _first_features(state, feature_map, X)
     B = _centered(state, _indicators(targets, edges))
     left, largest = _whitener(Z, state.ridge, 0.001)
     right, _ = _whitener(B, 0.0, 0.0)
@@ -7440,12 +7393,12 @@ def _moved(state, block, X, g, eta, decay, second=False):
     if second and state.task == _SLICED:  # the ridge, and thus decay, is for the first view only
         return coef + eta / (len(X) - state.centered) * _slice_features(state, X).T @ g
     first, stop = block
+    count = stop - first
     k = len(decay)
     moved = coef.copy()
     moved[: state.used] = _dense_product(coef[: state.used], k, np.eye(k) - decay)
-    features = _some_features(X, feature_map, first, stop - first)
-    products = _transposed_product(features, features.shape[1], g)
-    moved[first:stop] += eta / ((stop - first) * (len(X) - state.centered)) * products
+    products = _transposed_product(_some_features(X, feature_map, first, count), count, g)
+    moved[first:stop] += eta / (count * (len(X) - state.centered)) * products
     return moved
 
 
@@ -7453,10 +7406,9 @@ def _mean_over_steps(state, mean, new):
     return mean + 2.0 / (state.step + 2.0) * (new - mean) if mean.size else new
 
 
-def _stepped(state, block, W, coef, other_coef=None, **more):
-    other_coef = state.other_coef if other_coef is None else other_coef
+def _stepped(state, block, W, coef, other_coef, **more):
     _require(
-        _all_below(coef, math.inf) and _all_below(other_coef, math.inf),
+        _all_below(coef) and _all_below(other_coef),
         f"theta0 must be smaller than {state.theta0:.2e}: the steps diverged at step {state.step}",
     )
     return state._replace(
@@ -7475,7 +7427,7 @@ def _kpca_step(state, eta, block, X):
     W = _column_products(h, h) / (len(h) - state.centered)
     decay = eta * (np.triu(W) if state.task == _SINGLE_COMPONENTS else W)
     coef = _moved(state, block, X, h, eta, decay)  # lines 5 and 6
-    return _stepped(state, block, W, coef)
+    return _stepped(state, block, W, coef, state.other_coef)
 
 
 def _ksvd_step(state, eta, block, X, Y):
@@ -7485,7 +7437,7 @@ def _ksvd_step(state, eta, block, X, Y):
     W = _symmetric_products(state, u, v)  # line 6
     coef = _moved(state, block, X, v, eta, eta * W)  # lines 7 and 9
     other_coef = _moved(state, block, Y, u, eta, eta * W, True)  # lines 8 and 10
-    return _stepped(state, block, W, coef, other_coef=other_coef)
+    return _stepped(state, block, W, coef, other_coef)
 
 
 def _halves(state, U):
@@ -7513,7 +7465,7 @@ def _kcca_step(state, eta, block, X, Y):
     g = late_u - _dense_product(late_v, len(W), W)
     other_coef = _moved(state, block, Y[len(u) :], g, eta, decay, True)  # line 8
     constraint = _mean_over_steps(state, state.constraint, _constraint(state, u, v))
-    return _stepped(state, block, W, coef, other_coef=other_coef, constraint=constraint)
+    return _stepped(state, block, W, coef, other_coef, constraint=constraint)
 
 
 _STEPS = (_kpca_step, _kpca_step, _ksvd_step, _kcca_step, _kcca_step)  # in the order of tasks
@@ -7552,21 +7504,16 @@ def dsgd_update(state, X, Y=None):
         (1000, 9)
     """
     state = _checked_as(DSGDState, "state", state)
-    X = _checked_points("X", X)
-    _checked_map("state.map", state.map, X)
-    one_view = state.task < _SINGULAR
+    X = _checked_points("X", X, state.map.d)
     _require(
-        (Y is None) == one_view,
+        (Y is None) == (state.task < _SINGULAR),
         "Y must be given if the method has two views or targets, and omitted otherwise",
     )
     views = [X]
     if state.task in _TWO_VIEWS:
-        views = _checked_views(X, Y)
-        _checked_map("state.other", state.other, views[1], points="Y")
+        views = _checked_views(X, Y, state.other.d)
     elif state.task == _SLICED:
-        views.append(
-            _checked_points("Y", _as_columns("Y", Y), len(state.slices.edges), rows=len(X))
-        )
+        views.append(_checked_targets(Y, len(X), columns=len(state.slices.edges)))
     return _step(state, *views)
 
 
@@ -7594,14 +7541,13 @@ def dsgd_evaluate(X, state, second=False):
         >>> bool(abs((dsgd_evaluate(X, state) ** 2).mean() / 0.618 - 1) < 0.1)
         True
     """
-    X = _checked_points("X", X)
     state = _checked_as(DSGDState, "state", state)
     second = _as_flag("second", second)
     _require(not second or state.task in _TWO_VIEWS, "second must be False for a state of one view")
-    _checked_map("state.map", _view(state, second)[0], X)
+    X = _checked_points("X", X, _view(state, second)[0].d)
     values = _values(state, X, second)
     out = (values * (math.sqrt(2.0) if state.task >= _SINGULAR else 1.0)).astype(X.dtype)
-    _require(_all_below(out, math.inf), "state.coef must be smaller: the values overflow")
+    _require(_all_below(out), "state.coef must be smaller: the values overflow")
     return out
 
 
@@ -7857,7 +7803,7 @@ def dsgd_ksir(
         DSGDState: Finished state. Steps may continue from it.
     """
     X = _checked_points("X", X)
-    views = (X, _checked_points("targets", _as_columns("targets", targets), rows=len(X)))
+    views = (X, _checked_targets(targets, len(X), "targets"))
     settings = (k, slices, ridge, feature_batch, theta0, theta1, 256, centered)
     return _descend(dsgd_ksir_start, views, {"kernel": kernel}, m, seed, steps, batch, settings)
 
@@ -7952,11 +7898,10 @@ def _forward_substitute(kernel, pairs, below, corners, start, rows, squares, gro
     before `start` are given. If `rows` is empty, y is not stored."""
     for index in prange(_blocks(pairs.X.shape[0])):
         _wide_vectors()
-        n = pairs.X.shape[0]
         m = pairs.Y.shape[0]
         first = np.int64(index) * _BLOCK
         width = below.shape[2]
-        last = min(n, first + _BLOCK)
+        last = min(pairs.X.shape[0], first + _BLOCK)
         tile = _new_tile(pairs.X)
         columns = _aligned((_BLOCK, width), pairs.X)
         Y = rows[first:last] if rows.shape[0] > 0 else _aligned((_BLOCK, m), pairs.X)
@@ -8002,11 +7947,11 @@ def _substitute(kernel, X, Z, L, start, rows, growth=np.zeros(0), errors=np.zero
     return squares
 
 
-def _residual_gram(kernel, Z, shift, Y):
-    """K(Z, Z) + diag(shift) - Y Y^T for at most 128 points Z with features Y."""
-    explained = _dense_product(Y, Y.shape[1], np.ascontiguousarray(Y.T))
-    K = _gram(kernel, Z, Z, True)
-    return K - explained + np.diag(shift)
+def _residual_gram(kernel, P, shift, Y, rows):
+    """K(Z, Z) + diag(shift) - Y Y^T for Z = P[rows] with features Y, at most 128 points."""
+    explained = _combined(Y, Y.T, len(Y))
+    Z = P[rows]
+    return _gram(kernel, Z, Z, True) - explained + np.diag(shift[rows])
 
 
 # 13.2 Pivots
@@ -8060,10 +8005,7 @@ def _choose_pivots(H, least, bar, greedy, chosen, columns):
     for step in range(count):
         i = step
         if greedy:
-            i = 0
-            for a in range(count):
-                if H[a, a] > H[i, i]:
-                    i = a
+            i = np.argmax(np.diag(H))
         if H[i, i] <= least[i] or H[i, i] < bar and found > 0:
             continue
         column = columns[found]
@@ -8108,15 +8050,15 @@ def _new_pivots(P, kernel, shift, F, found, rest, floor, count, share, key):
     Sets `rest` to 0 for candidates without a residual, so that they are not proposed again."""
     rows, bar = _candidates(rest, count, share, _python_subkey(key, 0))
     Y = F[rows, :found]
-    H = _residual_gram(kernel, P[rows], shift[rows], Y)
+    H = _residual_gram(kernel, P, shift, Y, rows)
     left = H.diagonal().copy()
     least = floor[rows]
     rest[rows] = np.where(left <= least, 0.0, left)
     if share == 0.0:
         # A candidate is accepted with probability (current residual) / left. The pivots then have
         # the same distribution as without blocks (Epperly, Tropp, Webber 2025).
-        chances = _uniforms(_python_subkey(key, 1), np.arange(rows.size))
-        least = np.maximum(least, chances * left)
+        coins = _uniforms(_python_subkey(key, 1), np.arange(rows.size))
+        least = np.maximum(least, coins * left)
     chosen = np.empty(rows.size, np.int64)
     columns = np.zeros(H.shape)
     new = _choose_pivots(H, least, float(bar), share > 0.0, chosen, columns)
@@ -8157,15 +8099,13 @@ def _pivoted(counts, P, kernel, shift, block, share, like, key):
             if found == s or not rest.any():
                 break
             count = min(block, s - found)
-            turn_key = _python_subkey(key, turn)
-            turn += 1
             pivots, L, computed = _new_pivots(
-                P, kernel, shift, F, found, rest, floor, count, share, turn_key
+                P, kernel, shift, F, found, rest, floor, count, share, _python_subkey(key, turn)
             )
+            turn += 1
             # A pivot p_j that is small relative to k_jj is inaccurate. It changes the residual of
             # point i by up to 2 y_ij sqrt(k_ii k_jj / p_j) times the error of a kernel value.
-            roots = L[:, found:].diagonal()
-            growth = diagonal[pivots] * (2.0 * value_rounding / roots) ** 2
+            growth = diagonal[pivots] * (2.0 * value_rounding / L[:, found:].diagonal()) ** 2
             rest -= _substitute(kernel, P, P[pivots], L, found, F, growth, errors)
             F[pivots, : L.shape[1]] = L
             indices = np.concatenate([indices, pivots])
@@ -8173,7 +8113,7 @@ def _pivoted(counts, P, kernel, shift, block, share, like, key):
         F = np.ascontiguousarray(F[:, :found])
         if found < s and not definite:  # a definite K - F F^T with diagonal 0 is 0
             rows = np.linspace(0, n - 1, min(n, _BLOCK)).astype(int)
-            left = _residual_gram(kernel, P[rows], shift[rows], F[rows])
+            left = _residual_gram(kernel, P, shift, F[rows], rows)
             _require_definite(np.abs(left).max() <= 10.0 * math.sqrt(rounding) * diagonal.max())
         yield Landmarks(indices, np.ones(found), evaluations), F, diagonal, rest, floor
 
@@ -8409,8 +8349,7 @@ def _recursive(
         if drawn:
             kept, chances = _draw_by_size(chances, drawn, _python_subkey(key, _TOP))
         else:  # step 11 (9)
-            coins = _uniforms(_python_subkey(level_key, _COINS), rows)
-            kept = np.flatnonzero(coins < chances)
+            kept = np.flatnonzero(_uniforms(_python_subkey(level_key, _COINS), rows) < chances)
             chances = chances[kept]
             if lam is None and kept.size <= k and level > 0:
                 # A sample of at most k points has no tail (step 8). An independent one replaces it.
@@ -8488,10 +8427,9 @@ def _practical(X, kernel, s, seed, delta, accelerated):
     """Exactly s landmarks as in RLS section 5, with small constants and one delta at all levels."""
     X, kernel = _points_and_kernel(X, kernel)
     s = _checked_whole("s", s, 1)
-    key = _checked_key(seed, _LANDMARKS)
     delta = _as_delta(delta, _practical_delta(s))
     size = min(s, math.ceil(math.sqrt(s + s**3 / len(X)))) if accelerated else s
-    return _recursive(X, kernel, key, delta, None, size, s, 4.0)
+    return _recursive(X, kernel, _checked_key(seed, _LANDMARKS), delta, None, size, s, 4.0)
 
 
 @_public
@@ -8724,10 +8662,6 @@ def _checked_landmarks(X, landmarks, gathered=None):
         inside = points.size > 0 and 0 <= points.min() <= points.max() < len(X)
         _require(inside, "landmarks must be one or more row numbers from 0 to n - 1")
         points = gathered(points) if gathered else X[points]
-    _require(
-        getattr(points, "ndim", 0) == 2,
-        f"landmarks must be Landmarks, row numbers or a 2-D array, got {type(landmarks).__name__}",
-    )
     precision = np.float32 if X.dtype == np.float32 else np.float64
     Z = _as_array("landmarks", points, 2).astype(precision, copy=False)
     return _checked_points("landmarks", Z, X.shape[1])
@@ -8813,9 +8747,9 @@ def nystrom(X, landmarks, kernel):
         [[1.0], [2.0]]
     """
     X, kernel = _points_and_kernel(X, kernel)
-    Z = _checked_landmarks(X, landmarks)
-    _fits("landmarks", 1.0 * len(X) * len(Z) * X.itemsize)
-    return _map_features(X, nystrom_map(X, Z, kernel))
+    found = nystrom_map(X, landmarks, kernel)
+    _fits("landmarks", 1.0 * len(X) * len(found.points) * X.itemsize)
+    return _map_features(X, found)
 
 
 def _middle(found, centered):
@@ -8988,8 +8922,8 @@ def nystrom_to(X, kernel, error, seed=0, limit=0):
         values, V = _small_eigen(_column_products(F, F), found, False)
         fitting = _RANK_KEPT * max(1, np.count_nonzero(values > error * norm))
         left_out = error - bound if by_trace else 0.9 * error
-        rank = max(1, np.count_nonzero(values > left_out * norm))
-        rank = rank if by_trace else min(found, max(int(fitting), rank))
+        least = 1 if by_trace else int(fitting)
+        rank = min(found, max(least, np.count_nonzero(values > left_out * norm)))
         C = _combined(F, V.astype(X.dtype), rank)
         chance = 0.0
         if by_trace:  # |K - C C^T| <= |K - K~| + the next eigenvalue of K~
@@ -9007,10 +8941,6 @@ def nystrom_to(X, kernel, error, seed=0, limit=0):
 
 
 # 13.6 Ridge regression (RLS appendix C.1)
-
-
-def _checked_targets(Y, rows):
-    return _checked_points("Y", _as_columns("Y", Y), rows=rows)
 
 
 def _require_fitting(coef):

@@ -431,14 +431,14 @@ def known(task):
             lambda: kp.dsgd_ksvd(X.astype(np.float32), Y, G, kp.scaled(L, 1e80), 1, 300),
             "kernel_y must have a gamma .* and a scale from 1e-37",
         ),
-        (lambda: kp.dsgd_start(X.astype(np.float32), HUGE, 1), "X must be float64"),
+        (lambda: kp.dsgd_start(X.astype(np.float32), HUGE, 1), "X .or Y. must be float64"),
         (
             lambda: kp.dsgd_update(kp.dsgd_start(X, HUGE, 1), X.astype(np.float32)),
-            "X must be float64",
+            "X .or Y. must be float64",
         ),
         (
             lambda: kp.dsgd_evaluate(X.astype(np.float32), kp.dsgd_start(X, HUGE, 1)),
-            "X must be float64",
+            "X .or Y. must be float64",
         ),
         (
             lambda: kp.dsgd_update(known("kpca")._replace(used=1.5), X),
