@@ -4021,9 +4021,8 @@ def _sampled_gram(X, kernel, s, seed, quantized):
     data = _new_array((indptr[n],), X.dtype)
     indices = _new_array((indptr[n],), np.int32)
     each = 18.0 + (_CUSTOM_VALUE if kernel.kind == _CUSTOM else _SCALAR * X.shape[1])
-    work = each * entries
     place = data, indices, indptr
-    _write_kept(work, kernel, X, s, keep, coin, bound, log_miss, upper, lower, *place)
+    _write_kept(each * entries, kernel, X, s, keep, coin, bound, log_miss, upper, lower, *place)
     sound = s * _value_limit(kernel, X) < 1e38 or _all_below(data)
     _require(sound, "s times kernel values on X must be finite in the precision of X")
     return CSR(data, indices, indptr)
@@ -5517,6 +5516,18 @@ def _draw_frequency(kernel, key, j, w):
             w[t] = factor * _normal(row, t)
 
 
+@_helper
+def _phase(key, j, copies):
+    """Phase of feature j. In a pair, subtracting a quarter turn makes the second one a sine."""
+    return 2.0 * math.pi * (_uniform(key, j // copies) - 0.25 * (j % copies))
+
+
+@_core_alone
+def _draw_phases(key, first, copies, phases):
+    for i in range(phases.shape[0]):
+        phases[i] = _phase(key, first + i, copies)
+
+
 @_core_alone
 def _draw_frequencies(kernel, key, first, copies, W):
     for i in range(W.shape[0]):
@@ -5681,8 +5692,9 @@ def _fastfood(X, parts, copies, phases, factor, infinite, out):
             begin = b * size * copies
             for i in range(rows):
                 for t in range(size):
+                    angle = two[t, i] * X.dtype.type(lengths[b, t])  # S
                     for c in range(copies):
-                        angles[i, t * copies + c] = two[t, i] * X.dtype.type(lengths[b, t])  # S
+                        angles[i, t * copies + c] = angle
             shifts = phases[begin : begin + size * copies]
             infinite[task] += _write_cosines(angles, rows, shifts, factor, out, first, begin)
 
@@ -5692,16 +5704,15 @@ def _drawn(X, feature_map, first, count, divisor, points="X"):
     cosines. Fastfood cannot skip features and requires first = 0."""
     _require_precise(X, feature_map, points)
     key = _key(feature_map.seed, _FREQUENCIES)
-    turns, second = np.divmod(np.arange(first, first + count), 1 + feature_map.paired)
-    # In a pair, subtracting a quarter turn makes the second feature a sine.
-    turns = _uniforms(_python_subkey(key, _PHASES), turns) - 0.25 * second
+    copies = 1 + feature_map.paired
+    phases = np.empty(count, X.dtype)
+    _draw_phases(_python_subkey(key, _PHASES), first, copies, phases)
     factor = math.sqrt(2.0 * feature_map.kernel.scale / divisor)
     if feature_map.kind == _FASTFOOD:
-        different = -(-count // (1 + feature_map.paired))
-        drawn = _fastfood_parts(feature_map.kernel, feature_map.d, different, key)
+        drawn = _fastfood_parts(feature_map.kernel, feature_map.d, -(-count // copies), key)
     else:
         drawn = _pack(_frequencies(feature_map, first, count).astype(X.dtype))
-    return drawn, (2.0 * math.pi * turns).astype(X.dtype), factor
+    return drawn, phases, factor
 
 
 def _features_from(X, feature_map, first, count, divisor, points="X", alone=True):
@@ -6732,9 +6743,7 @@ def rnca(X, feature_map, k, seed=0, centered=False):
     Returns:
         Subspace: Directions with shrunk = 0. Costs O(n m (d + m)) time and O(m^2) memory.
     """
-    state = rnca_start(feature_map, centered)
-    k = _checked_whole("k", k, 1, state.map.m)
-    return rnca_finish(rnca_update(state, X), k, seed)
+    return rnca_finish(rnca_update(rnca_start(feature_map, centered), X), k, seed)
 
 
 @_validated(
@@ -7027,8 +7036,7 @@ def _add_features(X, kernel, key, frequencies, copies, used, factor, p, panels, 
                     _draw_frequency(kernel, key, j // copies, w)
                 for t in range(d):
                     directions[i // width, t, i % width] = w[t]
-                turns = _uniform(phase_key, j // copies) - 0.25 * (j % copies)  # as in `_drawn`
-                shifts[i] = 2.0 * math.pi * turns
+                shifts[i] = _phase(phase_key, j, copies)
             for block in range(_blocks(X.shape[0])):
                 first = block * _BLOCK
                 rows = min(_BLOCK, X.shape[0] - first)
