@@ -3558,7 +3558,7 @@ def _checked_model(cls, argument, model, X):
     """model as a tuple of this class, whose kernel fits its points and X (unless None)."""
     model = _checked_as(cls, argument, model)
     points = model.points
-    given = {f"{argument}.points": points}
+    given = {}
     if X is not None:
         given["X"] = X
         hint = ": with a precomputed kernel, pass row numbers, or compute K @ coef + offset"
@@ -4170,12 +4170,12 @@ def thin_expansion(expansion, rounded):
     E = _checked_expansion("expansion", expansion)
     rounded = _checked_as(CSR, "rounded", rounded)
     m, k = E.coef.shape
-    _require(
-        ((0 <= rounded.indices) & (rounded.indices < m)).all() and rounded.indptr.size == k + 1,
-        "rounded must have one row per feature, with indices from 0 to m - 1 for m points",
-    )
+    inside = ((0 <= rounded.indices) & (rounded.indices < m)).all()
+    _require(rounded.indptr.size == k + 1, "rounded must have one row per feature")
+    _require(inside, "rounded.indices must be from 0 to m - 1 for the m points of expansion")
     coef = np.zeros_like(E.coef)
-    coef[rounded.indices, np.repeat(np.arange(k), np.diff(rounded.indptr))] = rounded.data
+    columns = np.repeat(np.arange(k), np.diff(rounded.indptr))
+    np.add.at(coef, (rounded.indices, columns), rounded.data.astype(coef.dtype))
     survives = coef.any(1)
     survives[0] |= not survives.any()  # keeps one point if all are dropped
     mean = np.array([np.nan]) if E.mean.size else E.mean  # it used dropped points
@@ -6743,7 +6743,10 @@ def rnca(X, feature_map, k, seed=0, centered=False):
     Returns:
         Subspace: Directions with shrunk = 0. Costs O(n m (d + m)) time and O(m^2) memory.
     """
-    return rnca_finish(rnca_update(rnca_start(feature_map, centered), X), k, seed)
+    state = rnca_start(feature_map, centered)
+    k = _checked_whole("k", k, 1, state.map.m)
+    seed = _as_seed("seed", seed)
+    return rnca_finish(rnca_update(state, X), k, seed)
 
 
 @_validated(
@@ -6891,6 +6894,7 @@ def reservoir_nystrom(X, kernel, c, k, seed=0):
     """
     X, kernel = _points_and_kernel(X, kernel)
     state = reservoir_start(c, X.shape[1], seed)
+    k = _checked_whole("k", k, 1, len(state.points))
     return reservoir_finish(reservoir_update(state, X), kernel, k)
 
 

@@ -206,7 +206,10 @@ def test_kernel_parameters_are_refused_by_name(make, name, value):
             lambda: kp.rounding_scale(100, 1.0, 0.7, 1.0),
             "rounding_scale: eps must be between 0 and 2/3",
         ),
-        (lambda: kp.rounding_scale(100, 1.0, 0.5, 1000.0), "rounding_scale: T must be between 0 and"),
+        (
+            lambda: kp.rounding_scale(100, 1.0, 0.5, 1000.0),
+            "rounding_scale: T must be between 0 and",
+        ),
         (lambda: kp.is_trivial(X, 100, 0.0), "is_trivial: T must be at least 1e-300"),
         (
             lambda: kp.rademacher_projection(X, 0, 0),

@@ -463,7 +463,8 @@ def test_a_rectangular_matrix_of_a_precomputed_kernel_was_refused_without_the_re
     )
     for call in (kp.expand, kp.residual):
         with pytest.raises(
-            ValueError, match=r"got shapes \(10, 100\) and \(100, 1\): .* compute K @ coef \+ offset$"
+            ValueError,
+            match=r"got shapes \(10, 100\) and \(100, 1\): .* compute K @ coef \+ offset$",
         ):
             call(K_test.copy(), model)
     assert np.allclose(
