@@ -2181,8 +2181,9 @@ def _add_tiles(kernel, pairs, tasks, tall, wide, p, panels, slots):
     products to the rows of a in slot b and, if symmetric, to the rows of b in slot a."""
     for index in prange(tasks.shape[0]):
         _wide_vectors()
-        a = tasks[index, 0]
-        b = tasks[index, 1]
+        task = np.int64(index)
+        a = tasks[task, 0]
+        b = tasks[task, 1]
         tile = _new_tile(panels)
         product = _aligned((_BLOCK, slots.shape[2]), panels)
         for first in range(a * tall, min(pairs.X.shape[0], a * tall + tall), _BLOCK):
@@ -8674,6 +8675,10 @@ def _checked_landmarks(X, landmarks, gathered=None):
         inside = points.size > 0 and 0 <= points.min() <= points.max() < len(X)
         _require(inside, "landmarks must be one or more row numbers from 0 to n - 1")
         points = gathered(points) if gathered else X[points]
+    _require(
+        getattr(points, "ndim", 0) == 2,
+        f"landmarks must be Landmarks, row numbers or a 2-D array, got {type(landmarks).__name__}",
+    )
     precision = np.float32 if X.dtype == np.float32 else np.float64
     Z = _as_array("landmarks", points, 2).astype(precision, copy=False)
     return _checked_points("landmarks", Z, X.shape[1])
