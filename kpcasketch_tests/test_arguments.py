@@ -179,7 +179,7 @@ def test_kernel_parameters_are_refused_by_name(make, name, value):
             lambda: kp.thin_expansion(
                 kp.kpca(X, g, 2, 0), kp.round_expansion(np.ones((20, 2)), 9.0, 0)
             ),
-            "thin_expansion: rounded must have one row",
+            "thin_expansion: rounded.indices must be from 0",
         ),
         (
             lambda: kp.thin_expansion(kp.kpca(X, g, 2, 0), K),
