@@ -1987,12 +1987,10 @@ def _fill_gram(kernel, pairs, places, out):
                 for j in range(end - begin):
                     row[j] = values[j]
             if pairs.symmetric and begin > first and end - begin == _BLOCK:
-                for c in range(0, _BLOCK, 8):  # writes eight rows at once, in half the time
-                    for r in range(0, _BLOCK, 8):
+                for c in range(begin, end, 8):  # writes eight rows at once, in half the time
+                    for r in range(first, last):
                         for q in range(c, c + 8):
-                            row = out[begin + q, first:last]
-                            for k in range(r, r + 8):
-                                row[k] = tile[k, q]
+                            out[q, r] = tile[r - first, q - begin]
             elif pairs.symmetric:  # halves of diagonal tiles differ by rounding errors
                 for j in range(begin, end):
                     for i in range(first, min(last, j)):
