@@ -6140,7 +6140,7 @@ def _sketch_runs(X, features, begins, rules, last, columns, numbers, means, leng
     """Sketch runs of rows of X, begins[t] to begins[t + 1] - 1, or of their features. numbers[t]:
     columns in use, the amount subtracted, squares of rows, total weight, and infinite angles.
 
-    Without a free column, columns become orthogonal and shorter as in `fd_start`. If `last`, the
+    When no column is free, columns become orthogonal and shorter as in `fd_start`. If `last`, the
     squared length of column ell + 1 is subtracted. Eigenvalues of A^T A, where A is columns[t],
     have rounding errors relative to the largest. While the one to subtract is inaccurate, the short
     columns are decomposed again. Measured: LAPACK's SVD takes 4 to 8 times as long."""
@@ -6288,9 +6288,9 @@ def fd_start(ell, m, half=True, share=1.0, half_life=None):
 
     When the buffer is full, its rows are made orthogonal and sorted by length. If the rank exceeds
     ell, the squared length of row ell / 2 is subtracted from all squared lengths, as in SKPCA. If
-    `half` is False, that of row ell + 1 is subtracted instead. Every max(1000, 20 ell) rows, a new
-    sketch begins. Calls make these sketches on all threads and merge them in order. Needs O(m ell)
-    memory. A call needs memory for at most 64 sketches in 64 MB, or for 16.
+    `half` is False, the squared length of row ell + 1 is subtracted instead. A new sketch begins
+    every max(1000, 20 ell) rows. Calls compute these sketches on all threads and merge them in
+    order. Needs O(m ell) memory. A call also needs up to 64 MB, or 16 sketches if that is more.
 
     Args:
         ell: int from 1 to m. Number of rows of the result.
