@@ -756,7 +756,7 @@ def _count_beyond(entries, limit, counts):
 
 def _all_below(X, limit=math.inf):
     """Whether abs(x) < limit for every entry; False for NaN."""
-    if X.size < 2**22:  # otherwise, two passes of one thread would take 5 ms or more
+    if X.size < 2**22:  # Measured: the two passes of NumPy take less than 2 ms.
         return -limit < float(X.min(initial=0.0)) and float(X.max(initial=0.0)) < limit
     counts = np.empty(64, np.int64)
     _count_beyond(0.3 * X.size, X.reshape(-1), X.dtype.type(limit), counts)
@@ -6206,6 +6206,7 @@ def _sketch(run, X, begins, features, state, half_life, last=False):
     numbers[0, :4] = *run[1:4], _total_weight(half_life, run.count)
     means[0] = run.means
     rules = state.ell, state.half, state.share, float(_weight_at(half_life, 1))
+    # Measured nanoseconds: 2 to store an entry, 1.5 for a cosine, .6 size^3 for an eigenproblem.
     each = 2.0 * m + 1.5 * len(features[1]) + _MULTIPLY_ADD * features[0].size
     turn = 2.0 * _MULTIPLY_ADD * m * size + 0.6 * size * size  # for each freed column
     work = (each + 1.6 * turn) * len(X) + turn * size * last
@@ -6786,7 +6787,8 @@ def reservoir_start(c, d, seed=0, half_life=None):
     _fits("c", 8.0 * c * d)
     zeros = np.zeros(c, np.int64)
     seed = _as_seed("seed", seed)
-    return ReservoirState(np.zeros((c, d)), zeros, zeros, 0, seed, _as_half_life(half_life))
+    half_life = _as_half_life(half_life)
+    return ReservoirState(np.zeros((c, d)), zeros, zeros.copy(), 0, seed, half_life)
 
 
 @_public
@@ -7353,11 +7355,12 @@ def dsgd_ksir_start(
         DSGDState: Its functions f solve C_xy C_yy^-1 C_yx f = rho^2 (C_xx + ridge I) f, where y are
             indicators of slices and rho is estimated by `dsgd_values`.
     """
-    settings = (k, feature_batch, theta0, theta1, initial, centered, ridge)
-    state, Z = _start_of_one_view(_SLICED, X, feature_map, *settings)
-    targets = _checked_targets(targets, len(Z), "targets")
+    X = _checked_points("X", X)
+    targets = _checked_targets(targets, len(X), "targets")
     edges = _quantile_edges(targets, _checked_whole("slices", slices, 2, 10000))
     _require((edges < math.inf).any(), "targets must not be constant")
+    settings = (k, feature_batch, theta0, theta1, initial, centered, ridge)
+    state, Z = _start_of_one_view(_SLICED, X, feature_map, *settings)
     B = _centered(state, _indicators(targets, edges))
     left, largest = _whitener(Z, state.ridge, 0.001)
     right, _ = _whitener(B, 0.0, 0.0)

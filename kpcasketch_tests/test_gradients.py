@@ -642,3 +642,15 @@ def test_features_that_are_all_alike_were_written_out_of_bounds():
         with pytest.raises(ValueError, match="^dsgd_kcca_start: k must be at most the rank"):
             kp.dsgd_kcca_start(points, X, drawn, drawn, 1, 0.0, 16, None, None, 5, True)
     assert [part.shape for part in kp._small_eigen(np.zeros((0, 0)), 0, False)] == [(0,), (0, 0)]
+
+
+def test_wrong_targets_were_refused_only_after_the_features(monkeypatch):
+    def compute(*_):
+        raise AssertionError("features were computed first")
+
+    monkeypatch.setattr(kp, "_first_features", compute)
+    feature_map = kp.fourier_features_map(kp.gaussian(1.0), 2, 40)
+    with pytest.raises(ValueError, match="^dsgd_ksir_start: targets must"):
+        kp.dsgd_ksir_start(np.zeros((9, 2)), np.zeros(8), feature_map, 1)
+    with pytest.raises(ValueError, match="^dsgd_ksir_start: slices must"):
+        kp.dsgd_ksir_start(np.zeros((9, 2)), np.arange(9.0), feature_map, 1, slices=1)

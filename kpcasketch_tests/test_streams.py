@@ -1148,3 +1148,8 @@ def test_more_components_than_rows_were_refused_after_the_pass(monkeypatch):
     monkeypatch.setattr(kp, "skpca_update", read)
     with pytest.raises(ValueError, match="^skpca: k must be an int from 1 to 4, got 5"):
         kp.skpca(X, kp.gaussian(2.0), 16, 4, 5)
+
+
+def test_fields_of_a_new_reservoir_were_one_array():
+    state = kp.reservoir_start(3, 2)
+    assert not np.shares_memory(state.upcoming, state.replaced)
