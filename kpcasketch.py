@@ -8765,9 +8765,9 @@ def nystrom(X, landmarks, kernel):
         [[1.0], [2.0]]
     """
     X, kernel = _points_and_kernel(X, kernel)
-    found = nystrom_map(X, landmarks, kernel)
-    _fits("landmarks", 1.0 * len(X) * len(found.points) * X.itemsize)
-    return _map_features(X, found)
+    Z = _checked_landmarks(X, landmarks)
+    _fits("landmarks", 1.0 * len(X) * len(Z) * X.itemsize)
+    return _map_features(X, nystrom_map(X, Z, kernel))
 
 
 def _middle(found, centered):
@@ -9062,8 +9062,9 @@ def kernel_ridge_cg(X, Y, kernel, lam, s=1000, seed=0, tol=1e-8, max_iterations=
     F = next(_pivoted([s], P, kernel, np.zeros(n), 64, 0.0, P, key))[1]
     # (F F^T + lam I)^-1 = (I - C C^T) / lam. A tiny lam would make I - C C^T cancel.
     squares = _column_products(F, F)
-    squares += max(lam, 1e-13 * squares.trace()) * np.eye(len(squares))
-    C = _combined(F, np.linalg.inv(np.linalg.cholesky(squares)).T, len(squares))
+    r = len(squares)
+    squares += max(lam, max(100.0, r) * 2.2e-16 * squares.trace()) * np.eye(r)  # or Cholesky fails
+    C = _combined(F, np.linalg.inv(np.linalg.cholesky(squares)).T, r)
     a = best = np.zeros(T.shape)
     R = T
     direction = 0.0
