@@ -5956,10 +5956,10 @@ def _two_states(cls, a, b):
 
 @_helper
 def _gram_of_columns(columns, G):
-    """Write the upper half of columns^T columns to G, which has whole panels. Returns its trace."""
+    """Write the upper half of columns^T columns to G, which has whole panels."""
     m, size = columns.shape
     width = _NARROW_PANEL // columns.itemsize
-    panels = _aligned((G.shape[1] // width, _BLOCK, width), columns)
+    panels = _aligned((G.shape[1] // width, min(_BLOCK, m), width), columns)
     G[:] = 0.0
     for first in range(0, m, _BLOCK):
         last = min(m, first + _BLOCK)
@@ -5972,10 +5972,6 @@ def _gram_of_columns(columns, G):
             panel = panels[c, : last - first]
             for r in range(0, (c + 1) * width, _PRODUCT_ROWS):
                 _add_transposed_product(columns, r, size - 1, first, last, panel, G, r, c * width)
-    trace = 0.0
-    for q in range(size):
-        trace += G[q, q]
-    return trace
 
 
 @_helper
@@ -6042,29 +6038,10 @@ def _decompose(G, exact, values, V):
 
 
 @_helper
-def _scale(columns, used, factor):
-    for t in range(columns.shape[0]):
-        for q in range(used):
-            columns[t, q] *= factor
-
-
-@_helper
-def _divide_by_unit(columns):
-    """Divide by a power of two near the largest magnitude, and return it."""
-    largest = 1e-300
-    for t in range(columns.shape[0]):
-        for q in range(columns.shape[1]):
-            largest = max(largest, abs(columns[t, q]))
-    unit = 2.0 ** math.floor(math.log2(largest))
-    _scale(columns, columns.shape[1], 1.0 / unit)
-    return unit
-
-
-@_helper
-def _shorten(values, V, exact, rules, last, unit):
-    """Subtract from the squared lengths in `values` as `_sketch_runs` says. Multiply the rows of V
-    accordingly, and by `unit`. Returns the number of lengths above 0 and the amount subtracted. If
-    more than the first `exact` lengths are needed, changes nothing and returns len(V) and 0."""
+def _shorten(values, V, exact, rules, last):
+    """Subtract from the squared lengths in `values` as `_sketch_runs` says, and multiply the rows
+    of V accordingly. Returns the number of lengths above 0 and the amount subtracted. If more than
+    the first `exact` lengths are needed, changes nothing and returns len(V) and 0."""
     ell, half, share, _ = rules
     size = V.shape[0]
     rows = (ell + 1) // 2 if half else ell
@@ -6083,13 +6060,13 @@ def _shorten(values, V, exact, rules, last, unit):
     used = 0
     while used < place and values[used] > taken:
         weight = 1.0 if used < spared else math.sqrt(1.0 - taken / values[used])
-        values[used] *= (weight * unit) ** 2
+        values[used] *= weight**2
         for t in range(size):
-            V[used, t] *= weight * unit
+            V[used, t] *= weight
         used += 1
     for q in range(used, size):
         values[q] = 0.0
-    return used, taken * unit**2
+    return used, taken
 
 
 @_helper
@@ -6105,10 +6082,12 @@ def _fill(X, features, fade, used, run, mean, mass, squares):
     rows = _new_tile(run)
     infinite = 0
     squares[:] = 0.0
-    if fade < 1.0:
-        _scale(run, used, fade ** (0.5 * n))
+    left = fade ** (0.5 * n)
     for begin in range(0, run.shape[0], _BLOCK):
         count = min(_BLOCK, run.shape[0] - begin)
+        for t in range(count if fade < 1.0 else 0):
+            for q in range(used):
+                run[begin + t, q] *= left
         if phases.shape[0] > 0:
             part = panels[begin // panels.shape[2] :]
             shifts = phases[begin : begin + count]
@@ -6170,17 +6149,11 @@ def _sketch_runs(X, features, begins, rules, last, columns, numbers, means, leng
             used += n
             begin += n
             exact = np.int64(0)
-            unit = 0.0
             busy = used == size or last
             while busy:
-                trace = _gram_of_columns(run, G)
-                if unit == 0.0:
-                    unit = 1.0
-                    if not 1e-200 < trace < 1e250:  # tiny or huge squares under- or overflow
-                        unit = _divide_by_unit(run)
-                        continue
+                _gram_of_columns(run, G)
                 exact = _decompose(G, exact, lengths[task], V)
-                used, taken = _shorten(lengths[task], V, exact, rules, last, unit)
+                used, taken = _shorten(lengths[task], V, exact, rules, last)
                 _turn(run, V, used)
                 numbers[task, 1] += taken
                 busy = used == size
