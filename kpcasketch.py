@@ -185,7 +185,6 @@ import math
 import operator
 import os
 import pathlib
-import re
 import secrets
 import shlex
 import signal
@@ -9657,7 +9656,7 @@ def _compiled_features_of(x, model, out):
 # --------------------------------------------------------------------------------------------------
 
 # 16.1 Methods by name
-# s: default of option -s, or None. make: returns K, a sketch of K, Landmarks or a ReducedSet.
+# s: default of option -s, or None. make: returns K, a sketch of K, or Landmarks.
 _Method = collections.namedtuple("_Method", "s make")
 _METHODS = {
     "lanczos": _Method(None, lambda X, kernel, s, seed: gram(X, X, kernel)),
@@ -9669,7 +9668,6 @@ _METHODS = {
     "rls": _Method(500, recursive_rls_practical),
     "rls-accelerated": _Method(500, recursive_rls_accelerated),
     "rpcholesky": _Method(500, rpcholesky),
-    "kmeans": _Method(200, lambda X, kernel, s, seed: kmeans_select(X, min(s, len(X)), seed)),
 }
 _SAMPLERS = ("uniform", "rls", "rls-accelerated", "rpcholesky")
 
@@ -9721,21 +9719,21 @@ def _write_whole(path, write):
     place = pathlib.Path(os.path.realpath(path))
     part = place.with_name(f"{place.name}.{secrets.token_hex(4)}.part")
     try:
-        if place.exists():
-            open(place, "r+b").close()  # fails if the file is write-protected
         with open(part, "xb") as file:
+            if place.exists():
+                open(place, "r+b").close()  # fails if the file is write-protected
+                part.chmod(stat.S_IMODE(place.stat().st_mode))
             write(file)
             file.flush()
             os.fsync(file.fileno())
-        if place.exists():
-            part.chmod(stat.S_IMODE(place.stat().st_mode))
         os.replace(part, place)
-    except BaseException as error:
-        part.unlink(missing_ok=True)
-        if isinstance(error, OSError) and error.errno:
-            text = f"{error.strerror}; an earlier file is unchanged"
-            raise OSError(error.errno, text, str(path)) from None
+    except OSError as error:
+        if error.errno:
+            error.filename = str(path)
+            error.strerror += "; an earlier file is unchanged"
         raise
+    finally:
+        part.unlink(missing_ok=True)
 
 
 def _arrays_in(path, mapped=None, kept=None):
@@ -9743,57 +9741,52 @@ def _arrays_in(path, mapped=None, kept=None):
     mapped: mmap_mode of numpy.load. kept: names to read; all other arrays become None."""
     try:
         with contextlib.ExitStack() as stack:
-            held = np.load(
-                path if mapped or hasattr(path, "read") else stack.enter_context(open(path, "rb")),
-                mapped,
-            )
+            by_name = mapped or hasattr(path, "read")  # otherwise opened here, to be closed here
+            held = np.load(path if by_name else stack.enter_context(open(path, "rb")), mapped)
             if isinstance(held, np.ndarray):
                 return {"": held}
-            read = [name for name in stack.enter_context(held) if kept is None or name in kept]
-            size = sum(
-                member.file_size
-                for member in held.zip.infolist()
-                if member.filename.split(".npy")[0] in read
-            )
-            _require(size <= _PHYSICAL_MEMORY, f"its arrays would take {_human(size)} of memory")
-            return {name: np.asarray(held[name]) if name in read else None for name in held}
+            kept = [name for name in stack.enter_context(held) if kept is None or name in kept]
+            members = zip(held, held.zip.infolist())
+            _fits("it", sum(member.file_size for name, member in members if name in kept))
+            return {name: np.asarray(held[name]) if name in kept else None for name in held}
     except OSError:
         raise
     except Exception as error:  # damaged files cause many types of exceptions
-        reason = str(error) or type(error).__name__
-        if re.search("pickle|Python objects", reason):
-            reason = "it contains Python objects"
-        raise ValueError(f"cannot read {path}: {reason.splitlines()[0]}") from None
+        raise ValueError(f"cannot read {path}: {str(error) or type(error).__name__}") from None
 
 
-def _as_arrays(model, name=""):
+# Kinds of dtypes in a file, by the annotation of the field.
+_STORED = {np.ndarray: "biuf", tuple: "biuf", float: "biuf", bool: "biuf", int: "biu", str: "U"}
+
+
+def _as_arrays(model, inside=""):
     """{field: array} of a tuple. Inner fields have names like "kernel.scale". Its type is stored as
-    "class", or as `name` for an inner tuple."""
+    "class", or as "kernel" if `inside` is "kernel."."""
     called = type(model).__name__
     _require(called in _TUPLES, f"model must be a named tuple of kpcasketch, got {called}")
     if isinstance(model, Kernel) and model.address:
         raise ValueError("model must not have a kernel of custom(f): a file cannot store its code")
-    arrays = {name or "class": np.array(called)}
+    arrays = {inside[:-1] or "class": np.array(called)}
     for field, kind in type(model).__annotations__.items():
         value = getattr(model, field)
-        place = f"{name}.{field}" if name else field
+        place = inside + field
         if type(value).__name__ in _TUPLES:
-            arrays.update(_as_arrays(value, place))
-        elif kind in _TUPLES.values() or np.asarray(value).dtype.kind not in (
-            "U" if kind is str else "biuf"
-        ):
-            raise ValueError(f"model.{place} must have the type that {called} declares")
+            arrays.update(_as_arrays(value, f"{place}."))
         else:
             arrays[place] = np.asarray(value)
+            sound = arrays[place].dtype.kind in _STORED.get(kind, "")
+            _require(sound, f"model.{place} must have the type that {called} declares")
     return arrays
 
 
-def _from_arrays(arrays, path, name=None):
-    """The tuple that `_as_arrays` wrote under `name`. Missing fields get their defaults."""
-    name = name or ("class" if "class" in arrays else "model")
+def _from_arrays(arrays, path, inside=None):
+    """The tuple that `_as_arrays` wrote. Missing fields get their defaults."""
+    if inside is None:  # a file of the command line also has the embedding
+        inside = "" if "class" in arrays else "model."
+    name = inside[:-1] or "class"
     cls = _TUPLES.get(str(arrays.get(name)))
-    _require(cls and name.count(".") < 99, f"{path} must be a file written by save")
-    inside = "" if name == "class" else f"{name}."
+    wrong = f"{path} must be a file written by save, but {{}} has the wrong type"
+    _require(cls and name.count(".") < 99, wrong.format(name))
     older = cls is DSGDState and arrays.get(f"{inside}implicit")
     _require(not older, f"{path} has an old DSGDState (implicit=True): start a new one")
     fields = {}
@@ -9804,15 +9797,12 @@ def _from_arrays(arrays, path, name=None):
         if place not in arrays and field in cls._field_defaults:
             continue
         value = arrays.get(place, np.array("none"))
-        if kind in (tuple, *_TUPLES.values()) and value.dtype.kind == "U":
-            fields[field] = _from_arrays(arrays, path, place)
-        elif kind is str:
-            fields[field] = str(value)
+        if value.dtype.kind == "U" and kind is not str:
+            fields[field] = _from_arrays(arrays, path, f"{place}.")
         else:
-            number = kind in (int, bool, float)
-            sound = value.dtype.kind in ("biuf" if kind is not int else "biu")
-            if not sound or kind in _TUPLES.values() or (number and value.ndim):
-                raise ValueError(f"{path} must be written by save, but {place} has the wrong type")
+            number = kind in (int, bool, float, str)
+            sound = value.dtype.kind in _STORED.get(kind, "") and not (number and value.ndim)
+            _require(sound, wrong.format(place))
             fields[field] = kind(value) if number else value
     return cls(**fields)
 
@@ -9879,15 +9869,13 @@ def median_bandwidth(X, seed=0):
 
     X = _as_array("X", X, 2)
     key = _checked_key(seed, _PAIRS)
-    _require(X.size != 0, f"X must have at least one row and one column, got shape {X.shape}")
     rows = _draw_uniformly(len(X), min(len(X), 1000), key)
     P = _checked_points("X", X[rows], numbers=rows).astype(np.float64)
-    unit = 2.0 ** math.floor(math.log2(max(np.abs(P).max(), 1e-300)))  # avoids underflow
+    unit = np.ldexp(1.0, np.frexp(np.abs(P).max())[1])  # avoids underflow
     distances = pdist(P / unit)
     if not distances.any():
         return 1.0
-    middle = np.median(distances)
-    return float(unit * (middle if middle > 0.0 else np.median(distances[distances > 0.0])))
+    return float(unit * (np.median(distances) or np.median(distances[distances > 0.0])))
 
 
 _PILOT_POINTS = 4096
@@ -9906,52 +9894,48 @@ def _least_size(errors, wanted, ladder):
     return size, worst
 
 
+def _sketch_of(method, X, kernel, s, seed):
+    """Gram matrix of X, or a sketch of it by a method of `advise`."""
+    if method == "skpca":
+        return LowRank(fourier_features(X, fourier_features_map(kernel, X.shape[1], s, seed)))
+    made = _METHODS[method].make(X, kernel, s, seed)
+    return LowRank(nystrom(X, made, kernel)) if isinstance(made, Landmarks) else made
+
+
 def _predicted_sketches(X, kernel, P, wanted, seed, k):
-    """Yield (method, size, bytes, error, make, work, source) for each sketch of X, based on P.
-    make() returns the sketch of the points P. The sketch of X takes `work` times as long."""
-    (n, d) = X.shape
+    """Yield (method, size, bytes, error, size in the pilot, work, source) for each sketch of X. A
+    pilot runs on the points P. The sketch of X takes `work` times as long as the one of P."""
+    n = len(X)
     few = len(P)
     growth = n / few
+    squared = growth**2
     K = gram(P, P, kernel)
     norm = spectral_norm(K, seed)
     _require(norm > 0.0, "kernel must not be 0 for all points of X")
 
-    def error_of(A):
+    def error_of(method, size, draw=0):
+        A = _sketch_of(method, P, kernel, size, (seed + draw) % 2**64)
         return spectral_error(K, A, seed, 0.05) / norm
 
     source = "exact; time grows like n^2"
-    yield "lanczos", 0, n * n * X.itemsize, 0.0, lambda: gram(P, P, kernel), growth**2, source
+    yield "lanczos", 0, n * n * X.itemsize, 0.0, 0, squared, source
     source = "exact; each product recomputes the kernel values; time grows like n^2"
-    yield "implicit", 0, X.nbytes, 0.0, lambda: Implicit(P, kernel), growth**2, source
+    yield "implicit", 0, X.nbytes, 0.0, 0, squared, source
     source = "error of the pilot, divided by sqrt(n / pilot points) (AMS theorem 1)"
-    error = error_of(quantize_gram(P, kernel, seed)) / math.sqrt(growth)
-    held = 4 * n * math.ceil(n / 32)
-    yield "quantize", 0, held, error, lambda: quantize_gram(P, kernel, seed), growth**2, source
+    error = error_of("quantize", 0) / math.sqrt(growth)
+    yield "quantize", 0, 4 * n * math.ceil(n / 32), error, 0, squared, source
     # A sampled entry has the variance (s - 1) k(x, y)^2.
-    slope = error_of(sample_gram(P, kernel, 4.0, seed)) ** 2 / 3.0 / growth
+    slope = error_of("sample", 4.0) ** 2 / 3.0 / growth
     s = min(1.0 + wanted**2 / max(slope, 1e-300), max(1.0, n / 4.0))  # at least 4 entries per row
     here = min(s, max(1.0, few / 4.0))
     error = math.sqrt((s - 1.0) * slope)
     held = n * n / s * (X.itemsize + 4)
-    work = growth**2 * here / s
-    size = round(s, 2)
-    yield "sample", size, held, error, lambda: sample_gram(P, kernel, here, seed), work, source
-
-    def factor_of(method, size, seed):
-        if method == "skpca":
-            return LowRank(fourier_features(P, fourier_features_map(kernel, d, size, seed)))
-        return LowRank(nystrom(P, _METHODS[method].make(P, kernel, size, seed), kernel))
-
+    yield "sample", round(s, 2), held, error, here, squared * here / s, source
     source = "largest error of six draws in the pilot"
     ladder = [size for size in _LADDER if k <= size <= few // 4] or [few]
     for method in (*_SAMPLERS, "skpca") if _KINDS[kernel.kind].has_law else _SAMPLERS:
-        size, error = _least_size(
-            lambda size, draw: error_of(factor_of(method, size, (seed + draw) % 2**64)),
-            wanted,
-            ladder,
-        )
-        held = n * size * X.itemsize
-        yield method, size, held, error, lambda: factor_of(method, size, seed), growth, source
+        size, error = _least_size(functools.partial(error_of, method), wanted, ladder)
+        yield method, size, n * size * X.itemsize, error, size, growth, source
 
 
 @_public
@@ -9987,7 +9971,7 @@ def advise(X, kernel, error, memory=None, seed=0, k=10):
     P = X[np.sort(np.random.default_rng(seed).choice(len(X), few, replace=False))]
     rows = []
     sketches = _predicted_sketches(X, kernel, P, wanted, seed, k)
-    for method, size, held, error, make, work, source in sketches:
+    for method, size, held, error, here, work, source in sketches:
         flaw = ""
         if error > wanted * (1.0 + 1e-3):  # sizes are rounded
             flaw = "error above 80 % of the requested error; "
@@ -9998,14 +9982,15 @@ def advise(X, kernel, error, memory=None, seed=0, k=10):
         seconds = math.nan
         if not flaw:
             runs = timeit.repeat(
-                lambda: block_lanczos(make(), min(k, few), seed), repeat=3, number=1
+                lambda: block_lanczos(_sketch_of(method, P, kernel, here, seed), min(k, few), seed),
+                repeat=3,
+                number=1,
             )
             seconds = work * min(runs)  # the first run may compile
         rows.append(Advice(method, size, int(held), seconds, error, not flaw, flaw + source))
 
     def rank(row):
-        cost = max(row.seconds, 1.0) if row.works else row.error
-        return not row.works, cost, row.bytes
+        return not row.works, max(row.seconds, 1.0) if row.works else row.error, row.bytes
 
     return sorted(rows, key=rank)
 
@@ -10073,14 +10058,11 @@ def warm_up():
     Returns:
         float: Elapsed time in seconds.
     """
-    twins = (math.inf, -1.0)  # first on one thread, then on all threads
     with _progress("compiling") as line:
-        for dtype, limit in itertools.product((np.float64, np.float32), twins):
-            before = _warm_up_threshold.set(limit)
-            try:
-                _run_typical_tasks(dtype)
-            finally:
-                _warm_up_threshold.reset(before)
+        for dtype, limit in itertools.product(_FLOATS, (math.inf, -1.0)):  # one thread, then all
+            context = contextvars.copy_context()
+            context.run(_warm_up_threshold.set, limit)
+            context.run(_run_typical_tasks, dtype)
             line.share += 0.25
     return time.perf_counter() - line.start
 
@@ -10088,55 +10070,49 @@ def warm_up():
 # 16.5 A transformer for scikit-learn
 
 
-def _chosen_sampler(sampler, size):
-    known = ("auto", "kmeans", *_SAMPLERS)
-    if not isinstance(sampler, str) or sampler not in known:
-        raise ValueError(f"sampler must be one of {', '.join(known)}, got {sampler!r}")
-    if sampler == "auto":
-        return "rpcholesky" if size < 10**8 else "rls-accelerated"
-    return sampler
-
-
-def _kernel_of_transformer(own, X, seed):
-    choices = {"kernel": own.kernel, "sigma": own.sigma, "gamma": own.gamma}
-    given = [name for name, value in choices.items() if value is not None]
-    _require(len(given) <= 1, f"only one of {' and '.join(given)} may be given")
-    if own.kernel is not None:
-        return _checked_as(Kernel, "kernel", own.kernel)
-    return gaussian(own.sigma, own.gamma) if given else gaussian(median_bandwidth(X, seed))
-
-
 def _fit_landmarks(own, X, seed):
     many = _checked_whole("landmarks", own.landmarks, 1)
     k = own.n_components
-    if k is not None and _checked_whole("n_components", k, 1) > many:
-        raise ValueError(f"n_components must be at most landmarks, got {k} and {many}")
-    if _as_flag("centered", own.centered) and k is None:
-        raise ValueError("n_components must be an int if centered=True, got None")
+    if _as_flag("centered", own.centered) or k is not None:
+        _checked_whole("n_components", k, 1, many)
     if many > len(X):
         text = f"LandmarkFeatures: landmarks is {many}, but X has {len(X)} points: all are used"
         warnings.warn(text, stacklevel=_USERS_LINE + 1)
-    sampler = _chosen_sampler(own.sampler, len(X) * many)
-    kernel = _kernel_of_transformer(own, X, seed)
-    if sampler == "kmeans" and kernel.kind == _PRECOMPUTED:
-        raise ValueError("sampler must not be kmeans for a precomputed kernel: use rpcholesky")
-    found = _METHODS[sampler].make(X, kernel, min(many, len(X)), seed)
-    landmarks = found.centers if sampler == "kmeans" else found.indices
+    known = ("auto", "kmeans", *_SAMPLERS)
+    sampler = own.sampler
+    _require(sampler in known, f"sampler must be one of {', '.join(known)}, got {sampler!r}")
+    if sampler == "auto":
+        sampler = "rpcholesky" if len(X) * many < 10**8 else "rls-accelerated"
+    free = own.sigma is None and own.gamma is None
+    if own.kernel is None:
+        kernel = gaussian(median_bandwidth(X, seed) if free else own.sigma, own.gamma)
+    else:
+        _require(free, "sigma and gamma must be None if kernel is given")
+        kernel = _checked_as(Kernel, "kernel", own.kernel)
+    many = min(many, len(X))
+    if sampler == "kmeans":
+        plain = kernel.kind != _PRECOMPUTED
+        _require(plain, "sampler must not be kmeans for a precomputed kernel: use rpcholesky")
+        landmarks = kmeans_select(X, many, seed).centers
+    else:
+        landmarks = _METHODS[sampler].make(X, kernel, many, seed).indices
     own.kernel_ = kernel
     own.landmarks_ = landmarks
-    own._n_features_out = min(k or many, len(landmarks))
+    kept = min(k or many, len(landmarks))
+    own._n_features_out = kept
     if k is None:
         own.map_ = nystrom_map(X, landmarks, kernel)
     else:
-        k = own._n_features_out
-        own.map_ = nystrom_kpca(X, landmarks, kernel, k, seed, own.centered)
+        own.map_ = nystrom_kpca(X, landmarks, kernel, kept, seed, own.centered)
 
 
-def _landmark_features():
+def _define_landmark_features():
+    global LandmarkFeatures  # errors show this name, and pickle finds the class by it
     base = importlib.import_module("sklearn.base")
-    utils = importlib.import_module("sklearn.utils")
     validation = importlib.import_module("sklearn.utils.validation")
+    check = validation.validate_data
 
+    @dataclasses.dataclass(eq=False, repr=False)
     class LandmarkFeatures(
         base.ClassNamePrefixFeaturesOutMixin, base.TransformerMixin, base.BaseEstimator
     ):
@@ -10154,60 +10130,40 @@ def _landmark_features():
             sampler: str. "rpcholesky", "rls", "rls-accelerated", "uniform" or "kmeans". "auto" is
                 "rpcholesky" if n * landmarks < 10^8, and "rls-accelerated" otherwise.
             random_state: int, RandomState or None. Seed, as in scikit-learn.
-            centered: bool. Whether to subtract the mean in feature space, as in KernelPCA.
+            centered: bool. Whether to subtract the mean in feature space, as in KernelPCA. If True,
+                n_components must be an int.
         """
 
-        def __init__(
-            self,
-            landmarks=300,
-            n_components=None,
-            kernel=None,
-            sigma=None,
-            gamma=None,
-            sampler="auto",
-            random_state=0,
-            centered=False,
-        ):
-            self.landmarks = landmarks
-            self.n_components = n_components
-            self.kernel = kernel
-            self.sigma = sigma
-            self.gamma = gamma
-            self.sampler = sampler
-            self.random_state = random_state
-            self.centered = centered
-
-        def _validated_points(self, X, **options):
-            types = [np.float64, np.float32]
-            return validation.validate_data(self, X, dtype=types, order="C", **options)
+        landmarks: int = 300
+        n_components: int = None
+        kernel: Kernel = None
+        sigma: float = None
+        gamma: float = None
+        sampler: str = "auto"
+        random_state: int = 0
+        centered: bool = False
 
         @_public
         def fit(self, X, y=None):
-            X = self._validated_points(X, ensure_min_samples=2)
+            X = check(self, X, dtype=_FLOATS, order="C", ensure_min_samples=2)
             seed = self.random_state
             if not isinstance(seed, (int, np.integer)):
-                seed = int(utils.check_random_state(seed).randint(_MOST))
+                seed = int(validation.check_random_state(seed).randint(_MOST))
             _fit_landmarks(self, X, _as_seed("random_state", seed))
             return self
 
         @_public
         def transform(self, X):
             validation.check_is_fitted(self)
-            return features(self._validated_points(X, reset=False), self.map_)
-
-    # Errors show these names, and pickle finds the class by them.
-    LandmarkFeatures.__module__ = __name__
-    LandmarkFeatures.__qualname__ = "LandmarkFeatures"
-    LandmarkFeatures.__init__.__qualname__ = "LandmarkFeatures.__init__"
-    return LandmarkFeatures
+            return features(check(self, X, dtype=_FLOATS, order="C", reset=False), self.map_)
 
 
 def __getattr__(name):
     """Create `LandmarkFeatures` at its first use, because no other function needs scikit-learn."""
     if name != "LandmarkFeatures":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    made = globals()[name] = _landmark_features()
-    return made
+    _define_landmark_features()
+    return LandmarkFeatures
 
 
 def __dir__():
@@ -10232,7 +10188,7 @@ def _dask(module="dask"):
 
 
 def _row_blocks(name, X):
-    """(delayed blocks, [first row number of each block, followed by n]) of a Dask array."""
+    """(delayed blocks, numbers of rows) of a Dask array."""
     known = isinstance(X, _dask("dask.array").Array)
     _require(known, f"{name} must be a dask array (dask.array.from_array), got {type(X).__name__}")
     sound = X.ndim == 2 and X.dtype.kind in "fiub" and 0 not in X.shape
@@ -10240,8 +10196,7 @@ def _row_blocks(name, X):
     sizes = np.array(X.chunks[0])
     _require(np.isfinite(sizes).all(), f"{name} has unknown chunks: call .compute_chunk_sizes()")
     _require(len(X.chunks[1]) == 1, f"{name} has chunks of columns: call .rechunk({{1: -1}})")
-    parts = X.to_delayed()[sizes > 0, 0]
-    return parts, [0, *np.cumsum(sizes[sizes > 0]).tolist()]
+    return X.to_delayed()[sizes > 0, 0], sizes[sizes > 0].tolist()
 
 
 _at_work = threading.Lock()  # a process runs one task at a time, on all its threads
@@ -10271,11 +10226,14 @@ def _each_block(function, X, beside, *held):
     block. If `beside` is None, own is its first row number. Each worker fetches `held` once."""
     delayed = _dask().delayed
     task = delayed(_together, pure=False)
-    parts, starts = _row_blocks("X", X)
+    parts, sizes = _row_blocks("X", X)
     held = [delayed(value, traverse=False) for value in held]
-    ends = [f"; in rows {first} to {last - 1}" for first, last in zip(starts, starts[1:])]
-    each = zip(parts, starts if beside is None else beside, ends)
-    return [task(function, part, own, *held, rows=end) for part, own, end in each]
+    starts = [0, *itertools.accumulate(sizes)]
+    each = zip(parts, starts if beside is None else beside, starts, starts[1:])
+    return [
+        task(function, part, own, *held, rows=f"; in rows {first} to {last - 1}")
+        for part, own, first, last in each
+    ]
 
 
 def _joined(function, parts, *held):
@@ -10311,12 +10269,11 @@ def dask_map(function, X, *model):
         Array: (n, k) or (n,) dask array of the results, with the row chunks of X.
     """
     _require(callable(function), f"function must be callable, got {_shown(function)}")
-    _, starts = _row_blocks("X", X)
+    _, sizes = _row_blocks("X", X)
     # If the model has points, try one of these, because a row of ones may be far from them.
     points = [getattr(part, "points", part) for part in model] + [np.ones((1, X.shape[1]))]
-    arrays = [P for P in points if isinstance(P, np.ndarray)]
-    point = next(P[:1] for P in arrays if P.shape[1:] == X.shape[1:])
-    like = _together(function, np.array(point, X.dtype), *model)
+    fitting = (P for P in points if isinstance(P, np.ndarray) and P.shape[1:] == X.shape[1:])
+    like = _together(function, np.array(next(fitting)[:1], X.dtype), *model)
     sound = isinstance(like, np.ndarray) and like.shape[:1] == (1,)
     _require(sound, f"function must return one row for each row of X, got {type(like).__name__}")
 
@@ -10329,10 +10286,8 @@ def dask_map(function, X, *model):
         return made
 
     da = _dask("dask.array")
-    each = zip(_each_block(checked, X, None, *model), np.diff(starts).tolist())
-    return da.concatenate(
-        [da.from_delayed(a, (m, *like.shape[1:]), like.dtype, meta=like[:0]) for a, m in each]
-    )
+    each = zip(_each_block(checked, X, None, *model), sizes)
+    return da.concatenate([da.from_delayed(a, (m, *like.shape[1:]), like.dtype) for a, m in each])
 
 
 def _with_map(state, feature_map=None):
@@ -10392,8 +10347,10 @@ def dask_median_bandwidth(X, seed=0):
         float: The median over all pairs of at most 1000 random points, a textbook choice.
     """
     key = _checked_key(seed, _PAIRS)
-    n = _row_blocks("X", X)[1][-1]
-    rows = np.sort(_draw_uniformly(n, min(n, 1000), key))  # Dask reads sorted rows in one step
+    _row_blocks("X", X)
+    rows = np.sort(
+        _draw_uniformly(len(X), min(len(X), 1000), key)
+    )  # Dask reads sorted rows in one step
     return median_bandwidth(_checked_points("X", _computed(X[rows]), None, rows))
 
 
@@ -10434,10 +10391,15 @@ def _landmark_map(X, landmarks, kernel):
 
 
 def _sums_of_features(block, Y, found, middle=None):
-    """F^T [F Y] for a block, with Nystrom features F minus `middle`. If Y is None, Y is ones."""
+    """F^T F and F^T Y for a block, with Nystrom features F minus `middle`. If Y is a number, the
+    targets are ones."""
     P = _checked_points("X", block)
-    T = np.ones((len(P), 1), P.dtype) if Y is None else _checked_targets(Y, len(P))
-    return np.hstack(_normal_equations(P, found, T, middle))
+    T = np.ones((len(P), 1), P.dtype) if np.isscalar(Y) else _checked_targets(Y, len(P))
+    return _normal_equations(P, found, T, middle)
+
+
+def _added(a, b):
+    return tuple(map(operator.add, a, b))
 
 
 @_public
@@ -10456,15 +10418,13 @@ def dask_nystrom_kpca(X, landmarks, kernel, k, seed=0, centered=False):
     """
     key = _checked_key(seed, _START)
     centered = _as_flag("centered", centered)
-    parts, _ = _row_blocks("X", X)
+    _row_blocks("X", X)
     found = _landmark_map(X, landmarks, kernel)
     k = _checked_whole("k", k, 1, len(found.points))
     middle = _middle(found, centered)
-    each = _each_block(_sums_of_features, X, [None] * len(parts), found, middle)
-    squares, sums = np.split(_joined(operator.add, each), [len(found.points)], axis=1)
-    return _together(
-        _components_by_map, found, squares.copy(), sums[:, 0].copy(), len(X), middle, k, key
-    )
+    each = _each_block(_sums_of_features, X, None, found, middle)
+    squares, sums = _joined(_added, each)
+    return _together(_components_by_map, found, squares, sums[:, 0], len(X), middle, k, key)
 
 
 @_public
@@ -10480,7 +10440,7 @@ def dask_nystrom_ridge(X, Y, landmarks, kernel, lam):
     Returns:
         Expansion: The result of `nystrom_ridge` up to rounding. `expand` returns t columns.
     """
-    _, starts = _row_blocks("X", X)
+    _, sizes = _row_blocks("X", X)
     lam = _checked_real("lam", lam, 1e-300)
     Y = Y if hasattr(Y, "rechunk") else _dask("dask.array").from_array(np.atleast_1d(Y), chunks=-1)
     T = Y[:, None] if Y.ndim == 1 else Y
@@ -10488,11 +10448,10 @@ def dask_nystrom_ridge(X, Y, landmarks, kernel, lam):
         T.shape[:1] == X.shape[:1],
         f"X and Y must have the same number of rows, got {X.shape} and {T.shape}: if nan, call .compute_chunk_sizes()",
     )
-    T = T.rechunk({0: tuple(np.diff(starts).tolist()), 1: -1})
+    T = T.rechunk({0: tuple(sizes), 1: -1})
     found = _landmark_map(X, landmarks, kernel)
     each = _each_block(_sums_of_features, X, _row_blocks("Y", T)[0], found)
-    squares, products = np.split(_joined(operator.add, each), [len(found.points)], axis=1)
-    return _together(_ridge_by_map, found, squares.copy(), products, lam, Y.ndim)
+    return _together(_ridge_by_map, found, *_joined(_added, each), lam, Y.ndim)
 
 
 # --------------------------------------------------------------------------------------------------
@@ -10508,6 +10467,7 @@ _KERNELS = {
     "matern": functools.partial(matern, 1.5),
     "rational_quadratic": functools.partial(rational_quadratic, 1.0),
     "cauchy": cauchy,
+    "linear": lambda sigma: linear(),
 }
 
 _StreamMethod = collections.namedtuple("_StreamMethod", "options start update finish")
@@ -10533,8 +10493,7 @@ def _chosen_kernel(options, points):
     sigma = options.sigma
     if options.kernel == "linear":
         _require(sigma is None, "--kernel linear takes no --sigma")
-        return linear()
-    if sigma is None:
+    elif sigma is None:
         some = points.rows(slice(0, None, max(1, len(points.X) // 10_000)))
         sigma = median_bandwidth(some, options.seed)
     return _KERNELS[options.kernel](sigma)
@@ -10579,26 +10538,23 @@ def _load_points(options, beside={}):
     elif options.columns or options.labels or options.header is not None:
         raise ValueError("--columns, --labels and --header are for .csv files")
     else:
-        X, labels = _load_arrays(path, "r" if kind == ".npy" else None, options.plot)
+        read = ["X", "y"] if options.plot else ["X"]
+        arrays = _arrays_in(path, "r" if kind == ".npy" else None, read)
+        X = arrays.get("X", arrays.get(""))
+        labels = arrays.get("y")
+        told = ", ".join(arrays) or "no array"
+        _require(X is not None, f"{path} must have an array X, got {told}")
     _as_array(path, np.atleast_1d(X)[:1], 2)
+    if labels is not None:
+        labels = labels.ravel()
+        told = f"{path} must have one label in y for each point, got {labels.size}"
+        _require(labels.size == len(X), told)
     moments = [beside[name] for name in _STANDARDIZED if name in beside]
     names = names if options.columns else wanted or names
     points = _Points(X, names, labels, moments, path)
     if options.standardize and not moments:
         return points._replace(moments=_mean_and_scale(points))
     return points
-
-
-def _load_arrays(path, mapped, labelled):
-    """(X, y) from a .npz file, or (array, None) from a .npy file. Without `labelled`, y is None."""
-    arrays = _arrays_in(path, mapped, ["X", "y"] if labelled else ["X"])
-    X = arrays.get("X", arrays.get(""))
-    y = arrays.get("y")
-    _require(X is not None, f"{path} must have an array X, got {', '.join(arrays) or 'no array'}")
-    if y is None:
-        return X, None
-    _require(y.size == len(X), f"{path} must have one label in y for each point, got {y.size}")
-    return X, y.ravel()
 
 
 def _mean_and_scale(points):
@@ -10622,36 +10578,19 @@ def _number(field):
         return math.nan
 
 
-def _is_number(field):
-    return not math.isnan(_number(field))
-
-
 def _csv_rows(path):
     """Yield (line number, fields) for each row. Blank lines are errors, except at the end."""
-    blank = 0
     with open(path, encoding="utf-8-sig", newline="") as file:
         rows = csv.reader(file, strict=True)
         try:
             for row in rows:
-                if not row:
-                    blank = blank or rows.line_num
-                elif blank:
-                    raise ValueError(f"{path}, line {blank} is blank")
+                line = rows.line_num
+                if row:
+                    yield line, row
                 else:
-                    yield rows.line_num, row
+                    _require(not any(rows), f"{path}, line {line} is blank")
         except (UnicodeDecodeError, csv.Error) as error:
             raise ValueError(f"cannot read {path}, line {rows.line_num}: {error}") from None
-
-
-def _has_header(options, first, wanted):
-    """Whether the first row of a CSV file is a header. wanted: column names of a model."""
-    if options.header is not None:
-        return options.header
-    # A row that contains all column names of the model is a header, even if these are numbers.
-    header = not all(map(_is_number, first)) or bool(wanted) and {*first}.issuperset(wanted)
-    if not header and first == [str(j) for j in range(len(first))]:
-        raise ValueError(f"{options.points}, line 1 may be a header: pass --header or --no-header")
-    return header
 
 
 def _load_csv(options, wanted):
@@ -10661,12 +10600,18 @@ def _load_csv(options, wanted):
     (_, first) = next(rows, (0, [""]))
     first = [field.strip() for field in first]
     width = len(first)
-    header = _has_header(options, first, wanted)
+    header = options.header
+    figures = []
+    if header is None:
+        figures = [field for field in first if not math.isnan(_number(field))]
+        # A row that contains all column names of the model is a header, even if these are numbers.
+        header = len(figures) < width or wanted and {*wanted} <= {*first}
+        sound = header or first != [str(j) for j in range(width)]
+        _require(sound, f"{path}, line 1 may be a header: pass --header or --no-header")
     names = first if header else []
     known = [*names, *range(1, width + 1)]  # --columns takes names, or numbers starting at 1
-    asked = wanted
-    if options.columns:
-        asked = [int(x) if x.isdecimal() and x not in names else x for x in options.columns]
+    typed = options.columns or ()
+    asked = [int(x) if x.isdecimal() and x not in names else x for x in typed] or wanted
     label = options.labels
     shown = asked or [name for name in names or known if name != label]
     if wrong := [name for name in shown if known.count(name) != 1 or name == ""]:
@@ -10697,13 +10642,12 @@ def _load_csv(options, wanted):
                 yield number
 
     X = np.fromiter(numbers(), np.float64).reshape(-1, len(chosen))
-    if not names and not asked and len(X) > 2:
+    if not (names or asked) and len(X) > 2:
         if set(X[:, 0] - np.arange(len(X))) in ({0.0}, {1.0}):
             raise ValueError(f"{path}, column 1 has only row numbers: omit it, or pass --columns")
-    if header and options.header is None and any(map(_is_number, first)):
-        _to_stderr(
-            f"{path}, line 1 is read as a header: {', '.join(names)}; if it is not one, pass --no-header"
-        )
+    if header and figures:
+        told = f"{path}, line 1 is read as a header: {', '.join(first)}"
+        _to_stderr(f"{told}; if it is not one, pass --no-header")
     y = np.array(labels) if label else None
     with contextlib.suppress(ValueError, AttributeError):  # so that label 10 sorts after label 9
         y = y.astype(np.float64)
@@ -10711,9 +10655,6 @@ def _load_csv(options, wanted):
 
 
 # 18.3 demo and embed
-
-
-_TABLE = [name for name in _METHODS if name != "kmeans"]
 
 
 def _demo_points():
@@ -10726,28 +10667,25 @@ def _demo_points():
 
 def _fitted(name, X, kernel, options, exact):
     """(model, features of X, table row) for a method. exact: (K, its eigenpairs, |K|_2) or None."""
-    k = options.k
-    seed = options.seed
     centered = options.center
     start = time.perf_counter()
     method = _METHODS[name]
     s = method.s if options.s is None else options.s
     alone = centered and name in ("lanczos", "implicit")
-    A = method.make(_about_mean(kernel, X) if alone else X, kernel, s, seed)
-    landmarks = A if isinstance(A, Landmarks) else None
-    if landmarks:
-        model = nystrom_kpca(X, landmarks, kernel, k, seed, centered)
+    A = method.make(_about_mean(kernel, X) if alone else X, kernel, s, options.seed)
+    if isinstance(A, Landmarks):
+        model = nystrom_kpca(X, A, kernel, options.k, options.seed, centered)
         Z = expand(X, model)
         held = model.points.nbytes + model.coef.nbytes
     else:
-        model, A, eigen = _kpca(X, kernel, k, seed, centered, 1e-8, A)
+        model, A, eigen = _kpca(X, kernel, options.k, options.seed, centered, 1e-8, A)
         Z = (eigen.vectors * np.sqrt(model.values)).astype(X.dtype)
         held = nbytes(A)
     row = f"{name:16}{time.perf_counter() - start:9.3f}{_human(held):>12}"
     if exact is None:
         return model, Z, row
     K, eigen, norm = exact
-    A = LowRank(nystrom(X, landmarks, kernel)) if landmarks else A
+    A = LowRank(nystrom(X, A, kernel)) if isinstance(A, Landmarks) else A
     error = spectral_error(center(A) if centered else A, K) / norm
     right = 0
     kept = explained = math.nan
@@ -10756,7 +10694,7 @@ def _fitted(name, X, kernel, options, exact):
         right = np.count_nonzero(np.degrees(principal_angles(eigen.vectors, Q)) <= 10.0)
         kept = (Q * matmat(K, Q)).sum() / max(eigen.values.clip(0.0).sum(), 1e-300)
         explained = explained_variance_ratio(X, model).sum()
-    within = f"{right} of {k}"
+    within = f"{right} of {options.k}"
     row += f"{error:11.3g}{within:>16}{100 * kept:12.4g}{100 * explained:13.4g}"
     return model, Z, row.replace("nan", "  -")
 
@@ -10781,7 +10719,7 @@ def _print_eigenvalues(values):
 
 
 def _embed(options):
-    names = _TABLE if options.method == "all" else [options.method]
+    names = [*_METHODS] if options.method == "all" else [options.method]
     if options.s is not None and not any(_METHODS[name].s for name in names):
         raise ValueError(f"--method {options.method} takes no -s")
     points = _load_points(options)
@@ -10800,12 +10738,11 @@ def _embed(options):
     results = []
     for name in names:
         with _progress(name):
-            model, Z, row = _fitted(name, X, kernel, options, exact)
-        print(row, flush=True)
-        results.append((model, Z))
+            results.append(_fitted(name, X, kernel, options, exact))
+        print(results[-1][2], flush=True)
     if exact:
         print(_LEGEND)
-    model, Z = results[0]
+    model, Z, _ = results[0]
     _print_eigenvalues(model.values / len(X))
     _write_results(options, points, names[0], model, Z)
 
@@ -10826,10 +10763,13 @@ def _check_files(options):
         importlib.import_module("matplotlib.figure")  # if it is missing, fail now
 
 
-def _written_with(points):
-    """Arrays saved with a model or state: column names, and the moments of --standardize."""
-    found = dict(zip(_STANDARDIZED, points.moments))
-    return {"columns": np.array(points.names), **found} if points.names else found
+def _arrays_to_write(model, points, inside=""):
+    """Arrays of a model or state, its column names, and the moments of --standardize."""
+    arrays = _as_arrays(model, inside)
+    arrays.update(zip(_STANDARDIZED, points.moments))
+    if points.names:
+        arrays["columns"] = np.array(points.names)
+    return arrays
 
 
 def _eigenvalues_of(model):
@@ -10841,68 +10781,65 @@ def _eigenvalues_of(model):
 def _write_results(options, points, what, model, embedding=None):
     """Write the requested files. If `embedding` is None, it is computed by the model."""
     n = len(points.X)
-    values = _eigenvalues_of(model)
-    arrays = {**_as_arrays(model, "model"), **_written_with(points)}
+    arrays = _arrays_to_write(model, points, "model.")
 
-    def columns(begin, end, step=1):
+    def columns(rows):
         """Features of the chosen rows. With --residual, the last column is the residual."""
-        rows = slice(begin, end, step)
         X = points.rows(rows)
         Z = features(X, model) if embedding is None else embedding[rows]
         return np.column_stack([Z, residual(X, model)] if options.residual else [Z]).astype(X.dtype)
 
     def write(file):
         if options.o.endswith(".npz"):
-            np.savez(file, embedding=columns(0, n), values=values, **arrays)
+            np.savez(file, embedding=columns(slice(n)), values=_eigenvalues_of(model), **arrays)
             return
-        first = columns(0, 1)
+        first = columns(slice(1))
         head = {"descr": first.dtype.str, "fortran_order": False, "shape": (n, first.size)}
         np.lib.format.write_array_header_1_0(file, head)
         for begin in range(0, n, 8192):  # the embedding may exceed memory
-            file.write(columns(begin, begin + 8192))
+            file.write(columns(slice(begin, begin + 8192)))
 
     if options.model:
         _write_whole(options.model, lambda file: np.savez(file, **arrays))
     if options.o:
         _write_whole(options.o, write)
     if options.plot:
-        step = max(1, n // 10_000)
-        labels = None if points.labels is None else points.labels[::step]
-        shares = []
-        with contextlib.suppress(ValueError):  # some models have no components
-            shares = explained_variance_ratio(points.rows(slice(0, n, step)), model)
-        title = f"{points.source}: kernel PCA ({what})"
-        _plot(options, title, columns(0, n, step), values, labels, shares)
+        _plot(options, points, f"{points.source}: kernel PCA ({what})", model, columns)
     for path in filter(None, (options.model, options.o, options.plot)):
         print(f"wrote {path}")
 
 
-def _plot(options, title, Z, values, labels, shares):
+def _plot(options, points, title, model, columns):
     """Draw the spectrum and the first two components, colored by label."""
+    rows = slice(0, None, max(1, len(points.X) // 10_000))
+    Z = columns(rows)
+    values = _eigenvalues_of(model)
+    names = [f"component {j + 1}" for j in range(Z.shape[1])]
+    with contextlib.suppress(ValueError):  # some models have no components
+        for j, share in enumerate(explained_variance_ratio(points.rows(rows), model)):
+            names[j] += f" ({share:.1%} of the variance)"
     figure = importlib.import_module("matplotlib.figure").Figure((10, 4.8), layout="constrained")
     left, right = figure.subplots(1, 2, width_ratios=[3, 2])
-    second = min(2, Z.shape[1])
-    style = {"s": 8, "linewidths": 0, "alpha": float(np.clip(2000.0 / len(Z), 0.15, 0.9))}
-    draw = functools.partial(left.scatter, Z[:, 0], Z[:, second - 1], **style)
-    kinds, which = np.unique(labels, return_inverse=True)
+    second = min(2, len(names)) - 1
+    alpha = np.clip(2000.0 / len(Z), 0.15, 0.9)
+    draw = functools.partial(left.scatter, Z[:, 0], Z[:, second], 8, linewidths=0, alpha=alpha)
     called = options.labels or "label"
-    if labels is None:
+    if points.labels is None:
         draw()
-    elif len(kinds) <= 10:  # one color for each class
-        marks, _ = draw(c=which, cmap="tab10", vmin=0, vmax=9).legend_elements(num=None)
-        left.legend(marks, map(str, kinds), title=called, loc=(1.0, 0.4), frameon=False)
-    else:  # a color scale; names are numbered in sorted order
-        numbers = labels if labels.dtype.kind in "biuf" else which
-        figure.colorbar(draw(c=numbers), ax=left, label=called)
+    else:
+        labels = points.labels[rows]
+        kinds, which = np.unique(labels, return_inverse=True)
+        if len(kinds) <= 10:  # one color for each class
+            marks, _ = draw(c=which, cmap="tab10", vmin=0, vmax=9).legend_elements(num=None)
+            left.legend(marks, map(str, kinds), title=called, loc=(1.0, 0.4), frameon=False)
+        else:  # a color scale; names are numbered in sorted order
+            numbers = labels if labels.dtype.kind in "biuf" else which
+            figure.colorbar(draw(c=numbers), ax=left, label=called)
     figure.suptitle(os.path.basename(title), parse_math=False)
-    names = [f"component {j + 1}" for j in range(Z.shape[1])]
-    for j, share in enumerate(shares):
-        names[j] += f" ({share:.1%} of the variance)"
-    left.set(xlabel=names[0], ylabel=names[second - 1])
+    left.set(xlabel=names[0], ylabel=names[second])
     right.semilogy(np.arange(1, len(values) + 1), np.maximum(values, 1e-300), "o-")
     right.set(title="spectrum", xlabel="component", ylabel="eigenvalue")
-    kind = options.plot.split(".")[-1]
-    _write_whole(options.plot, lambda file: figure.savefig(file, dpi=200, format=kind))
+    _write_whole(options.plot, lambda file: figure.savefig(file, dpi=200, format=options.plot[-3:]))
 
 
 # 18.5 stream: files of any size, and saved states
@@ -10938,9 +10875,9 @@ def _take_blocks(options, state, points, sources):
         state, taken = here
         if options.state and taken > begun:
             sources[name] = [taken, points.X[taken - 1].tolist()]
-            told = {name: getattr(options, name) for name in _REMEMBERED}
-            texts = {"sources": json.dumps(sources), "options": json.dumps(told)}
-            arrays = {**_as_arrays(state), **_written_with(points), **texts}
+            arrays = _arrays_to_write(state, points)
+            arrays["sources"] = json.dumps(sources)
+            arrays["options"] = json.dumps({name: vars(options)[name] for name in _REMEMBERED})
             _write_whole(options.state, lambda file: np.savez(file, **arrays))
 
     # A single point cannot be centered. If only one is left, the block before includes it.
@@ -10983,13 +10920,14 @@ def _stream(options):
     state = _take_blocks(options, state, points, sources)
     model = stream.finish(state, options.k)
     values = _eigenvalues_of(model)
-    sketched = isinstance(model, Subspace)
-    _print_eigenvalues(values / model.count if sketched else values)
-    if sketched:
+    if isinstance(model, Subspace):
+        _print_eigenvalues(values / model.count)
         lost = model.shrunk / model.count
         print(
             f"components with eigenvalues / n below {lost:.3g} may reflect only the last points: use a larger --ell"
         )
+    else:
+        _print_eigenvalues(values)
     _write_results(options, points, options.method, model)
 
 
@@ -11016,8 +10954,7 @@ def _advise(options):
     print("method               size     bytes   seconds     error  basis of the prediction")
     for row in rows:
         figures = f"{row.method:16}{row.size:9.6g}{_human(row.bytes):>10}{row.seconds:10.3g}"
-        reason = row.reason if row.works else "NO: " + row.reason
-        print(f"{figures}{row.error:10.2g}  {reason}")
+        print(f"{figures}{row.error:10.2g}  {'' if row.works else 'NO: '}{row.reason}")
     best = rows[0]
     _require(best.works, "no method reaches --error in the available memory: allow a larger error")
     own = argparse.ArgumentParser(add_help=False)
@@ -11068,7 +11005,7 @@ _ARGUMENTS = {  # for argparse
     "--standardize": {"action": "store_true", "help": "scale columns to mean 0 and variance 1"},
     "-k": {"type": int, "default": 10, "help": "number of components (default 10)"},
     "--seed": {"type": int, "default": 0, "help": "seed of random choices (default 0)"},
-    "--kernel": {"choices": [*_KERNELS, "linear"], "default": "gaussian"},
+    "--kernel": {"choices": _KERNELS, "default": "gaussian"},
     "--sigma": {"type": float, "help": "bandwidth of the kernel (default: median distance)"},
     "--center": {"action": "store_true", "help": "subtract the mean in feature space"},
     "-s": {
@@ -11097,13 +11034,13 @@ _COMMANDS = {  # function, help, options, and methods (the first is the default)
         "compare nine methods on built-in points",
         "-k --seed --center -s --errors -o --model --plot",
         "all",
-        *_TABLE,
+        *_METHODS,
     ),
     "embed": (
         _embed,
         "kernel PCA of a file: exact (lanczos, implicit), with a sampled or 1-bit matrix, or with landmarks",
         f"{_FIT} --center -s --errors -o --model --plot",
-        *_TABLE,
+        *_METHODS,
         "all",
     ),
     "stream": (
@@ -11153,8 +11090,7 @@ def main(argv=None):
         int: Exit status. 0 on success, 2 on an error, 130 on an interrupt, 1 on a broken pipe.
     """
     global _WORTH_COMPILING
-    typed = sys.argv[1:] if argv is None else argv
-    options = argparse.Namespace(typed=typed or ["demo"])
+    options = argparse.Namespace(typed=(sys.argv[1:] if argv is None else argv) or ["demo"])
     try:
         if argv is None:  # in a short process, compile parallel code only for long computations
             _WORTH_COMPILING = 1_000_000_000
@@ -11165,8 +11101,8 @@ def main(argv=None):
     except BrokenPipeError:  # for example, `| head -1`: keep the flush at exit silent
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
-    except KeyboardInterrupt as stop:
-        _to_stderr(str(stop) or "interrupted")
+    except KeyboardInterrupt:
+        _to_stderr("interrupted")
         return 130
     except (ValueError, OSError, MemoryError, ImportError, csv.Error) as error:
         text = getattr(error, "refused", str(error)) or type(error).__name__

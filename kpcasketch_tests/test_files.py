@@ -168,14 +168,15 @@ def test_the_transformer_serves_a_pipeline_and_a_search():
     assert np.array_equal(centred.transform(points), kp.expand(points, expected))
     assert np.abs(centred.transform(points).mean(0)).max() < 1e-12
     for wrong, match in (
-        ({"centered": True}, "n_components must be an int if centered=True"),
-        ({"sigma": 1.0, "gamma": 1.0}, "only one of sigma and gamma"),
+        ({"centered": True}, "n_components must be an int from 1 to 300, got NoneType"),
+        ({"sigma": 1.0, "gamma": 1.0}, "either sigma or gamma must be given, not both"),
         ({"sampler": "best"}, "sampler"),
         ({"landmarks": 0}, "landmarks must be"),
         ({"landmarks": None}, "landmarks must be"),
         ({"n_components": "2"}, "n_components must be"),
         ({"sampler": ["auto"]}, "sampler"),
-        ({"n_components": 301}, "n_components must be at most"),
+        ({"n_components": 301}, "n_components must be an int from 1 to 300, got 301"),
+        ({"kernel": g, "gamma": 1.0}, "sigma and gamma must be None if kernel is given"),
         ({"kernel": "rbf"}, "^LandmarkFeatures: kernel must be"),
         ({"random_state": -1}, "^LandmarkFeatures: random_state"),
     ):
