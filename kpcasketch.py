@@ -10513,13 +10513,10 @@ class _Points(NamedTuple):
 
     def rows(self, chosen=slice(None)):
         """The chosen rows in float64 or float32. If `moments` is given, they are standardized."""
-        dtype = np.float32 if self.X.dtype == np.float32 else np.float64
         d = len(self.moments[0]) if self.moments else None
-        numbers = range(len(self.X))[chosen]
-        rows = np.ascontiguousarray(self.X[chosen], dtype)
-        rows = _checked_points(self.source, rows, d, numbers)
+        rows = _checked_points(self.source, self.X[chosen], d, range(len(self.X))[chosen])
         if self.moments:
-            return ((rows - self.moments[0]) / self.moments[1]).astype(dtype)
+            return ((rows - self.moments[0]) / self.moments[1]).astype(rows.dtype)
         return rows
 
 

@@ -1015,7 +1015,7 @@ def test_single_precision_stays_and_whole_numbers_become_double(tmp_path, capsys
             )
             written = np.load(tmp_path / "o.npy")
             assert written.shape == (500, 2) and written.dtype == (
-                np.float32 if dtype == np.float32 else np.float64
+                np.float32 if dtype in (np.float32, ">f4") else np.float64
             )
 
 
