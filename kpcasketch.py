@@ -9656,20 +9656,20 @@ def _compiled_features_of(x, model, out):
 # --------------------------------------------------------------------------------------------------
 
 # 16.1 Methods by name
-# s: default of option -s, or None. make: returns K, a sketch of K, or Landmarks.
-_Method = collections.namedtuple("_Method", "s make")
+# Each function returns K, a sketch of K, or Landmarks.
 _METHODS = {
-    "lanczos": _Method(None, lambda X, kernel, s, seed: gram(X, X, kernel)),
-    "implicit": _Method(None, lambda X, kernel, s, seed: Implicit(X, kernel)),
-    "sample": _Method(4.0, sample_gram),
-    "quantize": _Method(None, lambda X, kernel, s, seed: quantize_gram(X, kernel, seed)),
-    "sample-quantize": _Method(4.0, sample_quantize_gram),
-    "uniform": _Method(500, lambda X, kernel, s, seed: uniform_landmarks(len(X), s, seed)),
-    "rls": _Method(500, recursive_rls_practical),
-    "rls-accelerated": _Method(500, recursive_rls_accelerated),
-    "rpcholesky": _Method(500, rpcholesky),
+    "lanczos": lambda X, kernel, s, seed: gram(X, X, kernel),
+    "implicit": lambda X, kernel, s, seed: Implicit(X, kernel),
+    "sample": sample_gram,
+    "quantize": lambda X, kernel, s, seed: quantize_gram(X, kernel, seed),
+    "sample-quantize": sample_quantize_gram,
+    "uniform": lambda X, kernel, s, seed: uniform_landmarks(len(X), s, seed),
+    "rls": recursive_rls_practical,
+    "rls-accelerated": recursive_rls_accelerated,
+    "rpcholesky": rpcholesky,
 }
 _SAMPLERS = ("uniform", "rls", "rls-accelerated", "rpcholesky")
+_SIZES = {"sample": 4.0, "sample-quantize": 4.0, **dict.fromkeys(_SAMPLERS, 500)}  # defaults of -s
 
 
 # 16.2 Files
@@ -9740,12 +9740,12 @@ def _arrays_in(path, mapped=None, kept=None):
     """{name: array} of a .npz file. The array of a .npy file has the name "". Pickles are refused.
     mapped: mmap_mode of numpy.load. kept: names to read; all other arrays become None."""
     try:
-        with contextlib.ExitStack() as stack:
-            by_name = mapped or hasattr(path, "read")  # otherwise opened here, to be closed here
-            held = np.load(path if by_name else stack.enter_context(open(path, "rb")), mapped)
+        by_name = mapped or hasattr(path, "read")  # otherwise opened here, to be closed here
+        with contextlib.nullcontext(path) if by_name else open(path, "rb") as file:
+            held = np.load(file, mapped)
             if isinstance(held, np.ndarray):
                 return {"": held}
-            kept = [name for name in stack.enter_context(held) if kept is None or name in kept]
+            kept = held.files if kept is None else kept
             members = zip(held, held.zip.infolist())
             _fits("it", sum(member.file_size for name, member in members if name in kept))
             return {name: np.asarray(held[name]) if name in kept else None for name in held}
@@ -9898,7 +9898,7 @@ def _sketch_of(method, X, kernel, s, seed):
     """Gram matrix of X, or a sketch of it by a method of `advise`."""
     if method == "skpca":
         return LowRank(fourier_features(X, fourier_features_map(kernel, X.shape[1], s, seed)))
-    made = _METHODS[method].make(X, kernel, s, seed)
+    made = _METHODS[method](X, kernel, s, seed)
     return LowRank(nystrom(X, made, kernel)) if isinstance(made, Landmarks) else made
 
 
@@ -10001,7 +10001,7 @@ def advise(X, kernel, error, memory=None, seed=0, k=10):
 @contextlib.contextmanager
 def _progress(text):
     """After 2 s, show text and time on stderr, if it is a terminal. The caller sets `share`."""
-    line = SimpleNamespace(text=text, share=0.0, start=time.perf_counter())
+    line = SimpleNamespace(share=0.0, start=time.perf_counter())
     ended = threading.Event()
     say = functools.partial(print, end="", file=sys.stderr, flush=True)
 
@@ -10010,7 +10010,7 @@ def _progress(text):
             taken = time.perf_counter() - line.start
             rest = f", {taken / line.share - taken:,.0f} s left" if line.share > 0.0 else ""
             if taken > 2.0:
-                say(f"\r\033[K{line.text} ... {taken:,.0f} s{rest}\r")
+                say(f"\r\033[K{text} ... {taken:,.0f} s{rest}\r")
         say("\r\033[K")
 
     thread = threading.Thread(target=show, daemon=True)
@@ -10070,42 +10070,6 @@ def warm_up():
 # 16.5 A transformer for scikit-learn
 
 
-def _fit_landmarks(own, X, seed):
-    many = _checked_whole("landmarks", own.landmarks, 1)
-    k = own.n_components
-    if _as_flag("centered", own.centered) or k is not None:
-        _checked_whole("n_components", k, 1, many)
-    if many > len(X):
-        text = f"LandmarkFeatures: landmarks is {many}, but X has {len(X)} points: all are used"
-        warnings.warn(text, stacklevel=_USERS_LINE + 1)
-    known = ("auto", "kmeans", *_SAMPLERS)
-    sampler = own.sampler
-    _require(sampler in known, f"sampler must be one of {', '.join(known)}, got {sampler!r}")
-    if sampler == "auto":
-        sampler = "rpcholesky" if len(X) * many < 10**8 else "rls-accelerated"
-    free = own.sigma is None and own.gamma is None
-    if own.kernel is None:
-        kernel = gaussian(median_bandwidth(X, seed) if free else own.sigma, own.gamma)
-    else:
-        _require(free, "sigma and gamma must be None if kernel is given")
-        kernel = _checked_as(Kernel, "kernel", own.kernel)
-    many = min(many, len(X))
-    if sampler == "kmeans":
-        plain = kernel.kind != _PRECOMPUTED
-        _require(plain, "sampler must not be kmeans for a precomputed kernel: use rpcholesky")
-        landmarks = kmeans_select(X, many, seed).centers
-    else:
-        landmarks = _METHODS[sampler].make(X, kernel, many, seed).indices
-    own.kernel_ = kernel
-    own.landmarks_ = landmarks
-    kept = min(k or many, len(landmarks))
-    own._n_features_out = kept
-    if k is None:
-        own.map_ = nystrom_map(X, landmarks, kernel)
-    else:
-        own.map_ = nystrom_kpca(X, landmarks, kernel, kept, seed, own.centered)
-
-
 def _define_landmark_features():
     global LandmarkFeatures  # errors show this name, and pickle finds the class by it
     base = importlib.import_module("sklearn.base")
@@ -10149,7 +10113,44 @@ def _define_landmark_features():
             seed = self.random_state
             if not isinstance(seed, (int, np.integer)):
                 seed = int(validation.check_random_state(seed).randint(_MOST))
-            _fit_landmarks(self, X, _as_seed("random_state", seed))
+            seed = _as_seed("random_state", seed)
+            many = _checked_whole("landmarks", self.landmarks, 1)
+            k = self.n_components
+            if _as_flag("centered", self.centered) or k is not None:
+                _checked_whole("n_components", k, 1, many)
+            known = ("auto", "kmeans", *_SAMPLERS)
+            sampler = self.sampler
+            _require(
+                sampler in known, f"sampler must be one of {', '.join(known)}, got {sampler!r}"
+            )
+            if many > len(X):
+                text = f"landmarks is {many}, but X has {len(X)} points: all are used"
+                warnings.warn(f"LandmarkFeatures: {text}", stacklevel=_USERS_LINE)
+            if sampler == "auto":
+                sampler = "rpcholesky" if len(X) * many < 10**8 else "rls-accelerated"
+            free = self.sigma is None and self.gamma is None
+            if self.kernel is None:
+                kernel = gaussian(median_bandwidth(X, seed) if free else self.sigma, self.gamma)
+            else:
+                _require(free, "sigma and gamma must be None if kernel is given")
+                kernel = _checked_as(Kernel, "kernel", self.kernel)
+            many = min(many, len(X))
+            if sampler == "kmeans":
+                plain = kernel.kind != _PRECOMPUTED
+                _require(
+                    plain, "sampler must not be kmeans for a precomputed kernel: use rpcholesky"
+                )
+                landmarks = kmeans_select(X, many, seed).centers
+            else:
+                landmarks = _METHODS[sampler](X, kernel, many, seed).indices
+            self.kernel_ = kernel
+            self.landmarks_ = landmarks
+            self._n_features_out = min(k or many, len(landmarks))
+            if k is None:
+                self.map_ = nystrom_map(X, landmarks, kernel)
+            else:
+                k = self._n_features_out
+                self.map_ = nystrom_kpca(X, landmarks, kernel, k, seed, self.centered)
             return self
 
         @_public
@@ -10666,10 +10667,9 @@ def _fitted(name, X, kernel, options, exact):
     """(model, features of X, table row) for a method. exact: (K, its eigenpairs, |K|_2) or None."""
     centered = options.center
     start = time.perf_counter()
-    method = _METHODS[name]
-    s = method.s if options.s is None else options.s
+    s = _SIZES.get(name) if options.s is None else options.s
     alone = centered and name in ("lanczos", "implicit")
-    A = method.make(_about_mean(kernel, X) if alone else X, kernel, s, options.seed)
+    A = _METHODS[name](_about_mean(kernel, X) if alone else X, kernel, s, options.seed)
     if isinstance(A, Landmarks):
         model = nystrom_kpca(X, A, kernel, options.k, options.seed, centered)
         Z = expand(X, model)
@@ -10717,7 +10717,7 @@ def _print_eigenvalues(values):
 
 def _embed(options):
     names = [*_METHODS] if options.method == "all" else [options.method]
-    if options.s is not None and not any(_METHODS[name].s for name in names):
+    if options.s is not None and not _SIZES.keys() & names:
         raise ValueError(f"--method {options.method} takes no -s")
     points = _load_points(options)
     X = points.rows()

@@ -1368,7 +1368,7 @@ def test_what_is_advised_has_the_predicted_error(data, monkeypatch):
     assert rows[0].works and best.works and best.error <= 0.003
     assert [row.works for row in rows] == sorted((row.works for row in rows), reverse=True)
     K, norm = kp.Implicit(Z, kernel), kp.spectral_norm(kp.Implicit(Z, kernel), 0, 0.01)
-    factor = kp.nystrom(Z, kp._METHODS[best.method].make(Z, kernel, int(best.size), 0), kernel)
+    factor = kp.nystrom(Z, kp._METHODS[best.method](Z, kernel, int(best.size), 0), kernel)
     # of the worst draw
     assert 0.15 < kp.spectral_error(K, kp.LowRank(factor), 0, 0.05) / norm / best.error < 2.0
     for name, A in (("quantize", kp.quantize_gram(Z, kernel)), ("sample", None)):
