@@ -732,9 +732,9 @@ def _as_array(name, value, ndim, dtypes=None):
 
 def _as_columns(name, value, dtypes=_DOUBLE):
     """value as a 2-D array of float64. A vector becomes one column."""
-    flat = getattr(value, "ndim", 2) == 1
-    if isinstance(value, list):
-        flat = not any(isinstance(entry, (list, tuple, np.ndarray)) for entry in value)
+    flat = False
+    with contextlib.suppress(ValueError):  # rows of unequal lengths
+        flat = np.ndim(value) == 1
     A = _as_array(name, value, 1 if flat else 2, dtypes)
     return A[:, None] if flat else A
 
@@ -907,10 +907,10 @@ def _checked_out(name, out, shape, dtype, read):
     if out is None:
         _fits(name, math.prod(shape) * dtype.itemsize)
         return _new_array(shape, dtype)
-    wanted = f"out must be a writable C-ordered {dtype} array of shape {shape}; got"
-    _require(type(out) is np.ndarray, f"{wanted} {type(out).__name__}")
-    sound = out.shape == shape and out.dtype == dtype and out.flags.carray
-    _require(sound, f"{wanted} {out.dtype} of shape {out.shape}")
+    plain = type(out) is np.ndarray
+    sound = plain and (out.shape, out.dtype) == (shape, dtype) and out.flags.carray
+    came = f"{out.dtype} of shape {out.shape}" if plain else type(out).__name__
+    _require(sound, f"out must be a writable C-ordered {dtype} array of shape {shape}; got {came}")
     apart = not any(np.may_share_memory(out, array) for array in _arrays(read))
     _require(apart, "out must be separate from the arguments; got memory of one of them")
     return out
@@ -1789,19 +1789,16 @@ def _whole_blocks(n):
     return -(-n // _BLOCK) * _BLOCK
 
 
-def _packed(V, width, rows, columns):
-    """The columns of V in panels of shape (rows, width). Zeros pad V to shape (rows, columns)."""
-    panels = _new_array((-(-columns // max(width, 1)), rows, width), V.dtype)
+def _pack(Y, columns=None):
+    """Panels in which each point of Y is a column. Zeros pad the last tile, or up to `columns`."""
+    width = _WIDE_PANEL // Y.itemsize
+    columns = columns or _whole_blocks(len(Y))
+    panels = _new_array((columns // width, Y.shape[1], width), Y.dtype)
     panels[:] = 0
     for c, panel in enumerate(panels):
-        part = V[:, c * width : (c + 1) * width]
-        panel[: part.shape[0], : part.shape[1]] = part
+        part = Y[c * width : (c + 1) * width].T
+        panel[:, : part.shape[1]] = part
     return panels
-
-
-def _pack(Y, columns=None):
-    """Panels in which each point of Y is a column. Zeros pad the last tile."""
-    return _packed(Y.T, _WIDE_PANEL // Y.itemsize, Y.shape[1], columns or _whole_blocks(len(Y)))
 
 
 def _minus_row(X, row=None):
@@ -1997,13 +1994,9 @@ def _fill_gram(kernel, pairs, places, out):
 
 
 def _gram(kernel, X, Y, symmetric, out=None):
-    return _gram_of_pairs(kernel, _prepare(kernel, X, Y, symmetric), out)
-
-
-def _gram_of_pairs(kernel, pairs, out=None):
-    shape = (len(pairs.X), len(pairs.Y))
-    out = _new_array(shape, pairs.X.dtype) if out is None else out
-    places = _tile_places(pairs.X, pairs.Y, pairs.symmetric)
+    pairs = _prepare(kernel, X, Y, symmetric)
+    out = _new_array((len(X), len(Y)), X.dtype) if out is None else out
+    places = _tile_places(X, Y, symmetric)
     _fill_gram(_tile_work(kernel, pairs, 3.0), kernel, pairs, places, out)  # 3 ns per write
     return out
 
@@ -2071,7 +2064,7 @@ def _diagonal(X, kernel):
         for _ in range(int(kernel.shape)):
             powers *= kernel.gamma * squares + kernel.offset
         out[:] = powers
-    elif _KINDS[kernel.kind].base in (_PRODUCTS, _EVERY_PAIR):
+    elif _KINDS[kernel.kind].base == _EVERY_PAIR:
         _call_diagonal(X, kernel, out)
     return out
 
@@ -2108,11 +2101,9 @@ def _column_panels(V, width):
 
 
 def _packed_vectors(V):
-    """Pack V (m, p) for `_multiply_add`, padded with zeros: V^T if p <= 4, else panels."""
-    p = V.shape[1]
-    rows = _whole_blocks(len(V))
-    if p <= 4:
-        return _packed(V.T, rows, p, rows)
+    """Pack V (m, p) for `_multiply_add`: V^T if p <= 4, else panels."""
+    if V.shape[1] <= 4:
+        return np.ascontiguousarray(V.T)[None]
     return _column_panels(V, _NARROW_PANEL // V.itemsize)
 
 
@@ -2267,8 +2258,9 @@ def _as_indices(name, value):
     return value.astype(kind, "C", "same_kind", copy=False)
 
 
-_entries = functools.partial(_as_array, ndim=1)
-_FORMS.update(entries=_entries, indices=_as_indices, finite=_checked_points)
+_FORMS.update(
+    entries=functools.partial(_as_array, ndim=1), indices=_as_indices, finite=_checked_points
+)
 
 
 @_validated(
@@ -2365,9 +2357,11 @@ def _add_rows(A, m, p, panels, tasks, slots):
             _add_block(product, last - first, slots[slot], first)
 
 
-def _dense_product(A, m, V):
+def _dense_product(A, V):
+    """A[:, :m] V for V with m rows."""
     n = len(A)
-    p = V.shape[1]
+    m, p = V.shape
+    V = np.ascontiguousarray(V)
     if n * V.size < _BLAS_BELOW:
         return A[:, :m] @ V
     rows = -(-n // _BLOCK)
@@ -2393,8 +2387,9 @@ def _add_columns(U, m, p, panels, slots):
             _multiply_add_transposed(U, first, last, 0, m, p, panels, first, slots[part])
 
 
-def _transposed_product(U, m, V):
-    """U[:, :m]^T V: partial products of at most 64 runs of rows are computed and added in order."""
+def _transposed_product(U, V, m=None):
+    """U[:, :m]^T V, or U^T V: products of at most 64 runs of rows are computed and added in order."""
+    m = m or U.shape[1]
     p = V.shape[1]
     if m * V.size < _BLAS_BELOW:
         return U[:, :m].T @ V
@@ -2686,7 +2681,7 @@ class _ByProducts:
         _require(_all_below(R), "product(V) must be finite (no NaN or infinity)")
         W = np.array(R, np.float64)
         if self.precision is None:  # first product; the test below admits half precision
-            G = _transposed_product(V, V.shape[1], W)
+            G = _transposed_product(V, W)
             self.precision = np.finfo(R.dtype).eps.item()
             symmetric = np.abs(G - G.T).max() <= 1e-3 * _largest_column(W)
             _require(symmetric, "product must be a function V -> A V with a symmetric A")
@@ -2703,7 +2698,7 @@ class _Form(NamedTuple):
 _OPERATORS = {
     np.ndarray: _Form(
         len,
-        lambda A, V: _dense_product(A, len(A), V.astype(A.dtype, copy=False)),
+        lambda A, V: _dense_product(A, V.astype(A.dtype, copy=False)),
         lambda A, first, last: A[first:last].astype(np.float64),
         lambda A: A.trace(dtype=np.float64),
     ),
@@ -2728,11 +2723,9 @@ _OPERATORS = {
     ),
     LowRank: _Form(
         lambda A: len(A.F),
-        lambda A, V: _dense_product(
-            A.F, A.F.shape[1], _transposed_product(A.F, A.F.shape[1], V.astype(A.F.dtype))
-        ),
+        lambda A, V: _dense_product(A.F, _transposed_product(A.F, V.astype(A.F.dtype))),
         lambda A, first, last: _dense_product(
-            A.F[first:last].astype(np.float64), A.F.shape[1], A.F.T.astype(np.float64, "C")
+            A.F[first:last].astype(np.float64), A.F.T.astype(np.float64, "C")
         ),
         lambda A: np.square(A.F, dtype=np.float64).sum(),
     ),
@@ -2833,7 +2826,7 @@ def _as_operator(name, value, symmetric=False):
     return A
 
 
-_FORMS.update({tuple: _as_operator})  # for the fields A and B of a Difference
+_FORMS[tuple] = _as_operator  # for the fields A and B of a Difference
 
 
 def _checked_pair(A, B, symmetric=False):
@@ -2971,10 +2964,10 @@ def _orthonormalize(W, key):
     rng = np.random.default_rng(int(key))
     V = W / _unit_of(W, 0)
     for _ in range(10):
-        G = _transposed_product(V, p, V)
+        G = _transposed_product(V, V)
         if np.abs(G - np.eye(p)).max() <= 1e-13:
             break
-        V = _dense_product(V, p, _small_eigen(G, p, False)[1])
+        V = _dense_product(V, _small_eigen(G)[1])
         lengths = np.sqrt(np.einsum("ij,ij->j", V, V))
         lost = lengths <= 1e-13 * lengths.max()
         V /= np.where(lost, 1.0, lengths)
@@ -3070,9 +3063,9 @@ def _solve(A, values, beside, rows):
 _solve_small = _core_alone(getattr(_solve, "py_func", _solve))
 
 
-def _small_eigen(H, size, by_size):
-    """Eigenpairs of the symmetric H[:size, :size], sorted by value, or by magnitude (`by_size`)."""
-    A = H[:size, :size]
+def _small_eigen(A, by_size=False):
+    """Eigenpairs of a symmetric A, sorted by value, or by magnitude (`by_size`)."""
+    size = len(A)
     scale = _unit_of(A)
     A = 0.5 * (A / scale + A.T / scale)  # scaling avoids underflow of squares
     if size > 256:
@@ -3096,8 +3089,8 @@ def _solve_ridge(squares, products, lam):
         from scipy.linalg import cho_factor, cho_solve  # the import takes 0.1 s
 
         return cho_solve(cho_factor(A, True, True, False), W, True, False)
-    values, vectors = _small_eigen(A, r, False)
-    return _dense_product(vectors, r, _transposed_product(vectors, r, W) / values[:, None])
+    values, vectors = _small_eigen(A)
+    return _dense_product(vectors, _transposed_product(vectors, W) / values[:, None])
 
 
 # 7.2 Searches in Krylov spaces
@@ -3116,7 +3109,7 @@ def _start_block(n, block, key):
 
 
 def _combined(Q, Y, count):
-    return _dense_product(Q, len(Y), np.ascontiguousarray(Y[:, :count]))
+    return _dense_product(Q, Y[:, :count])
 
 
 @dataclasses.dataclass
@@ -3136,12 +3129,15 @@ class _Basis:
         self.Q[:, size:new] = W
         self.H[:new, size:new] = 0.0
         for _ in range(2):  # the second pass removes rounding errors of the first
-            C = _transposed_product(self.Q, new, R)
-            R -= _dense_product(self.Q, new, C)
+            C = _transposed_product(self.Q, R, new)
+            R -= _dense_product(self.Q, C)
             self.H[:new, size:new] += C
         self.H[size:new, :size] = self.H[:size, size:new].T
         self.size = new
         self.iterations += 1
+
+    def ritz_pairs(self, by_size=False):
+        return _small_eigen(self.H[: self.size, : self.size], by_size)
 
     def next_block(self, R):
         """Orthonormal columns that span the part of R orthogonal to the basis. The caller must
@@ -3149,10 +3145,10 @@ class _Basis:
         key = _python_subkey(self.key, self.iterations)
         W, _ = _orthonormalize(R, _python_subkey(key, 0))
         for _ in range(5):  # a tiny R and random columns are not orthogonal yet
-            C = _transposed_product(self.Q, self.size, W)
+            C = _transposed_product(self.Q, W, self.size)
             if np.abs(C).max() <= 1e-14:
                 break
-            rest = W - _dense_product(self.Q, self.size, C)
+            rest = W - _dense_product(self.Q, C)
             W, _ = _orthonormalize(rest, _python_subkey(key, 1))
         return W
 
@@ -3181,12 +3177,12 @@ class _Stall:
 
 def _squares_of(R, scale):
     S = R / scale
-    return _transposed_product(S, S.shape[1], S)
+    return _transposed_product(S, S)
 
 
 def _residual_norms(R, Y, k, scale):
-    Y = np.ascontiguousarray(Y[:, :k])
-    squares = (Y * _dense_product(_squares_of(R, scale), len(Y), Y)).sum(0)
+    Y = Y[:, :k]
+    squares = (Y * _dense_product(_squares_of(R, scale), Y)).sum(0)
     return np.sqrt(np.maximum(squares, 0.0))
 
 
@@ -3222,7 +3218,7 @@ def _start_cosine(n, block, chance):
 
 def _root_norm(G):
     """|B|_2 for a small matrix G = B B^T."""
-    return math.sqrt(max(float(_small_eigen(G, len(G), False)[0][0]), 0.0))
+    return math.sqrt(max(float(_small_eigen(G)[0][0]), 0.0))
 
 
 def _nothing_missed(values, Y, skipped, start_at, block, R, level):
@@ -3243,18 +3239,12 @@ def _nothing_missed(values, Y, skipped, start_at, block, R, level):
     of_last = Y[-block:, skipped:]
     for _ in range(_STEPS_BEYOND):
         share = 1.0 / (at - others)
-        reach, left, right = [
-            _dense_product(P * weight, share.size, np.ascontiguousarray(P_other.T))
-            for P, P_other, weight in (
-                (of_start, of_last, share),
-                (of_start, of_start, share**2),
-                (of_last, of_last, share**2),
-            )
-        ]
-        norm = _root_norm(_dense_product(_dense_product(reach, block, S), block, reach.T.copy()))
+        reach = _dense_product(of_start * share, of_last.T)
+        norm = _root_norm(_dense_product(_dense_product(reach, S), reach.T))
         if not norm < cosine:
             return False
-        moves = _root_norm(left) * _root_norm(right) * size  # bounds |change of M| / h
+        left, right = [_root_norm(_dense_product(P * share**2, P.T)) for P in (of_start, of_last)]
+        moves = left * right * size  # bounds |change of M| / h
         at = at + (cosine - norm) / moves if moves > 0.0 else math.inf
         if at >= far:
             return True
@@ -3269,19 +3259,19 @@ def _eigen_of(A, values, vectors, products, iterations, summands):
     return Eigen(values, _fix_signs(vectors), iterations, np.maximum(residual, rounding))
 
 
-def _converge(A, basis, AQ, W, k, tol, max_iterations, settled):
-    """Append blocks to the basis, beginning with W, until the first k Ritz pairs converge. Returns
-    all Ritz pairs and the `summands` of the last product. `settled` is the number of pairs that had
-    converged before the random block W was drawn."""
+def _converge(A, basis, AQ, W, k, tol, max_iterations):
+    """Append blocks to the basis, beginning with the random W, until the first k Ritz pairs
+    converge. Returns all Ritz pairs and the `summands` of the last product."""
     block = W.shape[1]
     n, limit = AQ.shape
-    start = basis.size  # first column of the random block W in the basis; -1 after a restart
+    settled = basis.size  # pairs that had converged before W was drawn
+    start = basis.size  # first column of W in the basis; -1 after a restart
     stall = _Stall()
     while True:
         R, summands = _finite_product(A, W)
         AQ[:, basis.size : basis.size + block] = R
         basis.add(W, R)
-        values, Y = _small_eigen(basis.H, basis.size, False)
+        values, Y = basis.ritz_pairs()
         full = basis.size + block > limit
         if basis.size >= k:
             scale = _unit_of(values)
@@ -3317,15 +3307,14 @@ def _lanczos(A, k, key, tol, max_iterations):
     limit = 2 * k + 8 * block
     if n <= limit + block:
         R, summands = _finite_product(A, np.eye(n))
-        values, Y = _small_eigen(R, n, False)
+        values, Y = _small_eigen(R)
         return _eigen_of(A, values, Y[:, :k], _combined(R, Y, k), 1, summands)
     basis = _Basis(np.zeros((n, limit)), np.zeros((limit, limit)), key)
     AQ = np.zeros((n, limit))
     W = _start_block(n, block, key)
-    settled = 0
     before = -math.inf
     while True:
-        values, Y, summands = _converge(A, basis, AQ, W, k, tol, max_iterations, settled)
+        values, Y, summands = _converge(A, basis, AQ, W, k, tol, max_iterations)
         found = values[:k].sum()
         # `block` values that agree to 1 % may have further copies. A new random block finds them.
         first = values[: max(k - block, 0)]
@@ -3336,7 +3325,6 @@ def _lanczos(A, k, key, tol, max_iterations):
             return _eigen_of(A, values, vectors, products, basis.iterations, summands)
         AQ[:, :k] = _combined(AQ, Y, k)
         basis.keep(values, Y, k)
-        settled = k
         before = found
         key_of_block = _python_subkey(_python_subkey(key, basis.iterations), 2)
         W = basis.next_block(_gaussian_matrix(n, block, key_of_block))
@@ -3349,7 +3337,7 @@ def _norm(A, key, tol, max_iterations):
     n = _size(A)
     if n <= 256:
         R, summands = _finite_product(A, np.eye(n))
-        norm = float(abs(_small_eigen(R, n, True)[0][0]))
+        norm = float(np.abs(_small_eigen(R)[0]).max())
         return norm, norm + 16.0 * _precision(A) * summands
     block = _NORM_BLOCK
     limit = min(_NORM_COLUMNS, max(10 * block, 2**26 // n), n - block) // block * block
@@ -3363,23 +3351,23 @@ def _norm(A, key, tol, max_iterations):
         if basis.iterations == 0:  # |A v| |W^T v| <= |A W| for every eigenvector v
             size_of_product = math.sqrt(block) * _largest_column(R)
             certified = rounding + size_of_product / _start_cosine(n, block, _MISSED)
-        if basis.size + block > basis.Q.shape[1]:
-            more = min(limit, 2 * basis.Q.shape[1]) - basis.Q.shape[1]
+        if basis.size + block > len(basis.H):
+            more = limit - len(basis.H)
             basis.Q = np.pad(basis.Q, ((0, 0), (0, more)))
             basis.H = np.pad(basis.H, (0, more))
         basis.add(W, R)
         full = basis.size + block > limit
         last = basis.iterations >= max_iterations
         if full or last or restarted or basis.iterations <= 8 or basis.iterations % 4 == 0:
-            values, Y = _small_eigen(basis.H, basis.size, True)
+            values, Y = basis.ritz_pairs(True)
             norm = float(abs(values[0]))
             beyond = max((1.0 + tol) * norm, norm + rounding)
-            sure = norm > rounding and not restarted
-            sure = sure and _nothing_missed(values, Y, 0, 0, block, R, beyond)
-            sure = sure and _nothing_missed(values, Y, 0, 0, block, R, -beyond)
-            near = max(tol * norm, rounding)
-            settled = restarted and norm * _residual_norms(R, Y[-block:], 1, norm)[0] <= near
-            if sure or settled or norm <= rounding or last:
+            sure = not restarted and norm > rounding
+            sure = sure and all(
+                _nothing_missed(values, Y, 0, 0, block, R, level) for level in (beyond, -beyond)
+            )
+            residual = norm * _residual_norms(R, Y[-block:], 1, norm)[0] if restarted else math.inf
+            if sure or residual <= max(tol * norm, rounding) or norm <= rounding or last:
                 return norm, beyond if sure else max(norm, certified)
             if full:
                 basis.keep(values, Y, 2 * block)
@@ -3474,14 +3462,14 @@ def orthogonal_iteration(A, k, seed=0, tol=1e-8, max_iterations=10000):
     while True:
         Z, summands = _finite_product(A, Q)
         iterations += 1
-        T = _transposed_product(Q, k, Z)
-        values, Y = _small_eigen(T, k, False)
+        T = _transposed_product(Q, Z)
+        values, Y = _small_eigen(T)
         scale = _unit_of(values)
-        worst = _residual_norms(Z - _dense_product(Q, k, T), Y, k, scale).max()
+        worst = _residual_norms(Z - _dense_product(Q, T), Y, k, scale).max()
         margin = _relative_margin(A, tol, summands, scale)
         settled = -values[k - 1] <= shift * (1.0 + 1e-6) and (margin < 1.0 or iterations > 2)
         if settled and worst <= margin or iterations >= max_iterations:
-            vectors, products = _dense_product(Q, k, Y), _dense_product(Z, k, Y)
+            vectors, products = _dense_product(Q, Y), _dense_product(Z, Y)
             return _eigen_of(A, values, vectors, products, iterations, summands)
         shift = max(shift, -values[k - 1])
         if stall.after(worst) >= 100:  # Q mixes eigenvectors of lambda and -lambda
@@ -3763,7 +3751,7 @@ def _span_of(E):
     weights = np.broadcast_to(mean if mean.size else 0.0, c)
     E = E._replace(points=points, coef=np.column_stack([coef, weights]), offset=np.zeros(1))
     F = _features(points, E)
-    G = _transposed_product(E.coef, k + 1, F)
+    G = _transposed_product(E.coef, F)
     M = G[:k, :k]
     _require(_all_below(M), "features of the expansion's points must be finite")
     W = np.zeros((k, k))
@@ -3774,7 +3762,7 @@ def _span_of(E):
         square = w @ M @ w
         if square > 1e-10 * M[j, j]:
             W[:, j] = w / math.sqrt(square)
-    basis = np.column_stack([_dense_product(coef, k, W), -2.0 * weights])
+    basis = np.column_stack([_dense_product(coef, W), -2.0 * weights])
     E = E._replace(coef=basis, offset=np.append(offset @ W, G[k, k]))
     _spans[key] = copies, F[:, :k], E
     return _spans[key][1:]
@@ -3866,8 +3854,10 @@ def kernel_pca_preimage(features, expansion, ridge=0.0, max_iterations=1000):
     Y = _checked_points("features", features, E.coef.shape[1]).astype(np.float64, copy=False)
     ridge = _checked_real("ridge", ridge, 0.0)
     max_iterations = _checked_whole("max_iterations", max_iterations, 1)
-    gaussian_kernel = kernel.kind == _GAUSSIAN
-    _require(ridge > 0.0 or gaussian_kernel, "ridge must be positive unless the kernel is gaussian")
+    _require(
+        ridge > 0.0 or kernel.kind == _GAUSSIAN,
+        "ridge must be positive unless the kernel is gaussian",
+    )
     _require(
         kernel.kind not in (_PRECOMPUTED, _CUSTOM),
         "expansion.kernel must not be precomputed or custom",
@@ -6551,12 +6541,12 @@ def _by_slabs(function, X, subspace):
 
 
 def _along(Z, basis):
-    return _dense_product(Z, len(basis), basis)
+    return _dense_product(Z, basis)
 
 
 def _off(Z, basis):
     """Distances of the rows of Z from the span of the basis. Overwrites Z."""
-    Z -= _dense_product(_along(Z, basis), basis.shape[1], basis.T.copy())
+    Z -= _dense_product(_along(Z, basis), basis.T)
     return np.sqrt(np.einsum("ij,ij->i", Z, Z, dtype=np.float64))
 
 
@@ -6841,7 +6831,7 @@ def reservoir_finish(state, kernel, k):
     alike = np.abs(own - own[0]) <= 1e-6 * abs(own[0])  # points may be normalized in float32
     sound = alike.all() and np.isfinite(W).all()
     _require(sound, "kernel must have the same k(x, x) for all points, and finite values")
-    values, vectors = _small_eigen(W, len(W), False)
+    values, vectors = _small_eigen(W)
     eigen = Eigen(values[:k], vectors[:, :k], 0, len(W) * 8.9e-16)
     return _expansion_of(points, kernel, eigen, 0.0)
 
@@ -6902,7 +6892,7 @@ def random_noisy(n, d, seed=0, signal=50, zeta=10.0, decay=0):
     U = _gaussian_matrix(d, signal, _python_subkey(key, 2))
     U = _orthonormalize(U, _python_subkey(key, 3))[0]
     S *= 1.0 - np.arange(signal) / (decay or d)
-    return _combined(S, U.T, d) + F / zeta
+    return _dense_product(S, U.T) + F / zeta
 
 
 # --------------------------------------------------------------------------------------------------
@@ -7134,7 +7124,7 @@ def _of_all_features(state, weights):
 def _singular_pairs(C, k):
     """All singular values of C, and k vector pairs, with half of the digits, from C C^T."""
     B = np.ascontiguousarray(C.T)
-    values, U = _small_eigen(_column_products(B, B), len(C), False)
+    values, U = _small_eigen(_column_products(B, B))
     values = np.sqrt(np.maximum(values, 0.0))
     _require(k <= min(C.shape) and values[k - 1] > 1e-6 * values[0], _RANK)
     return values, U[:, :k].copy(), _combined(B, U, k) / values[:k]
@@ -7142,7 +7132,7 @@ def _singular_pairs(C, k):
 
 def _first_variates(Z, B, left, right, k):
     """left U / sqrt(2) and V / sqrt(2) from the rank-k SVD U S V^T of left^T (Z^T B / n) right."""
-    cross = _dense_product(_column_products(Z, B) / len(Z), B.shape[1], right)
+    cross = _dense_product(_column_products(Z, B) / len(Z), right)
     _, U, V = _singular_pairs(_column_products(left, cross), k)
     share = math.sqrt(0.5)
     return share * _combined(left, U, k), share * V
@@ -7150,7 +7140,7 @@ def _first_variates(Z, B, left, right, k):
 
 def _whitener(Z, ridge, share):
     """E (D + r)^-1/2 and max D, where Z^T Z / n = E D E^T and r = max(ridge, share max D)."""
-    values, vectors = _small_eigen(_column_products(Z, Z) / len(Z), Z.shape[1], False)
+    values, vectors = _small_eigen(_column_products(Z, Z) / len(Z))
     rank = np.count_nonzero(values > 1e-10 * values[0])
     return vectors[:, :rank] / np.sqrt(values[:rank] + max(ridge, share * values[0])), values[0]
 
@@ -7210,7 +7200,7 @@ def dsgd_start(
     task = _SINGLE_COMPONENTS if _as_flag("individual", individual) else _COMPONENTS
     settings = (k, feature_batch, theta0, theta1, initial, centered)
     state, Z = _start_of_one_view(task, X, feature_map, *settings)
-    values, vectors = _small_eigen(_column_products(Z, Z) / len(Z), Z.shape[1], False)
+    values, vectors = _small_eigen(_column_products(Z, Z) / len(Z))
     _require(values[k - 1] > 1e-12 * values[0], _RANK)
     return _with_steps(state, values, vectors[:, :k])
 
@@ -7382,8 +7372,8 @@ def _moved(state, block, X, g, eta, decay, second=False):
     count = stop - first
     k = len(decay)
     moved = coef.copy()
-    moved[: state.used] = _dense_product(coef[: state.used], k, np.eye(k) - decay)
-    products = _transposed_product(_some_features(X, feature_map, first, count), count, g)
+    moved[: state.used] = _dense_product(coef[: state.used], np.eye(k) - decay)
+    products = _transposed_product(_some_features(X, feature_map, first, count), g)
     moved[first:stop] += eta / (count * (len(X) - state.centered)) * products
     return moved
 
@@ -7446,9 +7436,9 @@ def _kcca_step(state, eta, block, X, Y):
     v, late_v = _halves(state, _values(state, Y, True))  # line 5
     W = _symmetric_products(state, u, v)  # line 6
     decay = eta * state.ridge * W
-    g = late_v - _dense_product(late_u, len(W), W)
+    g = late_v - _dense_product(late_u, W)
     coef = _moved(state, block, X[len(u) :], g, eta, decay)  # line 7
-    g = late_u - _dense_product(late_v, len(W), W)
+    g = late_u - _dense_product(late_v, W)
     other_coef = _moved(state, block, Y[len(u) :], g, eta, decay, True)  # line 8
     constraint = _mean_over_steps(state, state.constraint, _constraint(state, u, v))
     return _stepped(state, block, W, coef, other_coef, constraint=constraint)
@@ -7935,7 +7925,7 @@ def _substitute(kernel, X, Z, L, start, rows, growth=np.zeros(0), errors=np.zero
 
 def _residual_gram(kernel, P, shift, Y, rows):
     """K(Z, Z) + diag(shift) - Y Y^T for Z = P[rows] with features Y, at most 128 points."""
-    explained = _combined(Y, Y.T, len(Y))
+    explained = _dense_product(Y, Y.T)
     Z = P[rows]
     return _gram(kernel, Z, Z, True) - explained + np.diag(shift[rows])
 
@@ -8301,8 +8291,8 @@ def _tail_ridge(kernel, Z, weights, k, key):
         W = _gaussian_matrix(n, p, _python_subkey(key, 0))
         for step in range(4):
             Q = _orthonormalize(W, _python_subkey(key, step + 1))[0]
-            W = _dense_product(A, n, Q)
-        tail = trace - _small_eigen(_transposed_product(Q, p, W), p, False)[0][:k].sum()
+            W = _dense_product(A, Q)
+        tail = trace - _small_eigen(_transposed_product(Q, W))[0][:k].sum()
     return max(tail / k, 2.2e-16 * trace)
 
 
@@ -8758,7 +8748,7 @@ def _normal_equations(P, found, T, middle=None):
         if middle is not None:
             F -= middle
         squares += _column_products(F, F)
-        products += _transposed_product(F, F.shape[1], T[begin : begin + _SLAB])
+        products += _transposed_product(F, T[begin : begin + _SLAB])
         del F
     return squares, products
 
@@ -8909,7 +8899,7 @@ def nystrom_to(X, kernel, error, seed=0, limit=0):
             on_some = _certified_distance(X[some], kernel, F[some], start, 0.1)[0]
             if on_some > error * norm * some.size / n:
                 continue
-        values, V = _small_eigen(_column_products(F, F), found, False)
+        values, V = _small_eigen(_column_products(F, F))
         fitting = _RANK_KEPT * max(1, np.count_nonzero(values > error * norm))
         left_out = error - bound if by_trace else 0.9 * error
         least = 1 if by_trace else int(fitting)
@@ -9036,7 +9026,7 @@ def kernel_ridge_cg(X, Y, kernel, lam, s=1000, seed=0, tol=1e-8, max_iterations=
     squares = _column_products(F, F)
     r = len(squares)
     squares += max(lam, max(100.0, r) * 2.2e-16 * squares.trace()) * np.eye(r)  # or Cholesky fails
-    C = _combined(F, np.linalg.inv(np.linalg.cholesky(squares)).T, r)
+    C = _dense_product(F, np.linalg.inv(np.linalg.cholesky(squares)).T)
     a = best = np.zeros(T.shape)
     R = T
     direction = 0.0
@@ -9262,17 +9252,17 @@ def effective_dimension(A, lam, seed=0, probes=32, steps=64):
         Z = _random_signs(n, probes, key)
         basis = _Basis(np.zeros((n, columns)), np.zeros((columns, columns)), key)
         W, _ = _orthonormalize(Z, key)
-        start = _transposed_product(Z, probes, W) / math.sqrt(probes)
+        start = _transposed_product(Z, W) / math.sqrt(probes)
     for step in range(1, most + 1):
         R, _ = _finite_product(A, W)
         basis.add(W, R)
         if step % (step // 8 or 1) == 0 or step == most:
-            values, Y = _small_eigen(basis.H, basis.size, False)
+            values, Y = basis.ritz_pairs()
             lowest = values[-1]
             values = values.clip(0.0)
             of_start = start @ Y[:probes]
             total = float((of_start**2 @ (values / (values + lam))).sum())
-            beyond = _dense_product(R, probes, Y[-probes:] / (values + lam) @ of_start.T)
+            beyond = _dense_product(R, Y[-probes:] / (values + lam) @ of_start.T)
             excess = np.square(beyond).sum()
             if excess <= 1e-3 * total and lowest > -0.01 * lam:  # an indefinite A has no bound
                 return total
@@ -9527,11 +9517,11 @@ def sketch_error(sketch, X, kernel, k=None, seed=0, rows=512, centered=False):
     B = _gram_product(kernel, _prepare(kernel, P[drawn], P, False), U)
     _require(_all_below(B), "kernel values on X must be finite")
     T = np.linalg.lstsq(terms, B, rcond=None)[0]
-    mu, Y = _small_eigen(T, U.shape[1], False)
+    mu, Y = _small_eigen(T[: U.shape[1]])
     gaps = np.maximum(mu - 0.5 * max(mu[-1], 0.0), 1e-12 * max(mu[0], 1e-288))
     E = (B - terms @ T) @ Y / gaps
     W = E.T @ E * (n / (rows - terms.shape[1] * (1.0 - rows / n)))  # estimate for all rows
-    squares, turn = _small_eigen(W, k, False)
+    squares, turn = _small_eigen(W[:k, :k])
     off = np.sqrt(squares.clip(0.0))[:, None] * turn.T
     exact = np.vstack([Y[:, :k], off])  # coordinates along U, and orthogonal to U
     exact_values = (mu + W.diagonal() * gaps)[:k]

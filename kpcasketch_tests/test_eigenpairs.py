@@ -93,7 +93,7 @@ def test_small_symmetric_matrices_are_solved_without_lapack_as_well_as_with_it(r
         1e200 * (blocks[3] + blocks[3].T),
     ]
     for A in matrices:
-        values, vectors = inner(kp._small_eigen)(A, len(A), False)
+        values, vectors = inner(kp._small_eigen)(A)
         scale = max(np.abs(A).max(), 1e-300)
         assert (
             np.abs(values - np.linalg.eigvalsh(A / scale)[::-1] * scale).max()
@@ -101,7 +101,7 @@ def test_small_symmetric_matrices_are_solved_without_lapack_as_well_as_with_it(r
         )
         assert np.abs(A / scale @ vectors - vectors * values / scale).max() <= 1e-13 * len(A)
         assert np.abs(vectors.T @ vectors - np.eye(len(A))).max() < 1e-13
-        assert np.all(np.diff(np.abs(inner(kp._small_eigen)(A, len(A), True)[0])) <= 1e-12 * scale)
+        assert np.all(np.diff(np.abs(inner(kp._small_eigen)(A, True)[0])) <= 1e-12 * scale)
 
 
 def test_bits_that_are_not_symmetric_were_taken_for_another_matrix():

@@ -641,7 +641,7 @@ def test_features_that_are_all_alike_were_written_out_of_bounds():
             kp.dsgd_ksir_start(points, views, drawn, 1, 4, 0.0, 16, None, None, 5, True)
         with pytest.raises(ValueError, match="^dsgd_kcca_start: k must be at most the rank"):
             kp.dsgd_kcca_start(points, X, drawn, drawn, 1, 0.0, 16, None, None, 5, True)
-    assert [part.shape for part in kp._small_eigen(np.zeros((0, 0)), 0, False)] == [(0,), (0, 0)]
+    assert [part.shape for part in kp._small_eigen(np.zeros((0, 0)))] == [(0,), (0, 0)]
 
 
 def test_wrong_targets_were_refused_only_after_the_features(monkeypatch):
