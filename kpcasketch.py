@@ -3079,12 +3079,17 @@ def _small_eigen(A, by_size=False):
     return scale * found[order], np.ascontiguousarray(rows[order].T)
 
 
-def _solve_ridge(squares, products, lam):
-    """(F^T F + lam I)^-1 F^T Y. A tiny lam is raised, because Cholesky's method may fail."""
+def _ridged(squares, lam):
+    """F^T F + lam I. A tiny lam is raised, because Cholesky's method may fail."""
     r = len(squares)
-    A = squares.copy()
+    return squares + max(lam, max(100.0, r) * 2.2e-16 * squares.trace()) * np.eye(r)
+
+
+def _solve_ridge(squares, products, lam):
+    """(F^T F + lam I)^-1 F^T Y."""
+    r = len(squares)
+    A = _ridged(squares, lam)
     W = np.array(products, order="C")
-    A[range(r), range(r)] += max(lam, max(100.0, r) * 2.2e-16 * squares.trace())
     if r > 256:
         from scipy.linalg import cho_factor, cho_solve  # the import takes 0.1 s
 
@@ -6902,9 +6907,9 @@ def random_noisy(n, d, seed=0, signal=50, zeta=10.0, decay=0):
 # sqrt(2 k(x, x)) cos(r_j.x + gamma_j). The paper adds features in each step. Here m is fixed. A
 # step generates feature j from the seed and j, so a state stores k numbers per feature for any d.
 #
-# `_values` is the paper's algorithm 2. Comments in `_kpca_step`, `_ksvd_step` and `_kcca_step` cite
-# lines of algorithms 1, 3 and 4. The caller draws the points (line 2). Row j of coef is the paper's
-# alpha_j, row j of other_coef is its beta_j, and W is the mean of its h h^T over a mini-batch.
+# `_values` is the paper's algorithm 2. Comments in `_step` cite lines of algorithms 1, 3 and 4. The
+# caller draws the points (line 2). Row j of coef is the paper's alpha_j, row j of other_coef is its
+# beta_j, and W is the mean of its h h^T over a mini-batch.
 # --------------------------------------------------------------------------------------------------
 
 # 12.1 States
@@ -7075,10 +7080,13 @@ def _new_state(
     if theta1 is None and task >= _CANONICAL:
         theta1 = 0.001  # the paper's value for SIR; the paper gives none for canonical correlations
     nothing = np.zeros((0, k))
-    functions = (feature_map, nothing, other, nothing, Slices(nothing, nothing))
     return DSGDState(
         task,
-        *functions,
+        map=feature_map,
+        coef=nothing,
+        other=other,
+        other_coef=nothing,
+        slices=Slices(nothing, nothing),
         moment=np.zeros((k, k)),
         used=initial,
         step=0,
@@ -7328,8 +7336,9 @@ def dsgd_ksir_start(
     right, _ = _whitener(B, 0.0, 0.0)
     weights, V = _first_variates(Z, B, left, right, k)
     size = math.sqrt(largest)  # both views share a step size, so they need the same scale
-    functions = {"other_coef": V / size, "slices": Slices(edges, right * size)}
-    return _with_steps(state, [largest + state.ridge], weights, **functions)
+    slices = Slices(edges, right * size)
+    values = [largest + state.ridge]
+    return _with_steps(state, values, weights, other_coef=V / size, slices=slices)
 
 
 # 12.4 Steps (DSGD algorithms 1, 3 and 4)
@@ -7358,11 +7367,6 @@ def _feature_block(state):
     return place * m // blocks, (place + 1) * m // blocks
 
 
-def _symmetric_products(state, u, v):
-    products = _column_products(u, v) / (len(u) - state.centered)
-    return products + products.T
-
-
 def _moved(state, block, X, g, eta, decay, second=False):
     """One view's coef after a step: coef (I - decay) plus the mean of eta phi(x) g^T (DSGD (3))."""
     feature_map, coef = _view(state, second)
@@ -7378,48 +7382,6 @@ def _moved(state, block, X, g, eta, decay, second=False):
     return moved
 
 
-def _mean_over_steps(state, mean, new):
-    return mean + 2.0 / (state.step + 2.0) * (new - mean) if mean.size else new
-
-
-def _stepped(state, block, W, coef, other_coef, **more):
-    _require(
-        _all_below(coef) and _all_below(other_coef),
-        f"theta0 must be smaller than {state.theta0:.2e}: the steps diverged at step {state.step}",
-    )
-    return state._replace(
-        coef=coef,
-        other_coef=other_coef,
-        moment=_mean_over_steps(state, state.moment, W),
-        used=max(state.used, block[1]),
-        step=state.step + 1,
-        **more,
-    )
-
-
-def _kpca_step(state, eta, block, X):
-    """A step of kernel PCA (DSGD algorithm 1). The Hebbian rule (4.3) uses W's upper triangle."""
-    h = _centered(state, _values(state, X))  # line 4
-    W = _column_products(h, h) / (len(h) - state.centered)
-    decay = eta * (np.triu(W) if state.task == _SINGLE_COMPONENTS else W)
-    coef = _moved(state, block, X, h, eta, decay)  # lines 5 and 6
-    return _stepped(state, block, W, coef, state.other_coef)
-
-
-def _ksvd_step(state, eta, block, X, Y):
-    """A step of kernel SVD (DSGD algorithm 3)."""
-    u = _centered(state, _values(state, X))  # line 4
-    v = _centered(state, _values(state, Y, True))  # line 5
-    W = _symmetric_products(state, u, v)  # line 6
-    coef = _moved(state, block, X, v, eta, eta * W)  # lines 7 and 9
-    other_coef = _moved(state, block, Y, u, eta, eta * W, True)  # lines 8 and 10
-    return _stepped(state, block, W, coef, other_coef)
-
-
-def _halves(state, U):
-    return [_centered(state, half) for half in np.split(U, [len(U) // 2])]
-
-
 def _constraint(state, u, v):
     """E u u^T + E v v^T + ridge (Gram matrix of functions). It is I for canonical variates."""
     C = (_column_products(u, u) + _column_products(v, v)) / (len(u) - state.centered)
@@ -7429,30 +7391,46 @@ def _constraint(state, u, v):
     return C
 
 
-def _kcca_step(state, eta, block, X, Y):
-    """A step of canonical correlations (DSGD algorithm 4). For SIR, slices are the second view. W
-    and the gradient use different halves of the mini-batch. The same half would bias the step."""
-    u, late_u = _halves(state, _values(state, X))  # line 4
-    v, late_v = _halves(state, _values(state, Y, True))  # line 5
-    W = _symmetric_products(state, u, v)  # line 6
-    decay = eta * state.ridge * W
-    g = late_v - _dense_product(late_u, W)
-    coef = _moved(state, block, X[len(u) :], g, eta, decay)  # line 7
-    g = late_u - _dense_product(late_v, W)
-    other_coef = _moved(state, block, Y[len(u) :], g, eta, decay, True)  # line 8
-    constraint = _mean_over_steps(state, state.constraint, _constraint(state, u, v))
-    return _stepped(state, block, W, coef, other_coef, constraint=constraint)
-
-
-_STEPS = (_kpca_step, _kpca_step, _ksvd_step, _kcca_step, _kcca_step)  # in the order of tasks
-
-
-def _step(state, X, *second):
-    """One step for the state's task, on a checked mini-batch."""
-    n = len(X)
-    least = 4 if state.task >= _CANONICAL else 1 + state.centered
+def _step(state, *views):
+    """One step on a checked mini-batch of each view. For SIR, slices are the second view."""
+    n = len(views[0])
+    correlated = state.task >= _CANONICAL
+    least = 4 if correlated else 1 + state.centered
     _require(n >= least, f"a mini-batch must have at least {least} points, got {n}")
-    return _STEPS[state.task](state, _step_size(state, n), _feature_block(state), X, *second)
+    eta = _step_size(state, n)
+    block = _feature_block(state)
+    # Correlations compute W and the gradient from different halves. The same half would bias both.
+    first = n // 2 if correlated else 0
+    values = [_values(state, P, second) for second, P in enumerate(views)]  # line 4 (5)
+    early = [_centered(state, U[: first or n]) for U in values]
+    late = [_centered(state, U[first:]) for U in values]
+    W = _column_products(early[0], early[-1]) / (len(early[0]) - state.centered)
+    if len(views) == 2:  # line 6 of algorithms 3 and 4
+        W = W + W.T
+    decay = eta * (np.triu(W) if state.task == _SINGLE_COMPONENTS else W)  # Hebbian rule (4.3)
+    gradients = late[::-1]
+    constraint = state.constraint
+    share = 2.0 / (state.step + 2.0)
+    if correlated:
+        decay = eta * state.ridge * W
+        gradients = [g - _dense_product(h, W) for g, h in zip(gradients, late)]
+        new = _constraint(state, *early)
+        constraint = constraint + share * (new - constraint) if constraint.size else new
+    coefs = [  # lines 5 and 6 of algorithm 1, and from line 7 on of algorithms 3 and 4
+        _moved(state, block, P[first:], g, eta, decay, second)
+        for second, (P, g) in enumerate(zip(views, gradients))
+    ]
+    _require(
+        all(map(_all_below, coefs)),
+        f"theta0 must be smaller than {state.theta0:.2e}: the steps diverged at step {state.step}",
+    )
+    return state._replace(
+        **dict(zip(("coef", "other_coef"), coefs)),
+        moment=state.moment + share * (W - state.moment),
+        constraint=constraint,
+        used=max(state.used, block[1]),
+        step=state.step + 1,
+    )
 
 
 @_public
@@ -7578,10 +7556,8 @@ def dsgd_finish(state):
 
 def _descend(start, views, kernels, m, seed, steps, batch, settings):
     n = len(views[0])
-    m = _checked_whole("m", m, 1, _MOST)
-    seed = _as_seed("seed", seed)
     batch = min(512, n) if batch is None else _checked_whole("batch", batch, 1, n)
-    key = _key(seed, _BATCHES)
+    key = _checked_key(seed, _BATCHES)
     maps = []
     for (name, kernel), points in zip(kernels.items(), views):
         kernel = _checked_stationary(name, kernel, X=points)
@@ -7590,7 +7566,7 @@ def _descend(start, views, kernels, m, seed, steps, batch, settings):
     rows = _draw_uniformly(n, min(n, _START_POINTS), _python_subkey(key, 2**62))
     state = start(*[points[rows] for points in views], *maps, *settings)
     if steps is None:
-        steps = max(200, 4 * -(-m // state.feature_batch))
+        steps = max(200, 4 * -(-state.map.m // state.feature_batch))
     for _ in range(_checked_whole("steps", steps, 1)):
         rows = (_uniforms(_python_subkey(key, state.step), np.arange(batch)) * n).astype(np.int64)
         state = _step(state, *[points[rows] for points in views])
@@ -7843,7 +7819,7 @@ _TAIL, _COINS, _AT_RANDOM = range(3)
 
 
 @_helper
-def _solve_corner(tile, first, corners, begin, end, columns):
+def _solve_corner(tile, first, lower, begin, end, start, columns):
     """tile[r] <- L[begin:end, begin:end]^-1 tile[r] for as many rows r >= first as fit into
     `columns`. If landmarks are nearly dependent, an inverse of L would lose half of K~'s digits."""
     count = end - begin
@@ -7852,26 +7828,28 @@ def _solve_corner(tile, first, corners, begin, end, columns):
         for r in range(width):
             columns[c, r] = tile[first + r, c]
     # The micro-kernel subtracts the terms of all earlier columns. The loop solves four columns.
+    place = start + begin
     for c in range(0, count, 4):
-        _add_panel(corners, begin + c, corners.shape[0] - 1, 0, c, columns, columns, c, 0)
-        for a in range(c, c + 4):
+        _add_panel(lower, begin + c, end - 1, place, place + c, columns, columns, c, 0)
+        for a in range(c, min(c + 4, count)):
             y = columns[a]
             for b in range(c, a):
                 for r in range(width):
-                    y[r] += corners[begin + a, b] * columns[b, r]
+                    y[r] += lower[begin + a, place + b] * columns[b, r]
             for r in range(width):
-                y[r] *= corners[begin + a, a]
+                y[r] *= lower[begin + a, place + a]
     for r in range(width):
         for c in range(count):
             tile[first + r, c] = columns[c, r]
 
 
 @_core
-def _forward_substitute(kernel, pairs, below, corners, start, rows, squares, growth, errors):
+def _forward_substitute(kernel, pairs, lower, below, start, rows, squares, growth, errors):
     """Forward substitution for all points x: y_c = (k(x, z_c) - sum_{b < c} L_cb y_b) / L_cc. Adds
     y_c^2 to `squares` and growth_c y_c^2 to `errors`. `pairs` holds points x and landmarks z. The
-    first z has column `start`. `below` is -L in panels. `rows` receives y. Its columns
-    before `start` are given. If `rows` is empty, y is not stored."""
+    first z has column `start`. `lower` is -L, but with 1 / L_cc on the diagonal, and `below` is -L
+    in panels. `rows` receives y. Its columns before `start` are given. If it is empty, y is not
+    stored."""
     for index in prange(_blocks(pairs.X.shape[0])):
         _wide_vectors()
         m = pairs.Y.shape[0]
@@ -7892,7 +7870,7 @@ def _forward_substitute(kernel, pairs, below, corners, start, rows, squares, gro
                     for r in range(0, last - first, 4):  # the panel stays in the cache
                         _add_panel(Y, r, last - first - 1, deep, stop, panel, tile, r, column)
             for r in range(0, last - first, width):
-                _solve_corner(tile, r, corners, begin, end, columns)
+                _solve_corner(tile, r, lower, begin, end, start, columns)
             for r in range(last - first):
                 y = Y[r, start + begin : start + end]
                 for c in range(end - begin):
@@ -7909,17 +7887,11 @@ def _substitute(kernel, X, Z, L, start, rows, growth=np.zeros(0), errors=np.zero
     if m == 0:
         return squares
     pairs = _prepare(kernel, X, Z, False)
-    padded = _whole_blocks(m)
-    # `corners` holds the diagonal blocks of -L, with 1 / L_cc on the diagonal.
-    corners = _new_array((padded, _BLOCK), Z.dtype)
-    corners[:] = 0
-    for begin in range(0, m, _BLOCK):
-        corner = -np.tril(L[begin : begin + _BLOCK, start + begin : start + begin + _BLOCK])
-        np.fill_diagonal(corner, -1.0 / corner.diagonal())
-        corners[begin : begin + len(corner), : len(corner)] = corner
-    below = _pack((-L).astype(Z.dtype), padded)
+    lower = np.ascontiguousarray(-L, Z.dtype)
+    below = _pack(lower)
+    np.fill_diagonal(lower[:, start:], 1.0 / L.diagonal(start))
     work = _tile_work(kernel, pairs, 0.0) + _MULTIPLY_ADD * len(X) * m * (start + 0.5 * m + 32.0)
-    _forward_substitute(work, kernel, pairs, below, corners, start, rows, squares, growth, errors)
+    _forward_substitute(work, kernel, pairs, lower, below, start, rows, squares, growth, errors)
     return squares
 
 
@@ -8042,7 +8014,7 @@ def _new_pivots(P, kernel, shift, F, found, rest, floor, count, share, key):
     return rows[chosen], np.hstack([Y[chosen], columns[:new, chosen].T]), rows.size**2
 
 
-def _pivoted(counts, P, kernel, shift, block, share, like, key):
+def _pivoted(counts, P, kernel, block, share, like, key, shift=0.0):
     """Yield a partial Cholesky factorization of K + diag(shift) with s pivots for each s in counts,
     or with fewer if no residual is left. Each tuple has five items: Landmarks in the order of
     choice; F; the diagonal of K; the residuals, diag(K + diag(shift) - F F^T); and the rounding
@@ -8051,6 +8023,7 @@ def _pivoted(counts, P, kernel, shift, block, share, like, key):
     definite = _is_definite(kernel)
     value_rounding = _rounding(kernel, like, 1)
     diagonal = _diagonal(P, kernel).astype(np.float64)
+    shift = np.broadcast_to(shift, n)
     rest = diagonal + shift
     errors = np.zeros(n)  # squared rounding errors of `rest`, divided by `diagonal`
     indices = np.empty(0, np.int64)
@@ -8094,14 +8067,14 @@ def _pivoted(counts, P, kernel, shift, block, share, like, key):
         yield Landmarks(indices, np.ones(found), evaluations), F, diagonal, rest, floor
 
 
-def _factor(Z, kernel, shift):
+def _factor(Z, kernel, shift=0.0):
     """NystromMap for K(Z, Z) + diag(shift), and the number of kernel values. Each pivot is at least
     .1 times the largest residual. Without pivoting, sorted landmarks cause errors up to |K|."""
     s = len(Z)
     if s == 0:
         return NystromMap(Z, np.empty((0, 0)), 0, kernel), 0
     P = np.array(Z, np.float64)
-    found, F, *_ = next(_pivoted([s], P, kernel, shift, _BLOCK, 0.1, Z, np.uint64(0)))
+    found, F, *_ = next(_pivoted([s], P, kernel, _BLOCK, 0.1, Z, np.uint64(0), shift))
     rank = found.indices.size
     L = np.zeros((s, s))
     L[:rank, :rank] = np.tril(F[found.indices])
@@ -8264,10 +8237,8 @@ def rls_nystrom(X, kernel, lam, delta, seed=0, oversampling=16.0):
 
 def _largest_rank(size, constant, delta):
     """The largest k from 1 to size for which `constant` * k log(2 k / delta) <= size, or 1."""
-    k = 1
-    while k < size and constant * (k + 1) * math.log(2.0 * (k + 1) / delta) <= size:
-        k += 1
-    return k
+    k = np.arange(2.0, size + 1)
+    return 1 + np.count_nonzero(constant * k * np.log(2.0 * k / delta) <= size)
 
 
 def _practical_delta(s):
@@ -8463,7 +8434,7 @@ def _landmarks_by_pivots(X, kernel, s, block, share, seed):
     _fits("s", 8.0 * n * min(s, n))
     if s >= n:
         return Landmarks(np.arange(n), np.ones(n), 0)
-    return next(_pivoted([s], X, kernel, np.zeros(n), block, share, X, key))[0]
+    return next(_pivoted([s], X, kernel, block, share, X, key))[0]
 
 
 @_public
@@ -8663,16 +8634,18 @@ def nystrom_map(X, landmarks, kernel):
     Z = _checked_landmarks(_as_array("X", X, 2), landmarks)
     kernel = _checked_kernel("kernel", kernel, landmarks=Z)
     _fits("landmarks", 8.0 * len(Z) ** 2)
-    return _factor(Z, kernel, np.zeros(len(Z)))[0]
+    return _factor(Z, kernel)[0]
 
 
 @_core_alone
 def _of_landmarks(x, model, out):
-    for c in range(out.shape[0]):
-        total = kernel_value(model.kernel, x, model.points[c]) if c < model.rank else 0.0
-        for b in range(min(c, model.rank)):
+    for c in range(model.rank):
+        total = kernel_value(model.kernel, x, model.points[c])
+        for b in range(c):
             total -= model.factor[c, b] * out[b]
-        out[c] = total / model.factor[c, c] if c < model.rank else 0.0
+        out[c] = total / model.factor[c, c]
+    for c in range(model.rank, out.shape[0]):
+        out[c] = 0.0
 
 
 def _map_features(P, found):
@@ -8847,11 +8820,6 @@ def _landmark_counts(most):
         yield s
 
 
-def _certified_distance(X, kernel, F, key, tol):
-    """Lower and upper bounds of |K - F F^T|_2."""
-    return _norm(Difference(Implicit(X, kernel), LowRank(F)), key, tol, 1000)
-
-
 @_public
 def nystrom_to(X, kernel, error, seed=0, limit=0):
     """Nystrom approximation with a requested spectral error and a bound of the error (RLS (1)).
@@ -8884,7 +8852,7 @@ def nystrom_to(X, kernel, error, seed=0, limit=0):
     norm = 0.0
     measured = 0
     looks = 0
-    stages = _pivoted(_landmark_counts(most), X, kernel, np.zeros(n), 64, 0.0, X, key)
+    stages = _pivoted(_landmark_counts(most), X, kernel, 64, 0.0, X, key)
     for landmarks, F, diagonal, rest, floor in stages:
         found = F.shape[1]
         last = found == most or not rest.any()  # or all residuals are rounding errors
@@ -8896,7 +8864,8 @@ def nystrom_to(X, kernel, error, seed=0, limit=0):
         bound = (rest.sum() + floor.sum()) / norm if _is_definite(kernel) else math.inf
         by_trace = bound <= error
         if not (last or by_trace):
-            on_some = _certified_distance(X[some], kernel, F[some], start, 0.1)[0]
+            rest_of_some = Difference(Implicit(X[some], kernel), LowRank(F[some]))
+            on_some = _norm(rest_of_some, start, 0.1, 1000)[0]
             if on_some > error * norm * some.size / n:
                 continue
         values, V = _small_eigen(_column_products(F, F))
@@ -8911,7 +8880,8 @@ def nystrom_to(X, kernel, error, seed=0, limit=0):
             done = rank <= fitting
         else:
             looks += 1
-            bound = _certified_distance(X, kernel, C, _python_subkey(norms, looks), 0.01)[1] / norm
+            left = Difference(Implicit(X, kernel), LowRank(C))
+            bound = _norm(left, _python_subkey(norms, looks), 0.01, 1000)[1] / norm
             chance = _MISSED * looks  # the probabilities of failure add up
             done = bound <= error
         if done or last:
@@ -9021,12 +8991,10 @@ def kernel_ridge_cg(X, Y, kernel, lam, s=1000, seed=0, tol=1e-8, max_iterations=
     T = T / sizes
     P = X.astype(np.float64, copy=False)
     A = _gram(kernel, P, P, True) if n <= _DENSE_POINTS else Implicit(P, kernel)
-    F = next(_pivoted([s], P, kernel, np.zeros(n), 64, 0.0, P, key))[1]
+    F = next(_pivoted([s], P, kernel, 64, 0.0, P, key))[1]
     # (F F^T + lam I)^-1 = (I - C C^T) / lam. A tiny lam would make I - C C^T cancel.
-    squares = _column_products(F, F)
-    r = len(squares)
-    squares += max(lam, max(100.0, r) * 2.2e-16 * squares.trace()) * np.eye(r)  # or Cholesky fails
-    C = _dense_product(F, np.linalg.inv(np.linalg.cholesky(squares)).T)
+    L = np.linalg.cholesky(_ridged(_column_products(F, F), lam))
+    C = _dense_product(F, np.linalg.inv(L).T)
     a = best = np.zeros(T.shape)
     R = T
     direction = 0.0
