@@ -4374,18 +4374,11 @@ class ShadowState(NamedTuple):
     count: int
 
 
-class _Cells(NamedTuple):  # a hash table of cells, along at most three axes of largest range
-    centers: np.ndarray
-    panels: np.ndarray  # `_place` of each center, in float32, packed for the micro-kernel
-    codes: np.ndarray  # the cell of each center
-    before: np.ndarray  # the previous center in the same bucket, or -1
-    heads: np.ndarray  # the last center in each bucket, or -1
-    axes: np.ndarray
-    steps: np.ndarray  # differences between the code of a cell and the codes of its neighbors
-    origin: np.ndarray
-    side: float
-
-
+# A hash table of cells, along at most three axes of largest range. panels: `_place` of each center, in
+# float32, packed for the micro-kernel. heads: the last center in each bucket, or -1. before: the
+# previous center in the bucket of a center, or -1. steps: differences between the code of a cell and
+# the codes of its neighbors.
+_Cells = collections.namedtuple("_Cells", "centers panels before heads axes steps origin side")
 _SHADOW_BATCH = 64 * _BLOCK  # points per batch
 _LAST_CELL = 1e10  # on an axis. Up to it, rounding moves no point past a neighboring cell.
 _LAST_PLACE = 1e4  # in panels. Float32 then changes squared distances of 1 by .003 sqrt(d) at most.
@@ -4426,14 +4419,14 @@ def _bucket(cells, code):
 
 @_helper
 def _first_in_cells(cells, X, i, lowest, limit):
-    """First center j >= lowest within the limit, or -1."""
+    """First center j >= lowest within the limit, or -1. Other cells may share a bucket with a
+    neighbor, because `_is_within` decides."""
     found = -1
     code = _cell(cells, X[i])
     for step in cells.steps:
-        other = code + step
-        j = cells.heads[_bucket(cells, other)]
+        j = cells.heads[_bucket(cells, code + step)]
         while j >= lowest:  # the centers in a bucket are in descending order
-            if cells.codes[j] == other and _is_within(X, i, cells.centers, j, limit):
+            if _is_within(X, i, cells.centers, j, limit):
                 found = j if found < 0 else min(found, j)
             j = cells.before[j]
     return found
@@ -4496,9 +4489,7 @@ def _enter(X, rows, cells, first, count, limit, labels):
         labels[i] = _first_in_cells(cells, X, i, first, limit)
         if labels[i] < 0:
             labels[i] = count
-            code = _cell(cells, X[i])
-            bucket = _bucket(cells, code)
-            cells.codes[count] = code
+            bucket = _bucket(cells, _cell(cells, X[i]))
             cells.before[count] = cells.heads[bucket]
             cells.heads[bucket] = count
             for t in range(X.shape[1]):
@@ -4522,7 +4513,6 @@ def _cells_of(known, X, eps):
     cells = _Cells(
         centers=np.empty((capacity, d)),
         panels=np.empty((-(-capacity // width), d, width), np.float32),
-        codes=np.empty(capacity, np.int64),
         before=np.empty(capacity, np.int64),
         heads=np.full(2 << capacity.bit_length(), -1),
         axes=axes,
@@ -4530,8 +4520,8 @@ def _cells_of(known, X, eps):
         origin=np.median(some, axis=0),
         side=1.00001 * eps,  # despite rounding, points closer than eps lie in neighboring cells
     )
-    labels = np.empty(len(known), np.int64)
-    _enter(known, np.arange(len(known)), cells, len(known), 0, 0.0, labels)
+    rows = np.arange(len(known))
+    _enter(known, rows, cells, len(known), 0, 0.0, rows.copy())
     return cells
 
 
@@ -4731,10 +4721,6 @@ def _nearest(X, centers):
     return labels, distances
 
 
-def _reduced_evenly(X, rows, labels):
-    return ReducedSet(X[rows], np.full(len(rows), len(X) / len(rows)), labels)
-
-
 @_core
 def _come_closer(X, center, key, start, distances, times):
     """distances[i] <- min(distances[i], |x_i - center|^2). Draws times with these rates."""
@@ -4753,16 +4739,12 @@ def _come_closer(X, center, key, start, distances, times):
 
 
 @_core_alone
-def _cluster_sums(X, labels, before, sums, counts):
-    """Sums and counts of the points in each cluster. Returns whether a label is not as before."""
-    changed = False
+def _cluster_sums(X, labels, sums):
+    """Add each point to the sum of its cluster."""
     for i in range(X.shape[0]):
-        changed |= labels[i] != before[i]
-        counts[labels[i]] += 1.0
         total = sums[labels[i]]
         for t in range(X.shape[1]):
             total[t] += X[i, t]
-    return changed
 
 
 def _spread_rows(X, k, key):
@@ -4804,16 +4786,16 @@ def _lloyd(X, k, seed, restarts, max_iterations):
     for restart in range(restarts):
         centers = X[_spread_rows(X, k, _python_subkey(key, restart))]
         labels, distances = _nearest(X, centers)
-        before = np.full(len(X), -1)
         for _ in range(max_iterations):
             sums = np.zeros(centers.shape)
-            counts = np.zeros(k)
-            if not _cluster_sums(X, labels, before, sums, counts):
-                break
-            filled = counts > 0.0  # a center without points does not move
+            _cluster_sums(X, labels, sums)
+            counts = np.bincount(labels, minlength=k)
+            filled = counts > 0  # a center without points does not move
             centers[filled] = sums[filled] / counts[filled, None]
             before = labels
             labels, distances = _nearest(X, centers)
+            if np.array_equal(labels, before):
+                break
         cost = distances.sum(dtype=np.float64)
         if cost < least:
             least = cost
@@ -4873,13 +4855,14 @@ def _herd_of(X, kernel, rows):
     """Reduced set of the given rows with equal weights. Labels minimize k(c, c) - 2 k(x, c)."""
     C = X[rows]
     if _KINDS[kernel.kind].drop:  # k decreases with the distance
-        return _reduced_evenly(X, rows, _nearest(X, C)[0])
-    squares = _diagonal(C, kernel).astype(np.float64)
-    labels = [
-        (squares - 2.0 * _gram(kernel, X[i : i + 2048], C, False)).argmin(1)
-        for i in range(0, len(X), 2048)
-    ]
-    return _reduced_evenly(X, rows, np.concatenate(labels))
+        labels = _nearest(X, C)[0]
+    else:
+        squares = _diagonal(C, kernel).astype(np.float64)
+        labels = np.empty(len(X), np.int64)
+        for i in range(0, len(X), 2048):
+            K = _gram(kernel, X[i : i + 2048], C, False)
+            labels[i : i + 2048] = (squares - 2.0 * K).argmin(1)
+    return ReducedSet(C, np.full(len(C), len(X) / len(C)), labels)
 
 
 @_public
@@ -4896,7 +4879,7 @@ def kde_pare(X, m, seed=0):
     X = _checked_points("X", X)
     m = _checked_whole("m", m, 1, len(X))
     rows = _draw_uniformly(len(X), m, _checked_key(seed, _PARED))
-    return _reduced_evenly(X, rows, np.empty(0, np.int64))
+    return ReducedSet(X[rows], np.full(m, len(X) / m), np.empty(0, np.int64))
 
 
 @_public
@@ -4922,7 +4905,7 @@ def herd(X, m, kernel):
 
 
 @_core
-def _split_blocks(kernel, X, rows, starts, begin, blocks, log_inverse, key, spreads, lead, side):
+def _split_blocks(kernel, X, starts, begin, blocks, log_inverse, key, spreads, lead, side):
     """In each set, add the block that ends at `begin` to the leads of the later blocks, and split
     the pairs of the first of these (KT-SPLIT)."""
     for index in prange(spreads.shape[0] * blocks):
@@ -4934,15 +4917,14 @@ def _split_blocks(kernel, X, rows, starts, begin, blocks, log_inverse, key, spre
         panels = _aligned((_BLOCK // width, X.shape[1], width), X)
         first = starts[k] + begin + block * _BLOCK
         last = min(starts[k + 1], first + _BLOCK)
-        P = X[rows[first:last]]
         for of in range(max(0, begin - _BLOCK), begin + (block == 0), _BLOCK):
             start = starts[k] + of
-            Q = X[rows[start : min(starts[k + 1], start + _BLOCK)]]
+            Q = X[start : min(starts[k + 1], start + _BLOCK)]
             for j in range(Q.shape[0]):
                 for t in range(Q.shape[1]):
                     panels[j // width, t, j % width] = Q[j, t]
-            pairs = _Pairs(_BASES[kernel.kind], P, Q, none, none, panels, False)
-            _fill_tile(kernel, pairs, 0, P.shape[0], 0, Q.shape[0], tile)
+            pairs = _Pairs(_BASES[kernel.kind], X, Q, none, none, panels, False)
+            _fill_tile(kernel, pairs, first, last, 0, Q.shape[0], tile)
             if of < begin:
                 for i in range(first, last):
                     for j in range(_BLOCK):
@@ -4956,7 +4938,7 @@ def _split_blocks(kernel, X, rows, starts, begin, blocks, log_inverse, key, spre
                     max(math.sqrt(2.0 * square * log_inverse) * math.sqrt(spread), square) or 1.0
                 )
                 more = square * (1.0 + (square / limit - 2.0) * (spread / limit))
-                spreads[k] = spread + max(0.0, more)
+                spreads[k] += max(0.0, more)
                 i = first + x
                 chance = 0.5 - 0.5 * (lead[i] - lead[i + 1]) / limit
                 side[i] = 1.0 if _uniform(key, i) < chance else -1.0
@@ -4966,9 +4948,10 @@ def _split_blocks(kernel, X, rows, starts, begin, blocks, log_inverse, key, spre
 
 
 def _halve(kernel, X, rows, starts, key, log_inverse):
-    """A round of KT-SPLIT in the sets rows[starts[k]:starts[k + 1]]. One random swap per pair of
+    """A round of KT-SPLIT in the sets X[rows[starts[k]:starts[k + 1]]]. One random swap per pair of
     rows balances sums of k over both halves. Returns whether each row is in the second half. A last
     row without a partner is in the first: without these rows, 2/3 of 2^g m points were lost."""
+    X = X[rows]
     lead = np.zeros(rows.size)  # sums of k over the second half minus sums over the first
     side = np.zeros(rows.size)  # 1 in the second half, -1 in the first
     spreads = np.zeros(starts.size - 1)
@@ -4977,22 +4960,8 @@ def _halve(kernel, X, rows, starts, key, log_inverse):
     for begin in range(0, longest, _BLOCK):
         blocks = -(-(longest - begin) // _BLOCK)
         work = each * _BLOCK * (rows.size - begin * spreads.size)
-        _split_blocks(
-            work, kernel, X, rows, starts, begin, blocks, log_inverse, key, spreads, lead, side
-        )
+        _split_blocks(work, kernel, X, starts, begin, blocks, log_inverse, key, spreads, lead, side)
     return side > 0.0
-
-
-def _compressed(kernel, X, rows, least, key, log_inverse):
-    """COMPRESS. Four sets of at most `least` rows are joined and halved, until one set is left."""
-    depth = max(0, math.ceil(math.log2(rows.size / least) / 2.0))
-    starts = np.arange(4**depth + 1) * rows.size // 4**depth
-    for level in range(depth):
-        starts = starts[::4]
-        second = _halve(kernel, X, rows, starts, _python_subkey(key, level), log_inverse)
-        rows = rows[~second]
-        starts = np.append(0, np.cumsum((np.diff(starts) + 1) // 2))
-    return rows
 
 
 def _thinned(X, m, kernel, key, delta):
@@ -5001,12 +4970,12 @@ def _thinned(X, m, kernel, key, delta):
     rounds = int(math.log2(n // m))
     pairs, means = _means_of(kernel, X)
     rows = _draw_uniformly(n, m * 2**rounds, _python_subkey(key, 0))
-    at_random = rows[:m].copy()  # standard thinning, the baseline
+    at_random = rows[:m]  # standard thinning, the baseline
     for level in range(rounds):
         log_inverse = math.log(rounds * m * 2.0 ** (rounds - level + 1)) - math.log(delta)
         starts = np.arange(2**level + 1) * (rows.size >> level)
         second = _halve(kernel, X, rows, starts, _python_subkey(key, level + 1), log_inverse)
-        rows = np.concatenate([rows[~second], rows[second]])
+        rows = rows[np.argsort(second, kind="stable")]
 
     def error(rows):  # MMD^2 between X and these rows with equal weights, up to a constant
         own = _prepare(kernel, X[rows], X[rows], False)
@@ -5067,10 +5036,16 @@ def compress_thin(X, m, kernel, seed=0, g=4, delta=None):
     g = _checked_whole("g", g, 2, 16)
     delta = _as_delta(delta, 0.5)
     n = len(X)
-    order = _draw_uniformly(n, n, _python_subkey(key, 1))
-    least = max(1.0, 4.0**g * m * m / n)
+    rows = _draw_uniformly(n, n, _python_subkey(key, 1))
     log_inverse = math.log(4.0 * n) - math.log(delta)
-    rows = _compressed(kernel, X, order, least, _python_subkey(key, 2), log_inverse)
+    # Four sets of at most max(1, (2^g m)^2 / n) rows are joined and halved, until one set is left.
+    depth = max(0, math.ceil(math.log2(n / max(1.0, 4.0**g * m * m / n)) / 2.0))
+    starts = np.arange(4**depth + 1) * n // 4**depth
+    for level in range(depth):
+        starts = starts[::4]
+        of_level = _python_subkey(_python_subkey(key, 2), level)
+        rows = rows[~_halve(kernel, X, rows, starts, of_level, log_inverse)]
+        starts = np.append(0, np.cumsum((np.diff(starts) + 1) // 2))
     chosen = _thinned(X[rows], m, kernel, _python_subkey(key, 3), delta)
     return _herd_of(X, kernel, rows[chosen])
 
@@ -5213,10 +5188,11 @@ def _manifold_of(C, w, kernel, k, seed, alpha=0.0, time=0.0, cut=False):
     K = _gram(kernel, C, C, True).astype(np.float64, copy=False)
     shares = w[used] / w.sum()
     sums = K @ shares
-    degrees = shares / sums**alpha
-    D = K @ degrees / sums**alpha
+    powers = sums**alpha
+    degrees = shares / powers
+    D = K @ degrees / powers
     total = float((shares * D).sum())
-    factors = np.sqrt(shares / D) / sums**alpha
+    factors = np.sqrt(shares / D) / powers
     first = np.sqrt(shares * D / total)
     K *= factors[:, None]
     K *= factors
@@ -5366,8 +5342,8 @@ def _distance_of_means(X, C, w, kernel, square):
     kernel = _checked_kernel("kernel", kernel, X=X, C=C)
     P = np.concatenate([X, C]).astype(np.float64, copy=False)
     # No value of a positive semidefinite kernel exceeds the largest k(x, x).
-    unit = float(np.abs(_diagonal(P, kernel)).max())
-    kernel = kernel._replace(scale=kernel.scale / (unit or 1.0))
+    unit = float(_unit_of(_diagonal(P, kernel)))
+    kernel = kernel._replace(scale=kernel.scale / unit)
     pairs = _prepare(kernel, P, P, True)
     places = _tile_places(P, P, True)
     slots = np.empty(len(places))
@@ -5497,16 +5473,20 @@ def _require_finite_angles(infinite, points="X"):
 
 
 @_helper
-def _draw_frequency(kernel, key, j, w):
-    """Write frequency j of `fourier_features_map` to w. It is scaled normal, or Cauchy for L1."""
-    row = _subkey(_subkey(key, _DIRECTIONS), j)
+def _frequency_entry(kernel, row, scale, t):
+    """Entry t of a frequency with this `_mixture_scale`: scaled normal, or Cauchy for L1."""
     if kernel.kind == _CITY_BLOCK:
-        for t in range(w.shape[0]):
-            w[t] = kernel.gamma * math.tan(math.pi * (_uniform(row, t) - 0.5))
-    else:
-        factor = _mixture_scale(kernel, _subkey(key, _MIXTURES), j)
-        for t in range(w.shape[0]):
-            w[t] = factor * _normal(row, t)
+        return kernel.gamma * math.tan(math.pi * (_uniform(row, t) - 0.5))
+    return scale * _normal(row, t)
+
+
+@_helper
+def _draw_frequency(kernel, key, j, w):
+    """Write frequency j of `fourier_features_map` to w."""
+    row = _subkey(_subkey(key, _DIRECTIONS), j)
+    scale = _mixture_scale(kernel, _subkey(key, _MIXTURES), j)
+    for t in range(w.shape[0]):
+        w[t] = _frequency_entry(kernel, row, scale, t)
 
 
 @_helper
@@ -9144,12 +9124,11 @@ def frobenius_error(A, B):
     Returns:
         float: The norm, exact up to rounding.
     """
-    A, B = _checked_pair(A, B)
+    D = difference(A, B)
     total = 0.0
-    n = _size(A)
+    n = _size(D)
     for first in range(0, n, _BLOCK):
-        last = min(n, first + _BLOCK)
-        total += float(np.square(_rows(A, first, last) - _rows(B, first, last)).sum())
+        total += float(np.square(_rows(D, first, min(n, first + _BLOCK))).sum())
     _require(total < math.inf, "A and B must be finite (no NaN or infinity)")
     return math.sqrt(total)
 
@@ -9238,9 +9217,7 @@ def effective_dimension(A, lam, seed=0, probes=32, steps=64):
             told = f"after {steps} steps the result is between {least:.6g} and {total:.6g}"
             _require(step < steps, f"steps must be larger: {told}")
         W = basis.next_block(R)
-    entries = _rows(A, 0, n)
-    _require(_all_below(entries), "A must be finite (no NaN or infinity)")
-    values = np.linalg.eigvalsh(entries).clip(0.0)
+    values = np.linalg.eigvalsh(dense(A)).clip(0.0)
     return float((values / (values + lam)).sum())
 
 
@@ -9358,10 +9335,7 @@ def residual(X, model):
     sizes = _diagonal(P, model.kernel)
     squares = sizes + from_mean - np.square(features).sum(1)
     _require(_all_below(squares), "kernel values on X must be finite")
-    squares = np.maximum(squares, 0.0)
-    return np.sqrt(
-        np.divide(squares, sizes, out=np.where(squares > 0.0, np.inf, 0.0), where=sizes > 0.0)
-    )
+    return np.sqrt(np.where(squares > 0.0, squares / sizes.clip(0.0), 0.0))
 
 
 @_public
@@ -9479,7 +9453,7 @@ def sketch_error(sketch, X, kernel, k=None, seed=0, rows=512, centered=False):
     U = np.ascontiguousarray(U[:, new])
     drawn = _draw_uniformly(n, rows, key)
     terms = np.column_stack([U[drawn], np.ones((rows, int(centered)))])  # ones fit the mean
-    spread = np.linalg.svd(terms, compute_uv=False)[-1] if rows >= terms.shape[1] else 0.0
+    spread = np.linalg.norm(terms, -2) if rows >= terms.shape[1] else 0.0
     enough = rows == n or spread >= 0.3 * math.sqrt(rows / n)  # typical: 1 - sqrt(columns / rows)
     _require(enough, f"rows must be larger to distinguish {U.shape[1]} directions, got {rows}")
     B = _gram_product(kernel, _prepare(kernel, P[drawn], P, False), U)
@@ -9511,30 +9485,20 @@ def _of_expansion(x, model, out):
 @_open_helper
 def _one_feature(x, feature_map, j):
     """sqrt(2 k(x, x) / m) cos(r_j.x + gamma_j). The map is plain or stores its frequencies."""
-    if feature_map.kind != _PLAIN and feature_map.frequencies.shape[0] == 0:
+    kernel = feature_map.kernel
+    stored = feature_map.frequencies.shape[0] > 0
+    if feature_map.kind != _PLAIN and not stored:
         raise ValueError("model must be a plain map or store its frequencies")
     key = _subkey(_mix(np.uint64(feature_map.seed)), _FREQUENCIES)
-    pair = j // 2 if feature_map.paired else j
+    copies = 1 + feature_map.paired
+    row = _subkey(_subkey(key, _DIRECTIONS), j // copies)
+    scale = _mixture_scale(kernel, _subkey(key, _MIXTURES), j // copies)
     angle = 0.0
-    row = _subkey(_subkey(key, _DIRECTIONS), pair)
-    spread = (
-        0.0
-        if feature_map.kernel.kind == _CITY_BLOCK
-        else _mixture_scale(feature_map.kernel, _subkey(key, _MIXTURES), pair)
-    )
     for t in range(x.shape[0]):
-        if feature_map.frequencies.shape[0] > 0:
-            angle += feature_map.frequencies[j, t] * x[t]
-        elif feature_map.kernel.kind == _CITY_BLOCK:
-            angle += feature_map.kernel.gamma * math.tan(math.pi * (_uniform(row, t) - 0.5)) * x[t]
-        else:
-            angle += spread * _normal(row, t) * x[t]
-    turn = _uniform(_subkey(key, _PHASES), pair) - (
-        0.25 if feature_map.paired and j % 2 == 1 else 0.0
-    )
-    return math.sqrt(2.0 * feature_map.kernel.scale / feature_map.m) * math.cos(
-        angle + 2.0 * math.pi * turn
-    )
+        r = feature_map.frequencies[j, t] if stored else _frequency_entry(kernel, row, scale, t)
+        angle += r * x[t]
+    phase = _phase(_subkey(key, _PHASES), j, copies)
+    return math.sqrt(2.0 * kernel.scale / feature_map.m) * math.cos(angle + phase)
 
 
 def _of_map(x, model, out):
