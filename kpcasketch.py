@@ -288,7 +288,7 @@ _WORTH_COMPILING = 100_000_000
 _PLAIN_TYPES = {np.int64: int, np.float64: float, np.bool_: bool}  # equal types for numba
 
 # In ns: the debt; the time until which short regions run serially; the end of the last region.
-_account = SimpleNamespace(debt=0.0, alone_until=0, ended=0, compiling=0.0)  # compiling: in s
+_account = SimpleNamespace(debt=0.0, alone_until=0, ended=0, announced=False)
 _warm_up_threshold = contextvars.ContextVar("_warm_up_threshold")  # replaces _SHARED_FROM
 _process = os.getpid()  # a forked child lacks the threads of its parent
 # "holder" is the thread in a parallel region. Numba's workqueue layer aborts if two threads are in
@@ -345,6 +345,8 @@ def _run(function, twins, key, arguments, parallel):
                 twin = None
                 try:
                     twin = _twin(function, key, parallel, cached)
+                    if not (cached and _files(twin)):
+                        _announce(cached)
                     twin.compile(tuple(map(numba.typeof, arguments)))
                     break
                 except Exception as error:
@@ -421,39 +423,31 @@ def _core_alone(function):
     )
 
 
-_PATIENCE = 2.0  # seconds of compiling before the message
-
-
 def _to_stderr(text):
     print("kpcasketch:", *text.splitlines(), file=sys.stderr, flush=True)
 
 
+def _announce(kept):
+    """Say once that a first call compiles. `warm_up` reports its own progress."""
+    if not (_account.announced or QUIET or _warm_up_threshold.get(None) is not None):
+        _account.announced = True
+        place = "on disk" if kept else "for this process"
+        _to_stderr(f"compiling for this machine, once; the code is kept {place}")
+
+
 @contextlib.contextmanager
 def _while_compiling():
-    """Say once if compiling takes long. Defer signals: an exception raised while numba compiles
-    leaves its compiler unusable. Only the main thread starts a timer. In a Dask worker, the start
-    hung if sys._current_frames triggered garbage collection (CPython issue 106883)."""
-    begun = time.monotonic()
+    """Defer signals: an exception raised while numba compiles leaves its compiler unusable."""
     came = []
     held = {}
     main = threading.current_thread() is threading.main_thread()
-    kept = "on disk" if _CACHED else "for this process"
-    message = f"compiling for this machine, once; the code is kept {kept}"
-    note = threading.Timer(_PATIENCE - _account.compiling, lambda: _to_stderr(message))
-    note.daemon = True
     try:
         for number in signal.valid_signals() if main else ():
             if callable(signal.getsignal(number)):
                 held[number] = signal.signal(number, lambda *interrupt: came.append(interrupt))
-        quiet = QUIET or _warm_up_threshold.get(None) is not None  # `warm_up` reports its progress
-        if main and not quiet and _account.compiling < _PATIENCE:
-            note.start()
         yield
     finally:
-        note.cancel()
-        now = time.monotonic()
         _account.ended = 0
-        _account.compiling += now - begun
         for number, handler in held.items():
             signal.signal(number, handler)
         with contextlib.ExitStack() as handlers:  # calls each handler, even if another one raises
