@@ -187,8 +187,8 @@ import os
 import pathlib
 import secrets
 import shlex
+import shutil
 import signal
-import stat
 import sys
 import threading
 import time
@@ -9638,7 +9638,7 @@ def _write_whole(path, write):
         with open(part, "xb") as file:
             if place.exists():
                 open(place, "r+b").close()  # fails if the file is write-protected
-                part.chmod(stat.S_IMODE(place.stat().st_mode))
+                shutil.copymode(place, part)
             write(file)
             file.flush()
             os.fsync(file.fileno())
@@ -9682,7 +9682,7 @@ def _as_arrays(model, inside=""):
     _require(called in _TUPLES, f"model must be a named tuple of kpcasketch, got {called}")
     if isinstance(model, Kernel) and model.address:
         raise ValueError("model must not have a kernel of custom(f): a file cannot store its code")
-    arrays = {inside[:-1] or "class": np.array(called)}
+    arrays = {inside[:-1] or "class": called}
     for field, kind in type(model).__annotations__.items():
         value = getattr(model, field)
         place = inside + field
@@ -9716,7 +9716,7 @@ def _from_arrays(arrays, path, inside=None):
         if value.dtype.kind == "U" and kind is not str:
             fields[field] = _from_arrays(arrays, path, f"{place}.")
         else:
-            number = kind in (int, bool, float, str)
+            number = kind not in (np.ndarray, tuple)
             sound = value.dtype.kind in _STORED.get(kind, "") and not (number and value.ndim)
             _require(sound, wrong.format(place))
             fields[field] = kind(value) if number else value
@@ -9986,6 +9986,43 @@ def warm_up():
 # 16.5 A transformer for scikit-learn
 
 
+def _fit_landmarks(own, X, seed):
+    many = _checked_whole("landmarks", own.landmarks, 1)
+    k = own.n_components
+    if _as_flag("centered", own.centered) or k is not None:
+        _checked_whole("n_components", k, 1, many)
+    known = ("auto", "kmeans", *_SAMPLERS)
+    sampler = own.sampler
+    right = isinstance(sampler, str) and sampler in known
+    _require(right, f"sampler must be one of {', '.join(known)}, got {sampler!r}")
+    if many > len(X):
+        text = f"landmarks is {many}, but X has {len(X)} points: all are used"
+        warnings.warn(f"LandmarkFeatures: {text}", stacklevel=_USERS_LINE + 1)
+    if sampler == "auto":
+        sampler = "rpcholesky" if len(X) * many < 10**8 else "rls-accelerated"
+    free = own.sigma is None and own.gamma is None
+    if own.kernel is None:
+        kernel = gaussian(median_bandwidth(X, seed) if free else own.sigma, own.gamma)
+    else:
+        _require(free, "sigma and gamma must be None if kernel is given")
+        kernel = _checked_as(Kernel, "kernel", own.kernel)
+    many = min(many, len(X))
+    if sampler == "kmeans":
+        text = "sampler must not be kmeans for a precomputed kernel: use rpcholesky"
+        _require(kernel.kind != _PRECOMPUTED, text)
+        landmarks = kmeans_select(X, many, seed).centers
+    else:
+        landmarks = _METHODS[sampler](X, kernel, many, seed).indices
+    own.kernel_ = kernel
+    own.landmarks_ = landmarks
+    own._n_features_out = min(k or many, len(landmarks))
+    if k is None:
+        own.map_ = nystrom_map(X, landmarks, kernel)
+    else:
+        k = own._n_features_out
+        own.map_ = nystrom_kpca(X, landmarks, kernel, k, seed, own.centered)
+
+
 def _define_landmark_features():
     global LandmarkFeatures  # errors show this name, and pickle finds the class by it
     base = importlib.import_module("sklearn.base")
@@ -10029,44 +10066,7 @@ def _define_landmark_features():
             seed = self.random_state
             if not isinstance(seed, (int, np.integer)):
                 seed = int(validation.check_random_state(seed).randint(_MOST))
-            seed = _as_seed("random_state", seed)
-            many = _checked_whole("landmarks", self.landmarks, 1)
-            k = self.n_components
-            if _as_flag("centered", self.centered) or k is not None:
-                _checked_whole("n_components", k, 1, many)
-            known = ("auto", "kmeans", *_SAMPLERS)
-            sampler = self.sampler
-            _require(
-                sampler in known, f"sampler must be one of {', '.join(known)}, got {sampler!r}"
-            )
-            if many > len(X):
-                text = f"landmarks is {many}, but X has {len(X)} points: all are used"
-                warnings.warn(f"LandmarkFeatures: {text}", stacklevel=_USERS_LINE)
-            if sampler == "auto":
-                sampler = "rpcholesky" if len(X) * many < 10**8 else "rls-accelerated"
-            free = self.sigma is None and self.gamma is None
-            if self.kernel is None:
-                kernel = gaussian(median_bandwidth(X, seed) if free else self.sigma, self.gamma)
-            else:
-                _require(free, "sigma and gamma must be None if kernel is given")
-                kernel = _checked_as(Kernel, "kernel", self.kernel)
-            many = min(many, len(X))
-            if sampler == "kmeans":
-                plain = kernel.kind != _PRECOMPUTED
-                _require(
-                    plain, "sampler must not be kmeans for a precomputed kernel: use rpcholesky"
-                )
-                landmarks = kmeans_select(X, many, seed).centers
-            else:
-                landmarks = _METHODS[sampler](X, kernel, many, seed).indices
-            self.kernel_ = kernel
-            self.landmarks_ = landmarks
-            self._n_features_out = min(k or many, len(landmarks))
-            if k is None:
-                self.map_ = nystrom_map(X, landmarks, kernel)
-            else:
-                k = self._n_features_out
-                self.map_ = nystrom_kpca(X, landmarks, kernel, k, seed, self.centered)
+            _fit_landmarks(self, X, _as_seed("random_state", seed))
             return self
 
         @_public
@@ -10253,6 +10253,12 @@ def dask_fold(X, state, update, merge):
     return _with_map(_joined(merged, parts, shared), feature_map)
 
 
+def _rows_of(X, rows):
+    """Chosen rows of a Dask array, as checked points."""
+    numbers, places = np.unique(rows, return_inverse=True)  # Dask reads sorted rows in one step
+    return _checked_points("X", _computed(X[numbers]), None, numbers)[places]
+
+
 @_public
 def dask_median_bandwidth(X, seed=0):
     """Median distance between points of a Dask array, bit-identical to `median_bandwidth`.
@@ -10265,10 +10271,7 @@ def dask_median_bandwidth(X, seed=0):
     """
     key = _checked_key(seed, _PAIRS)
     _row_blocks("X", X)
-    rows = np.sort(
-        _draw_uniformly(len(X), min(len(X), 1000), key)
-    )  # Dask reads sorted rows in one step
-    return median_bandwidth(_checked_points("X", _computed(X[rows]), None, rows))
+    return median_bandwidth(_rows_of(X, _draw_uniformly(len(X), min(len(X), 1000), key)))
 
 
 # 17.3 Landmarks
@@ -10298,12 +10301,7 @@ def dask_landmarks(X, kernel, s, seed=0):
 
 def _landmark_map(X, landmarks, kernel):
     """NystromMap of landmarks, given as row numbers of the Dask array or as points."""
-
-    def gathered(rows):
-        numbers, places = np.unique(rows, return_inverse=True)  # Dask reads sorted rows in one step
-        return _checked_points("X", _computed(X[numbers]), None, numbers)[places]
-
-    Z = _checked_landmarks(X, landmarks, gathered)
+    Z = _checked_landmarks(X, landmarks, functools.partial(_rows_of, X))
     return nystrom_map(Z, Z, kernel)
 
 
@@ -10681,7 +10679,7 @@ def _arrays_to_write(model, points, inside=""):
     arrays = _as_arrays(model, inside)
     arrays.update(zip(_STANDARDIZED, points.moments))
     if points.names:
-        arrays["columns"] = np.array(points.names)
+        arrays["columns"] = points.names
     return arrays
 
 
@@ -10832,15 +10830,12 @@ def _stream(options):
     _print_head(options, points, state.map.kernel)
     state = _take_blocks(options, state, points, sources)
     model = stream.finish(state, options.k)
-    values = _eigenvalues_of(model)
-    if isinstance(model, Subspace):
-        _print_eigenvalues(values / model.count)
-        lost = model.shrunk / model.count
-        print(
-            f"components with eigenvalues / n below {lost:.3g} may reflect only the last points: use a larger --ell"
-        )
-    else:
-        _print_eigenvalues(values)
+    sketched = isinstance(model, Subspace)
+    count = model.count if sketched else 1
+    _print_eigenvalues(_eigenvalues_of(model) / count)
+    if sketched:
+        least = f"components with eigenvalues / n below {model.shrunk / count:.3g}"
+        print(f"{least} may reflect only the last points: use a larger --ell")
     _write_results(options, points, options.method, model)
 
 
@@ -10848,10 +10843,8 @@ def _stream(options):
 
 
 def _apply(options):
-    _require(
-        options.o or options.plot and not options.residual,
-        "apply needs -o, or --plot without --residual",
-    )
+    useful = options.o or options.plot and not options.residual
+    _require(useful, "apply needs -o, or --plot without --residual")
     arrays = _arrays_in(options.by)
     model = _from_arrays(arrays, options.by)
     points = _load_points(options, arrays)
@@ -10925,11 +10918,7 @@ _ARGUMENTS = {  # for argparse
         "type": _number_type,
         "help": "number of landmarks (default 500); for --method sample, keep 1 in s entries (default 4)",
     },
-    "--errors": {
-        "action": _SWITCH,
-        "default": True,
-        "help": "measure errors against exact results",
-    },
+    "--errors": {"action": _SWITCH, "default": True, "help": "compare with exact results"},
     "-m": {"type": int, "help": "number of random features (default: skpca 2000, dsgd 8192)"},
     "--ell": {"type": int, "help": "rows of the sketch of skpca (default 50)"},
     "--block": {"type": int, "help": "points per step (default: skpca 8192, dsgd 512)"},
