@@ -2152,11 +2152,6 @@ def _sum_of_slots(slots, n, p, dtype):
     return np.ascontiguousarray(total[:n, :p], dtype)
 
 
-def _use_symmetry(n, p, like):
-    """Whether the 15 slots for a symmetric product with p vectors need at most 128 MB."""
-    return n * _padded_width(p, like) <= 2**20
-
-
 @_core
 def _add_tiles(kernel, pairs, tasks, tall, wide, p, panels, slots):
     """Task (a, b) has the tiles in run a of `tall` rows and run b of `wide` columns. It adds their
@@ -2192,19 +2187,22 @@ def _add_block(product, rows, out, first):
             out[first + r, q] += product[r, q]
 
 
-def _gram_product(kernel, pairs, V):
-    """Gram matrix times V, without forming the matrix. If symmetric, each tile is used twice."""
-    n = len(pairs.X)
+def _gram_product(kernel, X, Y, V, symmetric=False):
+    """Gram matrix times V, without forming the matrix. If `symmetric` (Y is X), each tile is used
+    twice, unless 15 slots would need more than 128 MB."""
+    n = len(X)
     p = V.shape[1]
     padded = _padded_width(p, V)
+    symmetric = symmetric and n * padded <= 2**20
     segments = max(1, 64 // -(-n // _BLOCK))  # about 64 tasks for few rows
     tall = _BLOCK
-    wide = _whole_blocks(max(1, -(-len(pairs.Y) // segments)))
-    if pairs.symmetric:  # at most 15 runs of rows: 120 tasks
+    wide = _whole_blocks(max(1, -(-len(Y) // segments)))
+    if symmetric:  # at most 15 runs of rows: 120 tasks
         tall = wide = _whole_blocks(-(-n // 15))
-    tasks = _tile_places(pairs.X, pairs.Y, pairs.symmetric, tall, wide)
-    slots = np.zeros((-(-len(pairs.Y) // wide), _whole_blocks(n), padded))
-    work = _tile_work(kernel, pairs, (1 + pairs.symmetric) * _MULTIPLY_ADD * padded)
+    pairs = _prepare(kernel, X, Y, symmetric)
+    tasks = _tile_places(X, Y, symmetric, tall, wide)
+    slots = np.zeros((-(-len(Y) // wide), _whole_blocks(n), padded))
+    work = _tile_work(kernel, pairs, (1 + symmetric) * _MULTIPLY_ADD * padded)
     _add_tiles(work, kernel, pairs, tasks, tall, wide, p, _packed_vectors(V), slots)
     return _sum_of_slots(slots, n, p, V.dtype)
 
@@ -2229,8 +2227,7 @@ def gram_matmat(X, Y, V, kernel, out=None):
     V = _checked_points("V", V, rows=len(Q)).astype(P.dtype, copy=False)
     kernel = _checked_kernel("kernel", kernel, X=P, Y=Q)
     out = _checked_out("V", out, (len(P), V.shape[1]), P.dtype, (X, Y, V, kernel))
-    symmetric = P is Q and _use_symmetry(len(P), V.shape[1], P)
-    product = _gram_product(kernel, _prepare(kernel, P, Q, symmetric), V)
+    product = _gram_product(kernel, P, Q, V, P is Q)
     _require(_all_below(product), "kernel values on X and Y must be finite, and so must K V")
     out[:] = product
     return out
@@ -2705,11 +2702,7 @@ _OPERATORS = {
     ),
     Implicit: _Form(
         lambda A: len(A.X),
-        lambda A, V: _gram_product(
-            A.kernel,
-            _prepare(A.kernel, A.X, A.X, _use_symmetry(len(A.X), V.shape[1], A.X)),
-            V.astype(A.X.dtype, copy=False),
-        ),
+        lambda A, V: _gram_product(A.kernel, A.X, A.X, V.astype(A.X.dtype, copy=False), True),
         lambda A, first, last: _gram(  # all rows together are bit-identical to `gram`
             A.kernel, A.X[first:last], A.X, last - first == len(A.X)
         ).astype(np.float64),
@@ -3180,7 +3173,7 @@ def _squares_of(R, scale):
 
 
 def _residual_norms(R, Y, k, scale):
-    Y = Y[:, :k]
+    Y = Y[-R.shape[1] :, :k]
     squares = (Y * _dense_product(_squares_of(R, scale), Y)).sum(0)
     return np.sqrt(np.maximum(squares, 0.0))
 
@@ -3220,7 +3213,7 @@ def _root_norm(G):
     return math.sqrt(max(float(_small_eigen(G)[0][0]), 0.0))
 
 
-def _nothing_missed(values, Y, skipped, start_at, block, R, level):
+def _nothing_missed(values, Y, R, level, skipped=0, start_at=0):
     """Whether the proof shows that no eigenvalue of A is beyond `level`, except for the first
     `skipped` Ritz values. The other Ritz values all lie on one side of `level`, and "beyond" means
     the other side. The random start block begins at column `start_at` of the basis."""
@@ -3231,7 +3224,8 @@ def _nothing_missed(values, Y, skipped, start_at, block, R, level):
         at = -at
         others = -others
     S = _squares_of(R, scale)
-    cosine = _start_cosine(len(R), block, _MISSED)
+    n, block = R.shape
+    cosine = _start_cosine(n, block, _MISSED)
     size = _root_norm(S)
     far = others.max(initial=-math.inf) + 1.001 * size / cosine
     of_start = Y[start_at : start_at + block, skipped:]
@@ -3274,7 +3268,7 @@ def _converge(A, basis, AQ, W, k, tol, max_iterations):
         full = basis.size + block > limit
         if basis.size >= k:
             scale = _unit_of(values)
-            residual = _residual_norms(R, Y[-block:], k, scale).max()
+            residual = _residual_norms(R, Y, k, scale).max()
             margin = _relative_margin(A, tol, summands, scale) * scale
             # A residual that stalls for 20 iterations (two restart cycles) is a rounding error.
             stalled = stall.after(residual) >= 20 and residual < 1e-9
@@ -3288,7 +3282,7 @@ def _converge(A, basis, AQ, W, k, tol, max_iterations):
                 reach = margin if settled else max(margin, 1e-4 * scale)
                 level = values[k - 1] + reach
                 above = np.count_nonzero(values > values[k - 1] + 0.5 * reach)
-                converged = _nothing_missed(values, Y, above, start, block, R, level)
+                converged = _nothing_missed(values, Y, R, level, above, start)
             if stalled or converged or basis.iterations >= max_iterations:
                 return values, Y, summands
         if full:
@@ -3362,10 +3356,9 @@ def _norm(A, key, tol, max_iterations):
             norm = float(abs(values[0]))
             beyond = max((1.0 + tol) * norm, norm + rounding)
             sure = not restarted and norm > rounding
-            sure = sure and all(
-                _nothing_missed(values, Y, 0, 0, block, R, level) for level in (beyond, -beyond)
-            )
-            residual = norm * _residual_norms(R, Y[-block:], 1, norm)[0] if restarted else math.inf
+            sure = sure and _nothing_missed(values, Y, R, beyond)
+            sure = sure and _nothing_missed(values, Y, R, -beyond)
+            residual = norm * _residual_norms(R, Y, 1, norm)[0] if restarted else math.inf
             if sure or residual <= max(tol * norm, rounding) or norm <= rounding or last:
                 return norm, beyond if sure else max(norm, certified)
             if full:
@@ -3543,17 +3536,15 @@ def _checked_model(cls, argument, model, X):
     """model as a tuple of this class, whose kernel fits its points and X (unless None)."""
     model = _checked_as(cls, argument, model)
     points = model.points
-    given = {}
-    if X is not None:
-        given["X"] = X
-        hint = ": with a precomputed kernel, pass row numbers, or compute K @ coef + offset"
-        _require(
-            X.shape[1] == points.shape[1],
-            f"X and {argument}.points must have the same number of columns, got shapes {X.shape} "
-            f"and {points.shape}{hint * (model.kernel.kind == _PRECOMPUTED)}",
-        )
-    given[f"{argument}.points"] = points
-    _require_fitting_points(f"{argument}.kernel", model.kernel, **given)
+    X = points if X is None else X
+    hint = ": with a precomputed kernel, pass row numbers, or compute K @ coef + offset"
+    _require(
+        X.shape[1] == points.shape[1],
+        f"X and {argument}.points must have the same number of columns, got shapes {X.shape} "
+        f"and {points.shape}{hint * (model.kernel.kind == _PRECOMPUTED)}",
+    )
+    sets = {f"{argument}.points": points, "X": X}
+    _require_fitting_points(f"{argument}.kernel", model.kernel, **sets)
     return model
 
 
@@ -3726,7 +3717,7 @@ def _features(X, E, dtype=None):
         sums = E.kernel.scale * E.kernel.gamma * coef.sum(0)
         added = added + np.outer((P * Q[0]).sum(1), sums)
         Q = _minus_row(Q, Q[0])
-    features = _gram_product(E.kernel, _prepare(E.kernel, P, Q, False), coef)
+    features = _gram_product(E.kernel, P, Q, coef)
     features += added
     return features.astype(dtype, copy=False)
 
@@ -3887,7 +3878,7 @@ def kernel_pca_preimage(features, expansion, ridge=0.0, max_iterations=1000):
     K = _gram(kernel, F, F, True)
     _require(_all_below(K, 1e300), "expansion.kernel must have finite values on the features")
     weights = _solve_ridge(K, E.points - center, ridge)
-    out = center + _gram_product(kernel, _prepare(kernel, Y, F, False), weights)
+    out = center + _gram_product(kernel, Y, F, weights)
     _require(_all_below(out), "expansion.kernel must have finite values on the features")
     return out
 
@@ -4755,18 +4746,17 @@ def _spread_rows(X, k, key):
     return rows
 
 
-def _weighted_sums(kernel, pairs, weight):
+def _weighted_sums(kernel, X, Y, weight, symmetric=False):
     """weight times sum_j k(x_i, y_j) for every i, in float64, without forming a matrix."""
-    weights = np.full((len(pairs.Y), 1), weight, pairs.Y.dtype)
-    return _gram_product(kernel, pairs, weights)[:, 0].astype(np.float64)
+    weights = np.full((len(Y), 1), weight, Y.dtype)
+    return _gram_product(kernel, X, Y, weights, symmetric)[:, 0].astype(np.float64)
 
 
 def _means_of(kernel, X):
     """Prepared pairs of points of X, and (1/n) sum_j k(x_i, x_j) for every i."""
-    pairs = _prepare(kernel, X, X, _use_symmetry(len(X), 1, X))
-    means = _weighted_sums(kernel, pairs, 1.0 / len(X))
+    means = _weighted_sums(kernel, X, X, 1.0 / len(X), True)
     _require(np.isfinite(means).all(), "kernel values on X must be finite, in X's precision")
-    return pairs, means
+    return _prepare(kernel, X, X, True), means
 
 
 def _lloyd(X, k, seed, restarts, max_iterations):
@@ -4972,11 +4962,11 @@ def _thinned(X, m, kernel, key, delta):
         rows = rows[np.argsort(second, kind="stable")]
 
     def error(rows):  # MMD^2 between X and these rows with equal weights, up to a constant
-        own = _prepare(kernel, X[rows], X[rows], False)
-        return _weighted_sums(kernel, own, 1.0).sum() / (m * m) - 2.0 * means[rows].sum() / m
+        own = _weighted_sums(kernel, X[rows], X[rows], 1.0).sum()
+        return own / (m * m) - 2.0 * means[rows].sum() / m
 
     best = min([at_random, *rows.reshape(-1, m)], key=error)
-    sums = _weighted_sums(kernel, _prepare(kernel, X, X[best], False), 1.0)
+    sums = _weighted_sums(kernel, X, X[best], 1.0)
     diagonal = _diagonal(X, kernel).astype(np.float64)
     taken = np.zeros(n)
     taken[best] = math.inf
@@ -5294,7 +5284,7 @@ def manifold_features(X, manifold):
     found = _checked_model(Manifold, "manifold", manifold, X)
     X, points = _in_common_precision(X, found.points)
     V = np.column_stack([found.coef, found.degrees]).astype(X.dtype)
-    products = _gram_product(found.kernel, _prepare(found.kernel, X, points, False), V)
+    products = _gram_product(found.kernel, X, points, V)
     sums = products[:, -1:].astype(np.float64)
     least = 1e-30 if X.itemsize == 4 else 1e-290
     _require(
@@ -9450,7 +9440,7 @@ def sketch_error(sketch, X, kernel, k=None, seed=0, rows=512, centered=False):
     spread = np.linalg.norm(terms, -2) if rows >= terms.shape[1] else 0.0
     enough = rows == n or spread >= 0.3 * math.sqrt(rows / n)  # typical: 1 - sqrt(columns / rows)
     _require(enough, f"rows must be larger to distinguish {U.shape[1]} directions, got {rows}")
-    B = _gram_product(kernel, _prepare(kernel, P[drawn], P, False), U)
+    B = _gram_product(kernel, P[drawn], P, U)
     _require(_all_below(B), "kernel values on X must be finite")
     T = np.linalg.lstsq(terms, B, rcond=None)[0]
     mu, Y = _small_eigen(T[: U.shape[1]])

@@ -256,8 +256,8 @@ def test_a_test_at_one_level_missed_what_is_larger():
     H = np.array([[0.0, 0, 1, 1], [0, 0, 0, 0], [1, 0, 0, 0], [1, 0, 0, 1]])
     values, Y = np.linalg.eigh(H)
     R = 1e-12 * np.random.default_rng(0).standard_normal((400, 2))
-    assert inner(kp._nothing_missed)(values, Y, 0, 0, 2, R, 2.5)
-    assert not inner(kp._nothing_missed)(values, Y, 0, 0, 2, 1e12 * R, 2.5)
+    assert inner(kp._nothing_missed)(values, Y, R, 2.5)
+    assert not inner(kp._nothing_missed)(values, Y, 1e12 * R, 2.5)
 
 
 def test_errors_and_eigenpairs_of_one_seed_shared_their_start(rng):
