@@ -783,7 +783,7 @@ def _checked_vector(name, value):
 def _checked_two(X, argument, Y):
     """Two sets of points with the same number of columns. If Y is X, they are one array."""
     P = _checked_points("X", X)
-    Q = P if Y is X else _checked_points(f"{argument}", Y)
+    Q = P if Y is X else _checked_points(argument, Y)
     _require(
         P.shape[1] == Q.shape[1],
         f"X and {argument} must have the same number of columns (X: "
@@ -870,7 +870,7 @@ _PHYSICAL_MEMORY = (
 
 
 def _human(size):
-    unit = min(max(0, math.floor(math.log10(max(size, 1)) / 3)), 4)
+    unit = min(math.floor(math.log10(max(size, 1)) / 3), 4)
     return f"{size / 1000**unit:.3g} {('B', 'kB', 'MB', 'GB', 'TB')[unit]}"
 
 
@@ -912,6 +912,14 @@ def _checked_out(name, out, shape, dtype, read):
 
 # 2.4 Tuples
 
+
+def _as_integers(name, value, dtype=None):
+    """value as integers of this dtype, by default int32 if it is int32, else int64."""
+    value = np.asarray(value)
+    dtype = dtype or (np.int32 if value.dtype == np.int32 else np.int64)
+    return value.astype(dtype, "C", "same_kind", copy=False)
+
+
 # Checks of fields, by the form in `_validated`, the name "seed", or the field's annotation.
 _FORMS = {
     int: functools.partial(_checked_whole, low=0),
@@ -920,9 +928,12 @@ _FORMS = {
     "seed": _as_seed,
     1: functools.partial(_as_array, ndim=1, dtypes=_DOUBLE),
     2: functools.partial(_as_array, ndim=2, dtypes=_DOUBLE),
+    "entries": functools.partial(_as_array, ndim=1),
     "points": functools.partial(_as_array, ndim=2),
-    "whole": lambda name, value: np.asarray(value).astype(np.int64, "C", "same_kind", copy=False),
-    "bits": lambda name, value: np.asarray(value).astype(np.uint32, "C", "same_kind", copy=False),
+    "finite": _checked_points,
+    "whole": functools.partial(_as_integers, dtype=np.int64),
+    "bits": functools.partial(_as_integers, dtype=np.uint32),
+    "indices": _as_integers,
 }
 _TUPLE_CHECKS = {}  # class: arguments of `_validated`
 _models = {}  # class of models: the function of its features (15.3)
@@ -1356,10 +1367,8 @@ _custom_kernels = _outliving.setdefault("custom kernels", {})  # keeps functions
 
 def _function_at(address):
     """Function f of the custom kernel at this address, or None if f is not from this process."""
-    for function, compiled in list(_custom_kernels.items()):
-        if compiled.address == address:
-            return function
-    return None
+    kernels = list(_custom_kernels.items())  # another thread may add one
+    return next((f for f, compiled in kernels if compiled.address == address), None)
 
 
 # 5.2 Functions that return a Kernel
@@ -1614,8 +1623,9 @@ def _is_sound(kernel):
 
 
 def _require_fitting_points(name, kernel, **points):
-    moderate = kernel.gamma == 0.0 or 1e-30 <= kernel.gamma <= 1e30
-    moderate = moderate and 1e-37 <= kernel.scale <= 1e37
+    moderate = 1e-37 <= kernel.scale <= 1e37 and (
+        kernel.gamma == 0.0 or 1e-30 <= kernel.gamma <= 1e30
+    )
     for argument, P in points.items():
         _require(
             moderate or P.itemsize == 8,
@@ -2071,16 +2081,16 @@ def _diagonal(X, kernel):
 
 
 @_core
-def _pack_columns(F, start, panels):
-    """Copy F[start:] to zero-padded panels of columns. Tiles of F itself are half as fast."""
+def _pack_columns(F, panels):
+    """Copy F to zero-padded panels of columns. Tiles of F itself are half as fast."""
     for index in prange(_blocks(panels.shape[1])):
         count, rows, width = panels.shape
         block = np.int64(index)
         for t in range(block * _BLOCK, min(rows, block * _BLOCK + _BLOCK)):
             for q in range(count):
                 row = panels[q, t]
-                source = F[start + t, q * width :]
-                inside = max(0, min(width, F.shape[1] - q * width))
+                source = F[t, q * width :]
+                inside = min(width, F.shape[1] - q * width)
                 for c in range(inside):
                     row[c] = source[c]
                 for c in range(inside, width):
@@ -2090,7 +2100,7 @@ def _pack_columns(F, start, panels):
 def _column_panels(V, width):
     """V in panels of `width` columns, padded with zeros. All threads copy a large V."""
     panels = _new_array((-(-V.shape[1] // width), len(V), width), V.dtype)
-    _pack_columns(1.0 * panels.size, V, 0, panels)
+    _pack_columns(1.0 * panels.size, V, panels)
     return panels
 
 
@@ -2241,17 +2251,6 @@ def gram_matmat(X, Y, V, kernel, out=None):
 # --------------------------------------------------------------------------------------------------
 
 # 6.1 Forms
-
-
-def _as_indices(name, value):
-    value = np.asarray(value)
-    kind = np.int32 if value.dtype == np.int32 else np.int64
-    return value.astype(kind, "C", "same_kind", copy=False)
-
-
-_FORMS.update(
-    entries=functools.partial(_as_array, ndim=1), indices=_as_indices, finite=_checked_points
-)
 
 
 @_validated(
@@ -2426,15 +2425,12 @@ def _column_products(F, G):
     width = _WIDE_PANEL // F.itemsize
     symmetric = F is G
     places = _tile_places(out, out.T, symmetric)
-    padded = -(-out.shape[1] // width) * width  # columns in whole panels
     for start in range(0, len(F), _PARTIAL_SUM_ROWS):
-        rows = min(_PARTIAL_SUM_ROWS, len(F) - start)
-        panels = []
-        for A in (F,) if symmetric else (F, G):
-            panels.append(_new_array((_whole_blocks(A.shape[1]) // width, rows, width), A.dtype))
-            _pack_columns(0.7 * panels[-1].size, A, start, panels[-1])
-        work = _MULTIPLY_ADD * rows * len(out) * padded * (0.6 if symmetric else 1.0)
-        _add_panel_products(work, panels[0], panels[-1], places, out)
+        rows = slice(start, start + _PARTIAL_SUM_ROWS)
+        left = _column_panels(F[rows], width)
+        right = left if symmetric else _column_panels(G[rows], width)
+        work = _MULTIPLY_ADD * len(out) * right.size * (0.6 if symmetric else 1.0)
+        _add_panel_products(work, left, right, places, out)
     return np.triu(out) + np.triu(out, 1).T if symmetric else out
 
 
@@ -3135,13 +3131,12 @@ class _Basis:
         """Orthonormal columns that span the part of R orthogonal to the basis. The caller must
         leave room: the basis and R together have at most n columns."""
         key = _python_subkey(self.key, self.iterations)
-        W, _ = _orthonormalize(R, _python_subkey(key, 0))
+        W = _orthonormalize(R, _python_subkey(key, 0))[0]
         for _ in range(5):  # a tiny R and random columns are not orthogonal yet
             C = _transposed_product(self.Q, W, self.size)
             if np.abs(C).max() <= 1e-14:
                 break
-            rest = W - _dense_product(self.Q, C)
-            W, _ = _orthonormalize(rest, _python_subkey(key, 1))
+            W = _orthonormalize(W - _dense_product(self.Q, C), _python_subkey(key, 1))[0]
         return W
 
     def keep(self, values, Y, kept):
@@ -3314,8 +3309,8 @@ def _lanczos(A, k, key, tol, max_iterations):
         alike = first - values[block - 1 : block - 1 + first.size] <= 0.01 * np.abs(first)
         grown = found > before + max(tol, 16.0 * _precision(A)) * _unit_of(values)
         if basis.iterations >= max_iterations or not (alike.any() and grown):
-            vectors, products = _combined(basis.Q, Y, k), _combined(AQ, Y, k)
-            return _eigen_of(A, values, vectors, products, basis.iterations, summands)
+            vectors = _combined(basis.Q, Y, k)
+            return _eigen_of(A, values, vectors, _combined(AQ, Y, k), basis.iterations, summands)
         AQ[:, :k] = _combined(AQ, Y, k)
         basis.keep(values, Y, k)
         before = found
@@ -3461,8 +3456,8 @@ def orthogonal_iteration(A, k, seed=0, tol=1e-8, max_iterations=10000):
         margin = _relative_margin(A, tol, summands, scale)
         settled = -values[k - 1] <= shift * (1.0 + 1e-6) and (margin < 1.0 or iterations > 2)
         if settled and worst <= margin or iterations >= max_iterations:
-            vectors, products = _dense_product(Q, Y), _dense_product(Z, Y)
-            return _eigen_of(A, values, vectors, products, iterations, summands)
+            vectors = _dense_product(Q, Y)
+            return _eigen_of(A, values, vectors, _dense_product(Z, Y), iterations, summands)
         shift = max(shift, -values[k - 1])
         if stall.after(worst) >= 100:  # Q mixes eigenvectors of lambda and -lambda
             shift = max(shift, scale)
