@@ -7213,9 +7213,7 @@ def dsgd_kcca_start(
     """Start doubly stochastic kernel CCA: the state before the first step (DSGD algorithm 4).
 
     Args:
-        X: (n, d) array. Points in the first view; a few hundred or thousand suffice.
-        Y, map_x, map_y: See `dsgd_ksvd_start`.
-        k: int from 1 to the rank of the first features. Number of pairs of functions.
+        X, Y, map_x, map_y, k: See `dsgd_ksvd_start`.
         ridge: float, at least 0. Added to both covariance operators. Early stops also regularize.
         feature_batch, theta0, theta1, initial: See `dsgd_start`. Here l_1 is the largest eigenvalue
             plus the ridge. The default theta1 is .001. A default step is at most .005 n / k(x, x).
@@ -7592,12 +7590,9 @@ def dsgd_gha(
     """Doubly stochastic kernel PCA by the generalized Hebbian rule (DSGD section 4.3).
 
     Args:
-        X: (n, d) array. Points.
-        kernel: Kernel. Shift-invariant, as for `dsgd_kpca`.
+        X, kernel: See `dsgd_kpca`.
         k: int from 1 to 256. Number of functions. Each converges to an eigenfunction.
-        m: int, at least k. Number of random features.
-        seed: int from 0 to 2**64 - 1. Seed of features and mini-batches.
-        steps, batch: See `dsgd_kpca`.
+        m, seed, steps, batch: See `dsgd_kpca`.
         feature_batch, theta0, theta1, centered: See `dsgd_start`.
     Returns:
         DSGDState: Finished state. Steps may continue from it.
@@ -7632,8 +7627,7 @@ def dsgd_ksvd(
         kernel_y: Kernel. Kernel of the second view, shift-invariant.
         k: int from 1 to 256. Number of pairs of functions.
         m: int, at least k. Number of random features per view.
-        seed: int from 0 to 2**64 - 1. Seed of features and mini-batches.
-        steps, batch: See `dsgd_kpca`.
+        seed, steps, batch: See `dsgd_kpca`.
         feature_batch, theta0, theta1, centered: See `dsgd_start` and `dsgd_ksvd_start`.
     Returns:
         DSGDState: Finished state. Steps may continue from it.
@@ -7664,12 +7658,8 @@ def dsgd_kcca(
     """Doubly stochastic kernel canonical correlations, in one call (DSGD algorithm 4).
 
     Args:
-        X: (n, d) array. Points in the first view.
-        Y, kernel_x, kernel_y: See `dsgd_ksvd`.
-        k: int from 1 to 256. Number of pairs of functions.
-        m: int, at least k. Number of random features per view.
-        seed: int from 0 to 2**64 - 1. Seed of features and mini-batches.
-        steps, batch: See `dsgd_kpca`.
+        X, Y, kernel_x, kernel_y, k, m: See `dsgd_ksvd`.
+        seed, steps, batch: See `dsgd_kpca`.
         feature_batch, theta0, theta1: See `dsgd_start` and `dsgd_kcca_start`.
         ridge, centered: See `dsgd_kcca_start`.
     Returns:
@@ -7706,8 +7696,7 @@ def dsgd_ksir(
         kernel: Kernel. Shift-invariant, as for `dsgd_kpca`.
         k: int from 1 to t (slices - 1), or less if quantiles coincide. Number of functions.
         m: int, at least k. Number of random features.
-        seed: int from 0 to 2**64 - 1. Seed of features and mini-batches.
-        steps, batch: See `dsgd_kpca`.
+        seed, steps, batch: See `dsgd_kpca`.
         feature_batch, theta0, theta1: See `dsgd_start` and `dsgd_kcca_start`.
         slices, ridge, centered: See `dsgd_ksir_start`.
     Returns:
@@ -7968,7 +7957,7 @@ def _new_pivots(P, kernel, shift, F, found, rest, floor, count, share, key):
         least = np.maximum(least, coins * left)
     chosen = np.empty(rows.size, np.int64)
     columns = np.zeros(H.shape)
-    new = _choose_pivots(H, least, float(bar), share > 0.0, chosen, columns)
+    new = _choose_pivots(H, least, bar, share > 0.0, chosen, columns)
     chosen = chosen[:new]
     return rows[chosen], np.hstack([Y[chosen], columns[:new, chosen].T]), rows.size**2
 
@@ -8373,11 +8362,7 @@ def recursive_rls_accelerated(X, kernel, s, seed=0, delta=None):
     |K - K~|_2 was 4.4, but .52 for `recursive_rls_practical` and .00009 for `rpcholesky`.
 
     Args:
-        X: (n, d) array. Points.
-        kernel: Kernel. Positive semidefinite.
-        s: int, at least 1. Number of landmarks. If s >= n, all points are returned.
-        seed: int from 0 to 2**64 - 1.
-        delta: float between 0 and 1, or None; see `recursive_rls_practical`.
+        X, kernel, s, seed, delta: See `recursive_rls_practical`.
     Returns:
         Landmarks: Ascending indices. Sums weighted by weights^2 are unbiased for sums over X.
     """
@@ -8428,9 +8413,7 @@ def pivoted_cholesky(X, kernel, s, block=64):
     Outliers are chosen first. This rarely helps kernel PCA. `rpcholesky` is several times faster.
 
     Args:
-        X: (n, d) array. Points.
-        kernel: Kernel. Positive semidefinite.
-        s: int, at least 1. Number of landmarks. If s >= n, all points are returned.
+        X, kernel, s: See `rpcholesky`.
         block: int from 1 to 128. Candidates per block. It affects only choices among ties.
     Returns:
         Landmarks: In the order of choice, with weights 1. If no residual is left, fewer than s.
