@@ -6992,7 +6992,6 @@ def _values(state, X, second=False):
     _require_precise(X, feature_map, "X (or Y)")
     used = state.used
     k = coef.shape[1]
-    out = np.empty((len(X), k))
     key = _key(feature_map.seed, _FREQUENCIES)
     panels = _packed_vectors(coef[:used].astype(X.dtype))
     drawn = (feature_map.kernel, key, feature_map.frequencies, 1 + feature_map.paired, used)
@@ -7000,6 +6999,7 @@ def _values(state, X, second=False):
     wide = _padded_width(k, X)
     most = 2**24 // (min(len(X), _POINTS_AT_A_TIME) * wide)  # slots take at most 128 MB, or are 16
     segments = min(max(16, most), 64, -(-used // _BLOCK))
+    values = []
     for begin in range(0, len(X), _POINTS_AT_A_TIME):
         P = X[begin : begin + _POINTS_AT_A_TIME]
         infinite = np.zeros(segments, np.int64)
@@ -7009,8 +7009,8 @@ def _values(state, X, second=False):
         )
         _add_features(work, P, *drawn, factor, k, panels, infinite, slots)
         _require_finite_angles(infinite, "X (or Y)")
-        out[begin : begin + len(P)] = _sum_of_slots(slots, len(P), k, np.float64)
-    return out
+        values.append(_sum_of_slots(slots, len(P), k, np.float64))
+    return np.concatenate(values)
 
 
 def _some_features(X, feature_map, first, count, divisor=1.0):
@@ -8024,8 +8024,7 @@ def _factor(Z, kernel, shift=0.0):
     P = np.array(Z, np.float64)
     found, F, *_ = next(_pivoted([s], P, kernel, _BLOCK, 0.1, Z, np.uint64(0), shift))
     rank = found.indices.size
-    L = np.zeros((s, s))
-    L[:rank, :rank] = np.tril(F[found.indices])
+    L = np.pad(np.tril(F[found.indices]), (0, s - rank))
     order = np.concatenate([found.indices, np.setdiff1d(np.arange(s), found.indices)])
     return NystromMap(Z[order], L, rank, kernel), found.evaluations
 
@@ -8050,14 +8049,14 @@ def _scores(P, rows, Z, weights, kernel, lam, k=0, key=None):
     # A residual below -`bound` shows that a kernel is indefinite. A pivot near the rounding error e
     # causes relative errors of sqrt(e).
     bound = 1e300 if _is_definite(kernel) else 10.0 * math.sqrt(_rounding(kernel, points, rank))
-    scores = np.empty(rows.size)
+    scores = []
     for begin in range(0, rows.size, _SLAB):
         slab = P[rows[begin : begin + _SLAB]].astype(points.dtype)
         diagonal = _diagonal(slab, kernel).astype(np.float64)
         rest = diagonal - _substitute(kernel, slab, points, L, 0, points[:0])
         _require_definite(_all_below(rest) and (rest >= -bound * diagonal).all())
-        scores[begin : begin + _SLAB] = np.minimum(1.0, np.maximum(rest, 2.2e-16 * diagonal) / lam)
-    return scores, evaluations + computed + rows.size * (rank + 1)
+        scores.append(np.minimum(1.0, np.maximum(rest, 2.2e-16 * diagonal) / lam))
+    return np.concatenate(scores), evaluations + computed + rows.size * (rank + 1)
 
 
 @_public
@@ -8199,7 +8198,7 @@ def _tail_ridge(kernel, Z, weights, k, key):
     trace. Measured: with k instead of k + 8 vectors, the relative error was up to 25 %."""
     n = len(Z)
     Z = np.array(Z, np.float64)
-    A = _gram(kernel, Z, Z, True) * (weights[:, None] * weights)
+    A = _gram(kernel, Z, Z, True) * np.outer(weights, weights)
     trace = A.trace()
     _require_definite(trace < math.inf)
     if trace <= 0.0:
@@ -8620,7 +8619,7 @@ def nystrom_features(X, feature_map):
     """
     X = _checked_points("X", X)
     feature_map = _checked_model(NystromMap, "feature_map", feature_map, X)
-    _fits("X", 1.0 * len(X) * len(feature_map.points) * X.itemsize)
+    _fits("X", len(X) * len(feature_map.points) * X.itemsize)
     return _map_features(X, feature_map)
 
 
@@ -8643,7 +8642,7 @@ def nystrom(X, landmarks, kernel):
     """
     X, kernel = _points_and_kernel(X, kernel)
     Z = _checked_landmarks(X, landmarks)
-    _fits("landmarks", 1.0 * len(X) * len(Z) * X.itemsize)
+    _fits("landmarks", len(X) * len(Z) * X.itemsize)
     return _map_features(X, nystrom_map(X, Z, kernel))
 
 
