@@ -7871,8 +7871,7 @@ def _rounding(kernel, X, m):
     if kernel.kind == _POLYNOMIAL:
         factor = kernel.shape
     elif steepness < math.inf and X.shape[1] >= 16:
-        Z = _minus_row(X)
-        largest = np.einsum("ij,ij->i", Z, Z, dtype=np.float64, casting="same_kind").max()
+        largest = float(_squares(_minus_row(X)).max())
         # If a subset's mean is subtracted instead, squared norms are at most four times as large.
         factor = min(_EXPANDED_BELOW, 8.0 * steepness * largest)
     roundings = 4.0 * math.sqrt(m) + 2.0 * math.sqrt(X.shape[1]) * factor
