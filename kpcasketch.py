@@ -8037,7 +8037,7 @@ def _scores(P, rows, Z, weights, kernel, lam, k=0, key=None):
     `_tail_ridge` computes lam. If lam is near float32's rounding error, scores are in float64."""
     evaluations = 0
     if lam is None:
-        lam = _tail_ridge(kernel, Z, weights, k, key)
+        lam = _tail_ridge(kernel, Z, weights, k, _python_subkey(key, _TAIL))
         evaluations = len(Z) * (len(Z) + 1) // 2
     found, computed = _factor(np.array(Z, np.float64), kernel, lam / weights**2)
     rank = found.rank
@@ -8234,8 +8234,7 @@ def _recursive(
         drawn = top if level == 0 else 0
         # Step 7. The top of accelerated sampling uses 4 * size. Errors are up to 20 % smaller.
         k = _largest_rank(min(drawn, 4 * size) or size, constant, delta)
-        ridge_key = _python_subkey(level_key, _TAIL)
-        scores, computed = _scores(X, rows, X[below], weights, kernel, lam, k, ridge_key)
+        scores, computed = _scores(X, rows, X[below], weights, kernel, lam, k, level_key)
         scores = np.minimum(1.0, factor * scores)  # steps 6, 8 and 9 (7)
         many = 2.0 * k if lam is None else max(scores.sum(), 1.0)
         chances = np.minimum(1.0, oversampling * math.log(many / delta) * scores)  # step 10 (8)
@@ -8449,8 +8448,7 @@ def _with_landmarks(state, more, count):
         delta = _practical_delta(s)
         k = _largest_rank(s, 4.0, delta)
         rows = np.arange(len(points))
-        ridge_key = _python_subkey(key, _TAIL)
-        scores, computed = _scores(points, rows, points, weights, state.kernel, None, k, ridge_key)
+        scores, computed = _scores(points, rows, points, weights, state.kernel, None, k, key)
         wanted = np.minimum(1.0, scores * math.log(2.0 * k / delta))
         kept, chances = _draw_by_size(wanted * weights**2, s, _python_subkey(key, _COINS))
         union = points[kept], indices[kept], weights[kept] / np.sqrt(chances)
