@@ -2606,12 +2606,6 @@ def _unit_of(values, axis=None):
     return largest + (largest == 0.0)
 
 
-def _exact_unit_of(values):
-    """A divisor without rounding errors: a power of two near the largest magnitude, or 1."""
-    largest = float(_unit_of(values))
-    return 1.0 if 1e-9 < largest < 1e9 else 2.0 ** math.floor(math.log2(largest))
-
-
 def _largest_column(W):
     unit = _unit_of(W)
     V = W / unit
@@ -4719,9 +4713,10 @@ def _come_closer(X, center, key, start, distances, times):
 
 
 @_core_alone
-def _cluster_sums(X, labels, sums):
-    """Add each point to the sum of its cluster."""
+def _cluster_sums(X, labels, sums, counts):
+    """Sums and counts of the points in each cluster."""
     for i in range(X.shape[0]):
+        counts[labels[i]] += 1.0
         total = sums[labels[i]]
         for t in range(X.shape[1]):
             total[t] += X[i, t]
@@ -4759,7 +4754,7 @@ def _lloyd(X, k, seed, restarts, max_iterations):
     key = _checked_key(seed, _CENTERS)
     restarts = _checked_whole("restarts", restarts, 1)
     max_iterations = _checked_whole("max_iterations", max_iterations, 1)
-    unit = _exact_unit_of(X)
+    unit = 2.0 ** math.frexp(float(_unit_of(X)))[1]  # no rounding errors
     X = X / unit
     least = math.inf
     for restart in range(restarts):
@@ -4767,9 +4762,9 @@ def _lloyd(X, k, seed, restarts, max_iterations):
         labels, distances = _nearest(X, centers)
         for _ in range(max_iterations):
             sums = np.zeros(centers.shape)
-            _cluster_sums(X, labels, sums)
-            counts = np.bincount(labels, minlength=k)
-            filled = counts > 0  # a center without points does not move
+            counts = np.zeros(k)
+            _cluster_sums(X, labels, sums, counts)
+            filled = counts > 0.0  # a center without points does not move
             centers[filled] = sums[filled] / counts[filled, None]
             before = labels
             labels, distances = _nearest(X, centers)
@@ -4930,7 +4925,7 @@ def _halve(kernel, X, rows, starts, key, log_inverse):
     """A round of KT-SPLIT in the sets X[rows[starts[k]:starts[k + 1]]]. One random swap per pair of
     rows balances sums of k over both halves. Returns whether each row is in the second half. A last
     row without a partner is in the first: without these rows, 2/3 of 2^g m points were lost."""
-    X = X[rows]
+    X = X.take(rows, 0)
     lead = np.zeros(rows.size)  # sums of k over the second half minus sums over the first
     side = np.zeros(rows.size)  # 1 in the second half, -1 in the first
     spreads = np.zeros(starts.size - 1)
@@ -5378,13 +5373,10 @@ def projection_distance(expansion, other):
     """
     a = _checked_expansion("expansion", expansion)
     b = _checked_expansion("other", other)
-    alike = a.points.shape[1] == b.points.shape[1]
-    _require(alike, "expansion and other must have points of the same dimension")
-    _require(a.kernel == b.kernel, "expansion and other must have the same kernel")
-    centered = a.offset.any() or b.offset.any()
-    predicts = a.targets or b.targets
-    _require(not centered, "expansion and other must have no offset: do not center them")
-    _require(not predicts, "expansion and other must have components and must not predict targets")
+    alike = a.kernel == b.kernel and a.points.shape[1] == b.points.shape[1]
+    _require(alike, "expansion and other must have the same kernel and the same number of columns")
+    plain = not any(E.targets or E.offset.any() for E in (a, b))
+    _require(plain, "expansion and other must have no offset, and must not predict targets")
     products = _features(b.points, a, np.float64).T @ b.coef
     squares = np.square(products).sum()
     _require(squares < math.inf, "features of other.points by expansion must be finite")

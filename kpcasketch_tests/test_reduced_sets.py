@@ -1059,7 +1059,7 @@ def test_distances_of_predictions_were_0_without_a_word(rng):
         kp.nystrom_ridge(points, y, np.arange(9), kernel, 1e-3),
     )
     words = (
-        "projection_distance: expansion and other must have components and must not predict targets"
+        "projection_distance: expansion and other must have no offset, and must not predict targets"
     )
     for predicts in (few, kp.kernel_ridge_cg(points, y, kernel, 1e-3)):
         for pair in ((predicts, predicts), (components, predicts), (predicts, components)):
