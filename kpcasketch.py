@@ -4027,9 +4027,7 @@ def sample_quantize_gram(X, kernel, s, seed=0):
     mean is K, and variances are s b^2 - K_ij^2. `sample_gram` has a smaller error.
 
     Args:
-        X: (n, d) array. Points. For `precomputed(K)`, pass (n, 1) row numbers.
-        kernel: Kernel.
-        s: float, at least 1. Inverse of the probability of keeping an entry.
+        X, kernel, s: See `sample_gram`.
         seed: int from 0 to 2**64 - 1. `sample_gram` keeps the same pairs for the same seed.
     Returns:
         CSR: symmetric, with data in the precision of X. Its int32 indices rise in each row.
@@ -4074,8 +4072,7 @@ def quantize_gram(X, kernel, seed=0):
     Evaluates n (n + 1) / 2 kernel values. A custom or precomputed kernel needs n^2 more to find b.
 
     Args:
-        X: (n, d) array. Points. For `precomputed(K)`, pass (n, 1) row numbers.
-        kernel: Kernel.
+        X, kernel: See `sample_gram`.
         seed: int from 0 to 2**64 - 1. Seed of the random numbers.
     Returns:
         Bits: the rounded matrix, which is symmetric.
@@ -4276,11 +4273,9 @@ def randomized_kernel_quantize(x, y, kernel, bound, seed=0, draw=0):
     """Quantized kernel value: +b with probability 1/2 + k(x, y) / (2 b), else -b (AMS section 6).
 
     Args:
-        x, y: See `randomized_kernel_sample`.
-        kernel: Kernel.
+        x, y, kernel: See `randomized_kernel_sample`.
         bound: float, positive. The bound b, at least |k(x, y)|.
-        seed: int from 0 to 2**64 - 1. Seed of the random numbers.
-        draw: int from 0 to 2**64 - 1. Number of the call. Different numbers give independent draws.
+        seed, draw: See `randomized_kernel_sample`.
     Returns:
         float: +b or -b, with mean k(x, y).
     """
@@ -4297,12 +4292,10 @@ def randomized_kernel_round(x, y, kernel, weight, s, seed=0, draw=0):
     like a feature of a rounded expansion (`round_expansion`). The paper omits the factor 1 / s.
 
     Args:
-        x, y: See `randomized_kernel_sample`.
-        kernel: Kernel.
+        x, y, kernel: See `randomized_kernel_sample`.
         weight: float, not 0. Coefficient a of this term, an entry of a unit vector.
         s: float, positive. Scale of the rounding.
-        seed: int from 0 to 2**64 - 1. Seed of the random numbers.
-        draw: int from 0 to 2**64 - 1. Number of the call. Different numbers give independent draws.
+        seed, draw: See `randomized_kernel_sample`.
     Returns:
         float: a random number with mean k(x, y).
     """
@@ -4996,12 +4989,10 @@ def compress_thin(X, m, kernel, seed=0, g=4, delta=None):
     Costs O(max(n, 4^g m^2) log n) kernel values, and n m kernel values for the labels.
 
     Args:
-        X: (n, d) array. Points.
-        m: int from 1 to n. Number of centers.
-        kernel: Kernel.
+        X, m, kernel: See `kernel_thin`.
         seed: int from 0 to 2**64 - 1. Seed of the random quarters and halves.
         g: int from 2 to 16. Increasing g by 1 halves the compression error at four times the cost.
-        delta: float between 0 and 1. Chance that the halves are not balanced. None means 1/2.
+        delta: See `kernel_thin`.
     Returns:
         ReducedSet: Centers have weight n / m. Labels give the nearest center in feature space.
     """
@@ -5220,9 +5211,7 @@ def diffusion_map(C, w, kernel, k, seed=0, alpha=1.0, time=1.0):
 
     Args:
         C, w: See `rskpca`. Use weights of 1 for plain points. Centers of weight 0 are omitted.
-        kernel: Kernel. Its sums over the points must be positive.
-        k: int from 1 to m - 1. Number of coordinates, excluding the constant coordinate.
-        seed: int from 0 to 2**64 - 1. Seed of the eigensolver's starting vectors.
+        kernel, k, seed: See `laplacian_eigenmap`.
         alpha: float from 0 to 1. 1 removes the effect of density. 0 gives a plain random walk.
         time: float from 0 to 1e9. Number of diffusion steps.
     Returns:
