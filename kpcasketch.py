@@ -5433,20 +5433,16 @@ def _require_finite_angles(infinite, points="X"):
 
 
 @_helper
-def _frequency_entry(kernel, row, scale, t):
-    """Entry t of a frequency with this `_mixture_scale`: scaled normal, or Cauchy for L1."""
-    if kernel.kind == _CITY_BLOCK:
-        return kernel.gamma * math.tan(math.pi * (_uniform(row, t) - 0.5))
-    return scale * _normal(row, t)
-
-
-@_helper
 def _draw_frequency(kernel, key, j, w):
-    """Write frequency j of `fourier_features_map` to w."""
+    """Write frequency j of `fourier_features_map` to w. It is scaled normal, or Cauchy for L1."""
     row = _subkey(_subkey(key, _DIRECTIONS), j)
-    scale = _mixture_scale(kernel, _subkey(key, _MIXTURES), j)
-    for t in range(w.shape[0]):
-        w[t] = _frequency_entry(kernel, row, scale, t)
+    if kernel.kind == _CITY_BLOCK:
+        for t in range(w.shape[0]):
+            w[t] = kernel.gamma * math.tan(math.pi * (_uniform(row, t) - 0.5))
+    else:
+        factor = _mixture_scale(kernel, _subkey(key, _MIXTURES), j)
+        for t in range(w.shape[0]):
+            w[t] = factor * _normal(row, t)
 
 
 @_helper
@@ -9423,21 +9419,15 @@ def _of_expansion(x, model, out):
 
 @_open_helper
 def _one_feature(x, feature_map, j):
-    """sqrt(2 k(x, x) / m) cos(r_j.x + gamma_j). The map is plain or stores its frequencies."""
-    kernel = feature_map.kernel
-    stored = feature_map.frequencies.shape[0] > 0
-    if feature_map.kind != _PLAIN and not stored:
-        raise ValueError("model must be a plain map or store its frequencies")
-    key = _subkey(_mix(np.uint64(feature_map.seed)), _FREQUENCIES)
-    copies = 1 + feature_map.paired
-    row = _subkey(_subkey(key, _DIRECTIONS), j // copies)
-    scale = _mixture_scale(kernel, _subkey(key, _MIXTURES), j // copies)
+    """sqrt(2 k(x, x) / m) cos(r_j.x + gamma_j) for a map that stores its frequencies."""
+    if feature_map.frequencies.shape[0] == 0:
+        raise ValueError("model must store its frequencies")
     angle = 0.0
     for t in range(x.shape[0]):
-        r = feature_map.frequencies[j, t] if stored else _frequency_entry(kernel, row, scale, t)
-        angle += r * x[t]
-    phase = _phase(_subkey(key, _PHASES), j, copies)
-    return math.sqrt(2.0 * kernel.scale / feature_map.m) * math.cos(angle + phase)
+        angle += feature_map.frequencies[j, t] * x[t]
+    key = _subkey(_mix(np.uint64(feature_map.seed)), _FREQUENCIES)
+    phase = _phase(_subkey(key, _PHASES), j, 1 + feature_map.paired)
+    return math.sqrt(2.0 * feature_map.kernel.scale / feature_map.m) * math.cos(angle + phase)
 
 
 def _of_map(x, model, out):
@@ -9491,7 +9481,8 @@ def features_of(x, model, out):
 
     Args:
         x: (d,) array. Point. Compiled code does not check the lengths of `x` and `out`.
-        model: Expansion, NystromMap, Subspace, or FourierMap (plain or with stored frequencies).
+        model: Expansion, NystromMap, Subspace or FourierMap. In compiled code, maps to Fourier features
+            must store their frequencies.
         out: (k,) array. Receives the model's k features.
     Returns:
         None: Afterwards, `out` equals a row of `features`, up to rounding. No memory is allocated.
