@@ -4341,10 +4341,10 @@ class ShadowState(NamedTuple):
     count: int
 
 
-# A hash table of cells, along at most three axes of largest range. panels: `_place` of each center, in
-# float32, packed for the micro-kernel. heads: the last center in each bucket, or -1. before: the
-# previous center in the bucket of a center, or -1. steps: differences between the code of a cell and
-# the codes of its neighbors.
+# A hash table of cells, along at most three axes of largest range. panels: `_place` of each center,
+# in float32, packed for the micro-kernel. heads: the last center in each bucket, or -1. before: the
+# previous center in the bucket of a center, or -1. steps: differences between the code of a cell
+# and the codes of its neighbors.
 _Cells = collections.namedtuple("_Cells", "centers panels before heads axes steps origin side")
 _SHADOW_BATCH = 64 * _BLOCK  # points per batch
 _LAST_CELL = 1e10  # on an axis. Up to it, rounding moves no point past a neighboring cell.
@@ -5078,11 +5078,11 @@ def rskpca(C, w, kernel, k, seed=0, centered=False):
     # The sum of coef must be 0. For small lambda, its rounding error would exceed the features.
     if centered:
         coef -= np.outer(shares, coef.sum(0))
-    values = found.values * w.sum()
-    found = found._replace(values=values, coef=coef.astype(C.dtype))
-    if not centered:
-        return found
-    return found._replace(offset=-(shares @ _features(C, found, np.float64)), mean=shares)
+    found = found._replace(values=found.values * w.sum(), coef=coef.astype(C.dtype))
+    if centered:
+        offset = -(shares @ _features(C, found, np.float64))
+        found = found._replace(offset=offset, mean=shares)
+    return found
 
 
 @_public
@@ -9096,9 +9096,6 @@ def principal_angles(U, V):
     return np.where(cosines**2 > 0.5, np.arcsin(sines), np.arccos(cosines))
 
 
-_SOLVED_DIRECTLY = 512  # largest number of rows for which `effective_dimension` is exact
-
-
 @_public
 def effective_dimension(A, lam, seed=0, probes=32, steps=64):
     """Estimate of tr A (A + lam I)^-1 for a positive semidefinite operator A (RLS definition 1).
@@ -9127,7 +9124,7 @@ def effective_dimension(A, lam, seed=0, probes=32, steps=64):
     steps = _checked_whole("steps", steps, 1)
     key = _checked_key(seed, _PROBES)
     n = _size(A)
-    most = min(steps, n // 4 // probes) if n > _SOLVED_DIRECTLY else 0
+    most = min(steps, n // 4 // probes) if n > 512 else 0  # 0: exact, as below
     if most:
         columns = most * probes
         _fits("A", 8.0 * n * columns)
@@ -9481,8 +9478,8 @@ def features_of(x, model, out):
 
     Args:
         x: (d,) array. Point. Compiled code does not check the lengths of `x` and `out`.
-        model: Expansion, NystromMap, Subspace or FourierMap. In compiled code, maps to Fourier features
-            must store their frequencies.
+        model: Expansion, NystromMap, Subspace or FourierMap. In compiled code, a FourierMap must
+            store its frequencies.
         out: (k,) array. Receives the model's k features.
     Returns:
         None: Afterwards, `out` equals a row of `features`, up to rounding. No memory is allocated.
