@@ -2803,7 +2803,7 @@ def _as_operator(name, value, symmetric=False):
     return A
 
 
-_FORMS[tuple] = _as_operator  # for the fields A and B of a Difference
+_FORMS.update({tuple: _as_operator})  # for the fields A and B of a Difference
 
 
 def _checked_pair(A, B, symmetric=False):
