@@ -67,6 +67,7 @@ RSKPCA
 SKPCA
     fourier_features_map   independent frequencies  quasi_features_map     low discrepancy
     fastfood_features_map  in O(m log d) time       orthogonal_features_map  orthogonal frequencies
+    equispaced_features_map  frequencies on a grid, with a bounded error, for d <= 3
     fourier_features       features from a map      skpca_residual         distance from a subspace
     frequent_directions    sketch of ell rows       rnca                   PCA of random features
     reservoir_nystrom      over a random sample     random_noisy           the paper's data
@@ -5385,12 +5386,19 @@ def projection_distance(expansion, other):
 
 @_validated(
     "a FourierMap returned by one of the *_features_map functions",
-    lambda made: made.m and made.frequencies.shape in ((0, made.d), (made.m, made.d)),
+    lambda made: (
+        made.m
+        and made.frequencies.shape in ((0, made.d), (made.m, made.d))
+        and (made.kind != _EQUISPACED or made.grid[3:].prod() == made.m)
+        and (np.fmod(made.grid[3:], 2.0) == 1.0).all()
+    ),
     frequencies=2,
+    grid=2,
 )
 class FourierMap(NamedTuple):
-    """A map to m random Fourier features. frequencies: (m, d) array, or (0, d) if they are not
-    stored. paired: if True, features 2 j and 2 j + 1 are the cosine and the sine of one angle."""
+    """A map to m Fourier features. frequencies: (m, d) array, or (0, d) if they are not stored.
+    paired: if True, features 2 j and 2 j + 1 are the cosine and the sine of one angle. grid: (4, d)
+    array with low, high, h and 2 M + 1 of `equispaced_features_map`."""
 
     kernel: Kernel
     d: int
@@ -5399,9 +5407,10 @@ class FourierMap(NamedTuple):
     kind: int
     frequencies: np.ndarray
     paired: bool = False
+    grid: np.ndarray = np.empty((0, 0))
 
 
-_PLAIN, _ORTHOGONAL, _QUASI, _FASTFOOD = range(4)  # kinds of directions
+_PLAIN, _ORTHOGONAL, _QUASI, _FASTFOOD, _EQUISPACED = range(5)  # kinds of directions
 _DIRECTIONS, _LENGTHS, _PHASES, _MIXTURES, _FLIPS, _SHUFFLES = range(6)  # subkeys of a map's key
 _UNIT_GAUSSIAN = Kernel(_GAUSSIAN, gamma=0.5)  # its frequencies are standard normal vectors
 _SIDE_BY_SIDE = 32  # points that Fastfood transforms together
@@ -5644,9 +5653,34 @@ def _drawn(X, feature_map, first, count, divisor, points="X"):
     return drawn, phases, factor
 
 
+def _angles_in_box(X, feature_map):
+    """(d, n) array of h_a x_a, relative to the lowest corner of the box of an equispaced map."""
+    low, high, steps, _ = feature_map.grid
+    inside = ((low <= X) & (X <= high)).all()
+    _require(inside, f"X must lie in the box of its map, from {low} to {high}")
+    return (steps * (X - low)).T
+
+
+def _waves(angles, feature_map):
+    """For each axis, sqrt(w_j) (cos(j t) + sin(j t)) for abs(j) <= M (rows) and its angles t."""
+    waves = []
+    for t, step, side in zip(angles, *feature_map.grid[2:]):
+        j = np.arange(side)[:, None] - side // 2
+        roots = np.exp(-0.125 / feature_map.kernel.gamma * np.square(step * j))
+        roots *= math.sqrt(2.0) / np.linalg.norm(roots)
+        waves.append(roots * np.cos(j * t - 0.25 * math.pi))  # 2^.5 cos(t - pi / 4) = cos t + sin t
+    waves[0] *= math.sqrt(feature_map.kernel.scale)
+    return waves
+
+
 def _features_from(X, feature_map, first, count, divisor, points="X", alone=True):
     """sqrt(2 k(x, x) / divisor) cos(r_j.x + gamma_j) for `count` values of j, starting at `first`.
-    If `alone`, one thread computes them."""
+    If `alone`, one thread computes them. An equispaced map has all its features computed."""
+    if feature_map.kind == _EQUISPACED:
+        from scipy.linalg import khatri_rao  # the import takes 0.1 s
+
+        waves = _waves(_angles_in_box(X, feature_map), feature_map)
+        return functools.reduce(khatri_rao, waves).T.astype(X.dtype, "C")
     drawn, phases, factor = _drawn(X, feature_map, first, count, divisor, points)
     out = _new_array((len(X), count), X.dtype)
     infinite = np.zeros(-(-len(X) // _SIDE_BY_SIDE), np.int64)
@@ -5755,6 +5789,50 @@ def fastfood_features_map(kernel, d, m, seed=0, paired=True):
         FourierMap: The map. It stores no r_j. Each call draws about 4 m numbers for B, P, G and S.
     """
     return _new_map(kernel, d, m, seed, _FASTFOOD, False, paired)
+
+
+@_public
+def equispaced_features_map(kernel, low, high, eps):
+    """A map to features with frequencies on a grid (Barnett, Greengard, Rachh 2023; SKPCA 2).
+
+    k(x, y) is about sum_j w_j cos(h j.(x - y)), where |j_a| <= M_a for each axis a, and w_j is the
+    spectral density at h j, scaled. Feature j is sqrt(w_j) prod_a (cos(h_a j_a x_a) + sin(h_a j_a
+    x_a)). Nothing is random. `rnca_update` adds points faster, and takes them back.
+
+    Args:
+        kernel: Kernel. gaussian, scaled or not.
+        low: (d,) array. Lowest corner of the box, for d from 1 to 3.
+        high: (d,) array. Highest corner of the box. Points outside the box are refused.
+        eps: float from 1e-12 to 0.5. Bound for errors in the box, relative to k(x, x).
+    Returns:
+        FourierMap: The map to m = prod(2 M + 1) features. DSGD and compiled code refuse it.
+    Example:
+        >>> X = np.random.default_rng(0).random((50, 2))
+        >>> found = equispaced_features_map(gaussian(1.0), [0.0, 0.0], [1.0, 1.0], 1e-6)
+        >>> Z = fourier_features(X, found)
+        >>> bool(np.abs(Z @ Z.T - gram(X, X, gaussian(1.0))).max() < 1e-6)
+        True
+    """
+    kernel = _checked_kernel("kernel", kernel)
+    _require(kernel.kind == _GAUSSIAN, f"kernel must be gaussian, got {kernel}")
+    box = _checked_points("low and high", [low, high]).astype(np.float64)
+    low, high = box
+    d = low.size
+    sound = d <= 3 and (low <= high).all()
+    _require(sound, f"low and high must have 1 to 3 entries with low <= high, got {box.tolist()}")
+    eps = _checked_real("eps", eps, 1e-12, 0.5)
+    # The gap to the next periodic copy of k, in units of sigma, and the largest frequency, in units
+    # of 1 / sigma. With q = exp(-reach^2 / 2), the 3^d - 1 next copies add at most q each, and the
+    # weights beyond M at most .4 q for each axis. The division by the sum of all weights at most
+    # doubles the error. So it is at most 2 (3^d - 1 + .4 d) q < exp(1 + d) q = eps.
+    reach = math.sqrt(2.0 * (1.0 + d - math.log(eps)))
+    sigma = _sigma_of(kernel)
+    steps = 2.0 * math.pi / (high - low + reach * sigma)
+    sides = 2.0 * np.ceil(reach / sigma / steps) + 1.0
+    m = int(min(sides.prod(), 1e18))
+    _checked_whole("the number of features for high - low, sigma and eps", m, 1, _MOST)
+    grid = np.stack([low, high, steps, sides])
+    return FourierMap(kernel, d, m, 0, _EQUISPACED, np.empty((0, d)), grid=grid)
 
 
 @_public
@@ -5867,7 +5945,7 @@ def _started(state):
         return state.points.shape, state.half_life
     if isinstance(state, FDState):
         return state.columns.shape, *state[5:9]
-    feature_map = state.map._replace(frequencies=None)  # the other fields determine it
+    feature_map = state.map._replace(frequencies=None, grid=state.map.grid.tolist())
     return (
         feature_map,
         state.centered,
@@ -6376,7 +6454,7 @@ def skpca_update(state, X):
     X = _checked_points("X", X, columns=state.map.d)
     sketch = state.sketch
     means = state.means if state.centered else np.empty(0)
-    if state.map.kind == _FASTFOOD:
+    if state.map.kind in (_FASTFOOD, _EQUISPACED):
         rows = max(1, 2**20 // (_STREAM_ROWS * state.map.m)) * _STREAM_ROWS
         for Z in _feature_slabs(X, state.map, rows):
             sketch, means = _absorb(sketch, means, Z.astype(np.float64, copy=False))
@@ -6532,12 +6610,15 @@ def skpca_residual(X, subspace):
 
 @_validated(
     "an RNCAState returned by rnca_start or rnca_update",
-    lambda state: state.squares.shape == 2 * state.means.shape == 2 * (state.map.m,),
+    lambda state: (
+        state.means.size == state.map.m and state.squares.shape == _shape_of_squares(state.map)
+    ),
     squares=2,
     means=1,
 )
 class RNCAState(NamedTuple):
-    """Randomized nonlinear components. squares: sum of z z^T, where z is centered if `centered`."""
+    """Randomized nonlinear components. squares: sum of z z^T, where z is centered if `centered`. For
+    an equispaced map, squares are `_node_weights`, and means are 0."""
 
     map: FourierMap
     squares: np.ndarray
@@ -6547,6 +6628,59 @@ class RNCAState(NamedTuple):
     half_life: float = 0.0
 
 
+def _shape_of_squares(feature_map):
+    if feature_map.kind != _EQUISPACED:
+        return feature_map.m, feature_map.m
+    return int((2.0 * feature_map.grid[3] - 1.0).prod()), 1
+
+
+def _node_weights(X, feature_map, weights):
+    """Weights of the nodes of a grid that replace weighted points. A product of two features is a
+    trigonometric polynomial of degree 2 M_a on axis a. 4 M_a + 1 nodes interpolate it exactly."""
+    from scipy.linalg import khatri_rao
+
+    rows = np.vstack([weights, _angles_in_box(X, feature_map)])
+    total = 0.0
+    for part in np.array_split(rows, -(-len(X) // 1024), 1):
+        factors = [
+            np.fft.irfft(np.exp(-1j * np.outer(np.arange(side), t)), 2 * int(side) - 1, 0)
+            for t, side in zip(part[1:], feature_map.grid[3])
+        ]
+        products = functools.reduce(khatri_rao, factors[:-1], part[:1].copy())
+        total += _dense_product(products, products.shape[1], factors[-1].T.copy())
+    return total.reshape(-1, 1)
+
+
+def _along_axes(V, matrices):
+    """V times the Kronecker product of the matrices. Each product moves the first axis to the end."""
+    columns = V.shape[1]
+    for C in matrices:
+        V = _column_products(V.reshape(len(C), -1), C)
+    return V.reshape(columns, -1).T
+
+
+def _on_nodes(state):
+    """The operator sum z z^T, centered if `centered`, and the state with means and total weight."""
+    weights = state.squares
+    mass = float(weights.sum())
+    _require(mass > 0.0, f"state must have points of positive total weight, got {mass:.3g}")
+    turns = [
+        np.linspace(0.0, 2.0 * math.pi, 2 * int(side) - 1, False) for side in state.map.grid[3]
+    ]
+    to_nodes = _waves(turns, state.map)
+    back = [waves.T.copy() for waves in to_nodes]
+
+    def product(V):
+        values = weights * _along_axes(V, to_nodes)
+        if state.centered:
+            values -= weights * (values.sum(0) / mass)
+        return _along_axes(values, back)
+
+    means = _along_axes(weights, back)[:, 0] / mass
+    made = state._replace(means=means, count=round(mass), half_life=0.0)
+    return _ByProducts(product, state.map.m), made
+
+
 def _add_moments(a, squares, means, mass, n):
     """The state after n more points of total weight `mass` (Chan, Golub, LeVeque 1983)."""
     left = float(_weight_at(a.half_life, n))
@@ -6554,7 +6688,7 @@ def _add_moments(a, squares, means, mass, n):
     share = mass / max(1.0, before + mass)
     gap = means - a.means
     total = left * a.squares + squares
-    if a.centered:
+    if a.centered and a.map.kind != _EQUISPACED:
         total += before * share * np.outer(gap, gap)
     return a._replace(squares=total, means=a.means + share * gap, count=a.count + n)
 
@@ -6568,28 +6702,39 @@ def rnca_start(feature_map, centered=False, half_life=None):
         centered: bool. If True, subtract the mean of the features.
         half_life: float, at least 1, or None. Points after which a weight halves. None means never.
     Returns:
-        RNCAState: The state before the first point. Needs O(m^2) memory.
+        RNCAState: The state before the first point. Needs O(m^2) memory, or O(2^d m) for a map from
+            `equispaced_features_map`.
     """
     feature_map = _checked_map("feature_map", feature_map)
-    m = feature_map.m
-    _fits("feature_map.m", 8.0 * m**2)
+    shape = _shape_of_squares(feature_map)
+    _fits("feature_map.m", 8.0 * math.prod(shape))
     half_life = _as_half_life(half_life)
     centered = _as_flag("centered", centered)
-    return RNCAState(feature_map, np.zeros((m, m)), np.zeros(m), 0, centered, half_life)
+    means = np.zeros(feature_map.m)
+    return RNCAState(feature_map, np.zeros(shape), means, 0, centered, half_life)
 
 
 @_public
-def rnca_update(state, X):
+def rnca_update(state, X, weight=1.0):
     """Update randomized nonlinear components with points, in O(n m (d + m)) time (SKPCA 1.2).
+
+    With a map from `equispaced_features_map`, this takes O(2^d n m) time, and weight = -1 takes
+    points back: up to rounding, the state is then as if they had never come.
 
     Args:
         state: RNCAState. It is not modified.
         X: (n, d) array. Points. The features of 8192 points are in memory at a time.
+        weight: float. Weight of each point. Maps with random frequencies require 1.
     Returns:
         RNCAState: The new state. Up to rounding, it does not depend on the split into calls.
     """
     state = _checked_as(RNCAState, "state", state)
     X = _checked_points("X", X, columns=state.map.d)
+    weight = _checked_real("weight", weight)
+    if state.map.kind == _EQUISPACED:
+        weights = weight * _weight_at(state.half_life, np.arange(len(X))[::-1])
+        return _add_moments(state, _node_weights(X, state.map, weights), 0.0, 0.0, len(X))
+    _require(weight == 1.0, f"weight must be 1 for a map with random frequencies, got {weight}")
     for Z in _feature_slabs(X, state.map, 64 * _BLOCK):
         weights = _weight_at(state.half_life, np.arange(len(Z))[::-1])
         means = np.average(Z, 0, weights) if state.half_life else Z.mean(0, np.float64)
@@ -6629,7 +6774,11 @@ def rnca_finish(state, k, seed=0):
     """
     state = _checked_as(RNCAState, "state", state)
     k = _checked_whole("k", k, 1, state.map.m)
-    eigen = _lanczos(state.squares, k, _checked_key(seed, _START), 1e-12, 1000)
+    key = _checked_key(seed, _START)
+    squares = state.squares
+    if state.map.kind == _EQUISPACED:
+        squares, state = _on_nodes(state)
+    eigen = _lanczos(squares, k, key, 1e-12, 1000)
     return _subspace_of(state, eigen.vectors, eigen.values, 0.0)
 
 

@@ -400,3 +400,11 @@ def stored_step(alpha, K, rows, eta):
     alpha = alpha - eta * alpha @ (U.T @ U / len(U))
     np.add.at(alpha, rows, eta / len(U) * U)
     return alpha
+
+
+def equispaced(X, Y, sigma, steps, sides):
+    """sum_j w_j cos(h j.(x - y)) over the grid of j, with the Gaussian's spectral weights, divided by their sum."""
+    indices = [np.arange(side) - side // 2 for side in np.asarray(sides, int)]
+    W = np.array(np.meshgrid(*indices, indexing="ij")).reshape(len(steps), -1).T * steps
+    w = np.exp(-0.5 * sigma**2 * (W**2).sum(1))
+    return np.cos((X[:, None] - Y[None]) @ W.T) @ (w / w.sum())

@@ -1153,3 +1153,196 @@ def test_more_components_than_rows_were_refused_after_the_pass(monkeypatch):
 def test_fields_of_a_new_reservoir_were_one_array():
     state = kp.reservoir_start(3, 2)
     assert not np.shares_memory(state.upcoming, state.replaced)
+
+
+# Features on a grid of frequencies
+
+
+def corners(low, high):
+    return np.array(np.meshgrid(*zip(low, high))).reshape(len(low), -1).T
+
+
+def in_a_box(d, n, seed=0):
+    low, high = np.array([-1.0, 3.0, 1e6])[:d], np.array([3.0, 4.5, 1e6 + 1.0])[:d]
+    X = np.random.default_rng(seed).uniform(low, high, (n, d))
+    return np.concatenate([X, corners(low, high)]), low, high
+
+
+@pytest.mark.bounds
+@pytest.mark.parametrize("d, eps", [(1, 1e-12), (1, 0.5), (2, 1e-8), (2, 0.01), (3, 1e-3)])
+@pytest.mark.parametrize("sigma, scale", [(1.0, 1.0), (0.4, 7.0)])
+def test_equispaced_features_are_the_sum_over_the_grid_within_eps(d, eps, sigma, scale):
+    X, low, high = in_a_box(d, 60)
+    kernel = kp.scaled(kp.gaussian(sigma), scale)
+    found = kp.equispaced_features_map(kernel, low, high, eps)
+    Z = kp.fourier_features(X, found)
+    assert Z.shape == (len(X), found.m) and found.m == found.grid[3].prod()
+    sums = scale * naive.equispaced(X - low, X - low, sigma, *found.grid[2:])
+    assert np.abs(Z @ Z.T - sums).max() < 1e-13 * scale
+    # the nearest copy of a corner lies a gap from the opposite one: some error there is seen
+    error = np.abs(Z @ Z.T - scale * naive.gaussian(X, X, sigma)).max() / scale
+    assert 1e-3 * eps < error <= eps
+    assert np.allclose((Z**2).sum(1), scale, rtol=1e-13)  # so no distance exceeds sqrt(k(x, x))
+    single = kp.fourier_features(
+        (X - low).astype(np.float32),
+        kp.equispaced_features_map(kernel, np.zeros(d), np.ones(d) * (high - low + 1e-3), eps),
+    )
+    assert single.dtype == np.float32
+    assert (
+        np.abs(single @ single.T - scale * naive.gaussian(X - low, X - low, sigma)).max()
+        < (eps + 3e-6) * scale
+    )
+
+
+@pytest.mark.bounds
+@pytest.mark.parametrize("centered", [False, True])
+@pytest.mark.parametrize("d", [1, 2, 3])
+def test_sums_of_an_equispaced_stream_give_the_components_of_its_features(d, centered, tmp_path):
+    X, low, high = in_a_box(d, 1500)
+    kernel = kp.scaled(kp.gaussian(1.0), 3.0)
+    found = kp.equispaced_features_map(kernel, low, high, 1e-9 if d < 3 else 1e-3)
+    start, states, whole = kp.rnca_start(found, centered), [], kp.rnca_start(found, centered)
+    for part in np.split(X, [1, 7, 1200]):
+        kp.save(tmp_path / "state.npz", whole)
+        whole = kp.rnca_update(kp.load(tmp_path / "state.npz"), part)
+        states.append(kp.rnca_update(start, part))
+    merged = functools.reduce(kp.rnca_merge, states[::-1])
+    assert whole.count == merged.count == len(X) and not start.squares.any()
+    assert np.abs(whole.squares - merged.squares).max() < 1e-12 * len(X)
+    Z = kp.fourier_features(X, found)
+    K = Z - Z.mean(0) * centered
+    values = np.linalg.eigvalsh(K @ K.T)[::-1][:5]
+    exact = kp.dense(kp.center(kp.gram(X, X, kernel))) if centered else kp.gram(X, X, kernel)
+    kp.save(tmp_path / "model.npz", kp.rnca_finish(merged, 5))
+    for model in (kp.load(tmp_path / "model.npz"), kp.rnca(X, found, 5, 0, centered)):
+        assert np.abs(model.values - values).max() < 1e-12 * values[0] + 1e-13 * len(X)
+        assert np.abs(model.values - np.linalg.eigvalsh(exact)[::-1][:5]).max() < (
+            3 * len(X) * (1e-9 if d < 3 else 1e-3)
+        )
+        assert np.abs(model.means - Z.mean(0) * centered).max() < 1e-13 and model.count == len(X)
+        F = kp.skpca_transform(X, model)
+        assert np.abs(F - K @ model.basis).max() < 1e-12
+        assert np.abs(F.T @ F - np.diag(model.values)).max() < 1e-10 * values[0]
+        lengths = np.linalg.norm(K - K @ model.basis @ model.basis.T, axis=1)
+        assert np.abs(kp.skpca_residual(X, model) - lengths).max() < 1e-12
+        assert np.abs(kp.residual(X, model) - lengths / math.sqrt(3)).max() < 1e-12
+        out = np.empty(5)
+        kp.features_of(X[3], model, out)
+        assert np.allclose(out, F[3], atol=1e-12)
+
+
+def test_eigenvalues_of_two_points_are_known():
+    found = kp.equispaced_features_map(kp.gaussian(1.0), [0.0], [3.0], 1e-12)
+    values = kp.rnca(np.array([[0.5], [2.0]]), found, 2).values
+    assert np.allclose(values, [1 + math.exp(-1.125), 1 - math.exp(-1.125)], atol=3e-12, rtol=0)
+
+
+@pytest.mark.parametrize("half_life", [None, 300.0])
+def test_points_that_were_taken_back_never_came(half_life):
+    X, low, high = in_a_box(2, 2000)
+    found = kp.equispaced_features_map(kp.gaussian(1.0), low, high, 1e-9)
+    start = kp.rnca_start(found, True, half_life)
+    state = kp.rnca_update(kp.rnca_update(start, X), X[1200:1500], 2.5)
+    if half_life is None:
+        state = kp.rnca_update(kp.rnca_update(state, X[1200:1500], -2.5), X[:800], weight=-1)
+        expected, w = kp.rnca_update(start, X[800:]), np.ones(len(X) - 800)
+        assert np.abs(state.squares - expected.squares).max() < 1e-15 * len(X)
+    else:  # ages count the points, the weights multiply
+        expected = in_blocks(kp.rnca_update, start, X, 77)
+        expected = kp.rnca_update(expected, X[1200:1500], 2.5)
+        assert np.abs(state.squares - expected.squares).max() < 1e-12
+        w = weights_of(len(X) + 300, 300.0)
+        w = np.concatenate([w[: len(X)], 2.5 * w[len(X) :]])
+    rows = X[800:] if half_life is None else np.concatenate([X, X[1200:1500]])
+    Z = kp.fourier_features(rows, found)
+    means = w @ Z / w.sum()
+    values = np.linalg.eigvalsh((w[:, None] * (Z - means)).T @ (Z - means))[::-1][:4]
+    model = kp.rnca_finish(state, 4)
+    assert np.allclose(model.values, values, rtol=1e-11) and model.count == round(w.sum())
+    assert np.abs(model.means - means).max() < 1e-13
+    if half_life is None:
+        nothing = kp.rnca_update(state, X[800:], -1)
+        with pytest.raises(ValueError, match="rnca_finish: state must have points of positive"):
+            kp.rnca_finish(kp.rnca_update(nothing, X[:1], -1), 2)
+
+
+def test_equal_points_single_points_and_flat_boxes_have_one_component():
+    for X in (np.full((7, 2), 4e8), np.full((1, 2), -3.0), np.repeat([[1.0, 2.0]], 3000, axis=0)):
+        found = kp.equispaced_features_map(kp.gaussian(2.0), X[0], X[0], 1e-6)
+        model = kp.rnca(X, found, 3)
+        assert np.allclose(model.values, [len(X), 0, 0], atol=1e-11 * len(X))
+        assert np.abs(kp.rnca(X, found, 3, 0, True).values).max() < 1e-11 * len(X)
+
+
+def test_sketches_take_equispaced_features():
+    X, low, high = in_a_box(2, 600)
+    found = kp.equispaced_features_map(kp.gaussian(2.0), low, high, 1e-6)
+    model = kp.skpca_finish(kp.skpca_update(kp.skpca_start(found, 40), X), 3)
+    assert np.allclose(model.values, kp.kpca(X, kp.gaussian(2.0), 3).values, rtol=1e-4)
+
+
+def test_bits_of_an_equispaced_stream_do_not_depend_on_threads(same_bits):
+    X, low, high = in_a_box(2, 3000)
+    found = kp.equispaced_features_map(kp.gaussian(0.5), low, high, 1e-9)
+    same_bits(lambda: kp.rnca(X, found, 4, 0, True).basis)
+
+
+def box_map(low=(0.0, 0.0), high=(1.0, 1.0), kernel=kp.gaussian(1.0), eps=1e-3):
+    return kp.equispaced_features_map(kernel, np.array(low), np.array(high), eps)
+
+
+@pytest.mark.parametrize(
+    "call, text",
+    [
+        (lambda: box_map(kernel=kp.cauchy(1.0)), "kernel must be gaussian, got Kernel.cauchy"),
+        (lambda: box_map([0.0], [1.0, 2.0]), "low and high must be a 2-D array"),
+        (lambda: box_map([0.0, np.nan]), "low and high must be finite"),
+        (
+            lambda: box_map([0.0, 2.0]),
+            "low and high must have 1 to 3 entries with low <= high, got",
+        ),
+        (lambda: box_map(np.zeros(4), np.ones(4)), "low and high must have 1 to 3 entries"),
+        (lambda: box_map(eps=1e-13), "eps must be from 1e-12 to 0.5, got 1e-13"),
+        (
+            lambda: box_map(kernel=kp.gaussian(1e-150)),
+            "the number of features for high - low, sigma",
+        ),
+        (lambda: box_map([-1e149] * 2, [1e149] * 2, kp.gaussian(1e-150)), "the number of features"),
+        (lambda: kp.fourier_features([[0.5, 1.1]], box_map()), "X must lie in the box of its map"),
+        (lambda: kp.rnca(np.full((2, 2), -0.1), box_map(), 1), "X must lie in the box of its map"),
+        (lambda: kp.rnca_update(kp.rnca_start(box_map()), X[:, :3]), "X must have 2 columns"),
+        (
+            lambda: kp.rnca_update(kp.rnca_start(box_map()), [[0.0, 0.0]], np.nan),
+            "weight must be finite",
+        ),
+        (
+            lambda: kp.rnca_update(kp.rnca_start(kp.fourier_features_map(G, 5, 9)), X, -1),
+            "weight must be 1 for a map with random frequencies, got -1.0",
+        ),
+        (lambda: kp.rnca_finish(kp.rnca_start(box_map()), 1), "state must have points of positive"),
+        (
+            lambda: kp.rnca_merge(
+                kp.rnca_start(box_map()), kp.rnca_start(box_map(high=[1.0, 1.01]))
+            ),
+            "a and b must have been started with the same arguments",
+        ),
+        (lambda: kp.dsgd_start(np.full((50, 2), 0.5), box_map(), 2), "feature_map must come from"),
+        (
+            lambda: kp.fourier_features([[0.5, 0.5]], box_map()._replace(grid=np.zeros((4, 2)))),
+            "feature_map must be a FourierMap",
+        ),
+        (
+            lambda: kp.fourier_features([[0.5, 0.5]], box_map()._replace(grid=np.empty((0, 0)))),
+            "feature_map must be a FourierMap",
+        ),
+    ],
+)
+def test_wrong_boxes_and_weights_are_refused_by_name(call, text):
+    with pytest.raises(ValueError, match=r"^\w+: " + text):
+        call()
+
+
+def test_compiled_code_refuses_equispaced_maps():
+    write = numba.njit(lambda x, model, out: kp.features_of(x, model, out))
+    with pytest.raises(ValueError, match="model must be a plain map or store its frequencies"):
+        write(np.array([0.5, 0.5]), box_map(), np.empty(box_map().m))
