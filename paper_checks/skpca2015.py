@@ -950,6 +950,61 @@ def counted_training(X, m, ell, seed):
     return {"SKPCA": sketch.count, "RNCA": covariance.count, "Nystrom": sample.count}
 
 
+def error_on_a_grid(kernel, found):
+    """Largest |z(x).z(y) - k(x, y)| / k(x, x) for points on a regular grid of the map's box, corners included."""
+    low, high = found.grid[:2]
+    axes = [np.linspace(a, b, (200, 17, 7)[found.d - 1]) for a, b in zip(low, high)]
+    points = np.stack(np.meshgrid(*axes, indexing="ij"), -1).reshape(-1, found.d)
+    Z = kp.fourier_features(points, found)
+    return np.abs(Z @ Z.T - kp.gram(points, points, kernel)).max() / kernel.scale
+
+
+@claim(
+    "SKPCA-Grid",
+    "skpca",
+    "Not of the paper: features on a grid of frequencies have no random error; for all points of the box, "
+    "|z(x).z(y) - k(x - y)| <= eps k(0) (Barnett, Greengard, Rachh 2023, with our constants).",
+    measures="largest error of a kernel value over eps k(0), on a grid of differences that has the corners",
+    control="half as many frequencies an axis, and frequencies twice as far apart",
+)
+def features_on_a_grid_have_a_uniform_error(options):
+    kernel, errors, fewer, apart, random = kp.scaled(kp.gaussian(0.7), 3.0), {}, [], [], []
+    for d, eps in (
+        (1, 1e-2),
+        (1, 1e-6),
+        (1, 1e-11),
+        (2, 1e-2),
+        (2, 1e-5),
+        (2, 1e-9),
+        (3, 1e-2),
+        (3, 1e-4),
+    ):
+        found = kp.equispaced_features_map(
+            kernel, np.arange(d) - 2.0, np.arange(d) + [0.5, 1.0, -1.8][:d], eps
+        )
+        errors[d, eps] = error_on_a_grid(kernel, found) / eps
+        low, high, steps, sides = found.grid
+        sides = 2 * (sides // 4) + 1
+        coarse = found._replace(grid=np.stack([low, high, steps, sides]), m=int(sides.prod()))
+        fewer.append(error_on_a_grid(kernel, coarse) / eps)
+        grid = np.stack([low, high, 2 * steps, found.grid[3]])
+        apart.append(error_on_a_grid(kernel, found._replace(grid=grid)) / eps)
+        if d == 2:
+            at_random = kp.fourier_features_map(kernel, d, found.m, options.seed, True, True)
+            at_random = at_random._replace(grid=found.grid)  # the box
+            random.append(f"{error_on_a_grid(kernel, at_random):.2g} for m = {found.m}")
+    return bounded(
+        max(errors.values()),
+        1.0,
+        [min(fewer), min(apart)],
+        "largest error over eps, by d and eps: "
+        + ", ".join(f"({d}, {eps:g}) {value:.2g}" for (d, eps), value in errors.items())
+        + f". As many random features have errors of {'; '.join(random)}.",
+        "boxes with sides of 2.5, 3 and .2, sigma = .7; 200 points, 17^2 or 7^3 points of each box",
+        trivial=1 / max(eps for _, eps in errors),
+    )
+
+
 @claim(
     "SKPCA-C",
     "skpca",

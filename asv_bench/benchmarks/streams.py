@@ -214,3 +214,51 @@ class RowsPerSecond:
         before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         self.stream(n)[0]()
         return (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1000
+
+
+class Equispaced:
+    """Streams in the plane: features on a grid of frequencies, beside random ones of the same number."""
+
+    params = [["equispaced", "skpca", "rnca"]]
+    param_names = ["stream"]
+    timeout = 1200
+
+    def setup(self, stream):
+        X, kernel = normal(size(300_000), 2), kp.gaussian(1.0)
+        map = kp.equispaced_features_map(kernel, X.min(0), X.max(0), 1e-9)
+        drawn = kp.fourier_features_map(kernel, 2, 1000)
+        self.X, self.kernel = X, kernel
+        self.run = {
+            "equispaced": lambda X: kp.rnca(X, map, 10),
+            "skpca": lambda X: kp.skpca_finish(kp.skpca_update(kp.skpca_start(drawn, 60), X), 10),
+            "rnca": lambda X: kp.rnca(X, drawn, 10),
+        }[stream]
+
+    @unit("seconds to train on 300,000 points, ten components")
+    def track_seconds(self, stream):
+        return seconds(lambda: self.run(self.X), repeat=1)[0]
+
+    @unit("largest relative error of ten eigenvalues of 4000 points")
+    def track_error(self, stream):
+        X = self.X[:4000]
+        exact = np.linalg.eigvalsh(kp.gram(X, X, self.kernel))[::-1][:10]
+        return float(np.abs(self.run(X).values / exact - 1).max())
+
+
+class TakingBack:
+    """A window of 10,000 of 100,000 points in the plane: old points are taken back."""
+
+    @unit("largest difference of ten eigenvalues of the window, over those of a new stream")
+    def track_error(self):
+        X = normal(size(100_000), 2)
+        start = kp.rnca_start(
+            kp.equispaced_features_map(kp.gaussian(1.0), X.min(0), X.max(0), 1e-9)
+        )
+        block = max(1, len(X) // 10)
+        state = kp.rnca_update(start, X[:block])
+        for begin in range(block, len(X), block):
+            state = kp.rnca_update(state, X[begin : begin + block])
+            state = kp.rnca_update(state, X[begin - block : begin], -1)
+        new = kp.rnca_update(start, X[begin : begin + block])
+        found, fresh = (kp.rnca_finish(one, 10).values for one in (state, new))
+        return float(np.abs(found / fresh - 1).max())
