@@ -28,6 +28,7 @@ kernel PCA
     kpca                   exact, not centered      centered_kpca          exact, centered
     expand                 features of any points   kernel_pca_preimage    points from features
     explained_variance_ratio  per component         residual               novelty of points
+    novelty_pvalues        compared with known points
 many points
     rpcholesky             s accurate landmarks     kmeans_select          m centers as landmarks
     nystrom_kpca           kernel PCA over them     nystrom_map            a map to features
@@ -62,7 +63,7 @@ RSKPCA
     laplacian_eigenmap     embeds a graph           diffusion_map          embeds a random walk
     normalized_cut         for spectral clustering  manifold_features      features of new points
     mmd                    distance between means   operator_distance      between covariances
-    projection_distance    between subspaces
+    projection_distance    between subspaces        mmd_test               p-value of an MMD
     shadow_start, shadow_update, shadow_finish  shadow_select for a stream
 SKPCA
     fourier_features_map   independent frequencies  quasi_features_map     low discrepancy
@@ -1545,7 +1546,8 @@ def precomputed(K):
         K: (N, N) array. Finite, and symmetric up to 1e-6 times its largest entry. A C-ordered
             float64 array is not copied: do not change it while a kernel or a model uses it.
     Returns:
-        Kernel: With this kernel, points are row numbers in an (n, 1) array.
+        Kernel: With this kernel, points are row numbers in an (n, 1) array. For points outside K,
+            `expand` takes rows of kernel values.
     Example:
         >>> K = np.array([[2.0, 1.0], [1.0, 3.0]])
         >>> gram(np.array([[1], [0]]), np.array([[0]]), precomputed(K)).tolist()
@@ -3527,7 +3529,7 @@ def _checked_model(cls, argument, model, X):
     model = _checked_as(cls, argument, model)
     points = model.points
     X = points if X is None else X
-    hint = ": with a precomputed kernel, pass row numbers, or compute K @ coef + offset"
+    hint = ": with a precomputed kernel, pass row numbers (or to expand, a column per point)"
     _require(
         X.shape[1] == points.shape[1],
         f"X and {argument}.points must have the same number of columns, got shapes {X.shape} "
@@ -3755,7 +3757,8 @@ def expand(X, expansion, out=None):
     AMS sections 2 and 4. Costs O(q c (d + k)) time and O((q + c) (d + k)) memory.
 
     Args:
-        X: (q, d) array. New points.
+        X: (q, d) array. New points. For a kernel `precomputed(K)` and c > 1, a (q, c) array also works:
+            row i has the entries that K would have for new point i and the expansion's points.
         expansion: Expansion. It has c points and k components.
         out: (q, k) or (q,) array, or None. Array of the result's shape and dtype to write the result
             to. It must not overlap an argument.
@@ -3768,10 +3771,17 @@ def expand(X, expansion, out=None):
         [[1.1353], [1.1353]]
     """
     X = _checked_points("X", X)
-    E = _checked_expansion("expansion", expansion, X)
+    stored = getattr(getattr(expansion, "kernel", None), "kind", None) == _PRECOMPUTED
+    given = stored and X.shape[1] == np.size(expansion.points) > 1  # kernel values, not row numbers
+    E = _checked_expansion("expansion", expansion, None if given else X)
     shape = (len(X), E.coef.shape[1])[: 1 if E.targets == 1 else 2]
     out = _checked_out("X", out, shape, np.result_type(X, E.points), (X, E))
-    features = _features(X, E)
+    if given:
+        coef = E.coef.astype(np.float64, copy=False)
+        features = _dense_product(X.astype(np.float64, copy=False), coef)
+        features = E.kernel.scale * features + E.offset
+    else:
+        features = _features(X, E)
     _require(_all_below(features), "features of X must be finite")
     out[:] = features.reshape(shape)
     return out
@@ -9173,6 +9183,49 @@ def kernel_cca(F, G, lam_x, lam_y, k, squared=True):
     return Correlations(values[:k], left @ a[:, :k], right @ b[:k].T)
 
 
+@_public
+def mmd_test(X, Y, kernel, s=100, permutations=999, seed=0):
+    """P-value of the maximum mean discrepancy of two samples (Gretton and others 2012; textbook).
+
+    The statistic is |mean f(x_i) - mean f(y_j)| for Nystrom features f over s landmarks. It is
+    compared with its values for random divisions of all points into n and m. If all points have one
+    law, P(p <= alpha) <= alpha for any s. Costs O((n + m) s (d + s + permutations)) time.
+
+    Args:
+        X: (n, d) array. First sample.
+        Y: (m, d) array. Second sample.
+        kernel: Kernel. Positive semidefinite. Do not choose it by the difference of X and Y.
+        s: int, at least 1. Number of landmarks, chosen by `rpcholesky` from both samples.
+        permutations: int, at least 1. Number of random divisions.
+        seed: int from 0 to 2**64 - 1. Seed of landmarks and divisions.
+    Returns:
+        float: p = (1 + number of divisions with at least the value observed) / (1 + permutations).
+    Example:
+        >>> X = np.random.default_rng(0).standard_normal((200, 2))
+        >>> mmd_test(X[:100], X[100:] + 1.0, gaussian(1.0))
+        0.001
+    """
+    P, Q = _checked_two(X, "Y", Y)
+    kernel = _checked_kernel("kernel", kernel, X=P, Y=Q)
+    permutations = _checked_whole("permutations", permutations, 1, _MOST)
+    key = _checked_key(seed, _PROBES)
+    Z = np.concatenate([P, Q]).astype(np.float64, copy=False)
+    order = np.lexsort(Z.T)  # landmarks must not depend on which sample a point is from
+    F = nystrom(Z[order], rpcholesky(Z[order], kernel, s, seed), kernel)
+    rounding = 1e-13 * math.sqrt(len(Z) * np.square(F).sum())
+    F = _minus_row(F)  # now the sum over one sample determines the other sum
+    sizes = np.empty(0)
+    for begin in range(0, permutations + 1, 64):
+        W = np.zeros((len(Z), 64))
+        for j in range(64):
+            drawn = _draw_uniformly(len(Z), len(P), _python_subkey(key, begin + j))
+            W[drawn if begin + j else order < len(P), j] = 1.0  # column 0 is the observed division
+        sums = _transposed_product(F, W)
+        sizes = np.append(sizes, np.sqrt(np.square(sums).sum(0)))
+    found = np.count_nonzero(sizes[: permutations + 1] >= sizes[0] - rounding)
+    return float(found / (permutations + 1))
+
+
 # --------------------------------------------------------------------------------------------------
 # 15. Errors
 # --------------------------------------------------------------------------------------------------
@@ -9407,7 +9460,8 @@ def residual(X, model):
     """
     X = _checked_points("X", X)
     if isinstance(model, Subspace):
-        return skpca_residual(X, model) / np.sqrt(model.map.kernel.scale)
+        P = X.astype(np.float64, copy=False)
+        return skpca_residual(P, model) / np.sqrt(model.map.kernel.scale)
     model = _checked_span("model", X, model)
     known = isinstance(model, NystromMap) or not _mean_is_unknown(model)
     _require(known, "model.mean must be known (it is NaN or missing)")
@@ -9417,6 +9471,37 @@ def residual(X, model):
     squares = sizes + from_mean - np.square(features).sum(1)
     _require(_all_below(squares), "kernel values on X must be finite")
     return np.sqrt(np.where(squares > 0.0, squares / sizes.clip(0.0), 0.0))
+
+
+@_public
+def novelty_pvalues(X, model, known):
+    """P-values of novelty: p = (1 + number of known residuals at least as large) / (n + 1).
+
+    If a point is exchangeable with the n known points (such as independent points of one law) and
+    the model has seen neither, P(p <= alpha) <= alpha (split conformal prediction, Vovk and others
+    2005; textbook). For given known points, this probability varies like Beta(a, n + 1 - a) with a
+    = floor(alpha (n + 1)). If `scipy.stats.false_discovery_control(p) <= alpha` marks the points,
+    the expected share of known ones among them is at most alpha (Bates and others 2023).
+
+    Args:
+        X: (q, d) array. New points, each with its own p-value.
+        model: Expansion, NystromMap or Subspace. See `residual`.
+        known: (n,) array. residual(K, model) for known points K that were not used for the model,
+            because these have smaller residuals. For a drifting stream: its last n residuals,
+            including those of points with alarms.
+    Returns:
+        array: (q,) in float64, at least 1 / (n + 1). Residuals equal up to rounding count as equal.
+    Example:
+        >>> X = np.random.default_rng(0).standard_normal((200, 2))
+        >>> model = kpca(X[:100], gaussian(1.0), 20)
+        >>> novelty_pvalues(np.array([[9.0, 9.0]]), model, residual(X[100:], model)).round(4)
+        array([0.0099])
+    """
+    known = _as_array("known", known, 1, _DOUBLE)
+    n = known.size
+    _require(n > 0 and (known >= 0.0).all(), "known must hold one or more residuals, at least 0")
+    squares = np.square(residual(X, model)) - 1e-14  # rounding errors
+    return (1.0 + n - np.searchsorted(np.sort(np.square(known)), squares)) / (n + 1.0)
 
 
 @_public
@@ -10745,7 +10830,8 @@ def _embed(options):
 
 def _check_files(options):
     """Raise an error if an output cannot be written, or if its path is given twice."""
-    places = {os.path.realpath(path) for path in (options.points, options.by) if path}
+    read = (options.points, options.by, options.known)
+    places = {os.path.realpath(path) for path in read if path}
     for path in filter(None, (options.o, options.model, options.state, options.plot)):
         place = os.path.realpath(path)
         folder = os.path.join(os.path.dirname(place), "")
@@ -10771,16 +10857,18 @@ def _eigenvalues_of(model):
     return np.atleast_1d(getattr(model, "values", []))
 
 
-def _write_results(options, points, what, model, embedding=None):
+def _write_results(options, points, what, model, embedding=None, verdicts=None):
     """Write the requested files. If `embedding` is None, it is computed by the model."""
     n = len(points.X)
     arrays = _arrays_to_write(model, points, "model.")
 
     def columns(rows):
-        """Features of the chosen rows. With --residual, the last column is the residual."""
+        """Features of the chosen rows, then the columns of --residual and --novelty."""
         X = points.rows(rows)
-        Z = features(X, model) if embedding is None else embedding[rows]
-        return np.column_stack([Z, residual(X, model)] if options.residual else [Z]).astype(X.dtype)
+        parts = [features(X, model) if embedding is None else embedding[rows]]
+        parts += [residual(X, model)] if options.residual else []
+        parts += [] if verdicts is None else [verdicts[rows]]
+        return np.column_stack(parts).astype(X.dtype)
 
     def write(file):
         if options.o.endswith(".npz"):
@@ -10805,7 +10893,7 @@ def _write_results(options, points, what, model, embedding=None):
 def _plot(options, points, title, model, columns):
     """Draw the spectrum and the first two components, colored by label."""
     rows = slice(0, None, max(1, len(points.X) // 10_000))
-    Z = columns(rows)
+    Z = columns(rows)[:, : -2 if options.known else None]  # without the verdicts
     values = _eigenvalues_of(model)
     names = [f"component {j + 1}" for j in range(Z.shape[1])]
     with contextlib.suppress(ValueError):  # some models have no components
@@ -10924,6 +11012,24 @@ def _stream(options):
 # 18.6 apply, advise
 
 
+def _verdicts(options, points, model, arrays):
+    """Columns of --novelty: the p-value of each point, and 1 where it is at most ALPHA."""
+    _require(
+        options.known and options.novelty is not None,
+        "apply needs both --novelty ALPHA and --known FILE, or neither",
+    )
+    alpha = _checked_between("novelty", options.novelty, 1)
+    known = _load_points(argparse.Namespace(**{**vars(options), "points": options.known}), arrays)
+    n = len(known.X)
+    wanted = f"known must have at least {math.ceil(1.0 / alpha) - 1} points for --novelty {alpha}"
+    _require(1.0 / (n + 1.0) <= alpha, f"{wanted}, got {n}")
+    residuals = residual(known.rows(), model)
+    blocks = [slice(i, i + 8192) for i in range(0, len(points.X), 8192)]
+    p = np.concatenate([novelty_pvalues(points.rows(rows), model, residuals) for rows in blocks])
+    print(f"{np.count_nonzero(p <= alpha)} of {p.size} points have p <= {alpha}")
+    return np.column_stack([p, p <= alpha])
+
+
 def _apply(options):
     useful = options.o or options.plot and not options.residual
     _require(useful, "apply needs -o, or --plot without --residual")
@@ -10931,7 +11037,12 @@ def _apply(options):
     model = _from_arrays(arrays, options.by)
     points = _load_points(options, arrays)
     print(f"{options.points}: {len(points.X)} points")
-    _write_results(options, points, pathlib.Path(options.by).name, model)
+    verdicts = None
+    if options.known or options.novelty is not None:
+        verdicts = _verdicts(options, points, model, arrays)
+        if points.labels is None:
+            points = points._replace(labels=np.where(verdicts[:, 1], "novel", "known"))
+    _write_results(options, points, pathlib.Path(options.by).name, model, None, verdicts)
 
 
 def _advise(options):
@@ -11007,6 +11118,12 @@ _ARGUMENTS = {  # for argparse
     "--state": {"type": _file_type(".npz"), "help": "resume from this file; save to it every 30 s"},
     "--error": {"type": float, "default": 0.01, "help": "largest relative error (default 0.01)"},
     "--residual": {"action": "store_true", "help": "append a column of residuals (novelty)"},
+    "--novelty": {
+        "type": float,
+        "metavar": "ALPHA",
+        "help": "append p-values, and 1 if p <= ALPHA",
+    },
+    "--known": {"metavar": "FILE", "help": "for --novelty: known points, not used for the model"},
     "-o": {"type": _file_type(".npz", ".npy"), "help": "write embedding (and model, if .npz)"},
     "--model": {"type": _file_type(".npz"), "help": "write the model, for `apply`"},
     "--plot": {"type": _file_type(".png", ".svg", ".pdf"), "help": "draw components and spectrum"},
@@ -11036,7 +11153,7 @@ _COMMANDS = {  # function, help, options, and methods (the first is the default)
     "apply": (
         _apply,
         "features of new points, computed by a saved model",
-        "by points --header --columns --labels --residual -o --plot",
+        "by points --header --columns --labels --residual --novelty --known -o --plot",
     ),
     "advise": (_advise, "recommend a sketch and its size for a requested error", f"{_FIT} --error"),
 }

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The textbook line of each function, in plain NumPy and float64: what the compiled functions are compared with."""
 
+import itertools
+
 import numpy as np
 
 
@@ -408,3 +410,22 @@ def equispaced(X, Y, sigma, steps, sides):
     W = np.array(np.meshgrid(*indices, indexing="ij")).reshape(len(steps), -1).T * steps
     w = np.exp(-0.5 * sigma**2 * (W**2).sum(1))
     return np.cos((X[:, None] - Y[None]) @ W.T) @ (w / w.sum())
+
+
+def novelty_pvalues(residuals, known):
+    """Residuals below 1e-7 are rounding errors, so that squares which differ by 1e-14 are equal."""
+    return [
+        (1 + sum(other**2 >= r**2 - 1e-14 for other in known)) / (1 + len(known)) for r in residuals
+    ]
+
+
+def mmd_pvalue(K, n):
+    """Share of all divisions into n and the other points whose means in feature space are as far apart, or farther."""
+
+    def distance(chosen):
+        w = np.full(len(K), -1 / (len(K) - n))
+        w[list(chosen)] = 1 / n
+        return w @ K @ w
+
+    observed = distance(range(n)) - 1e-12 * np.abs(K).max()
+    return np.mean([distance(c) >= observed for c in itertools.combinations(range(len(K)), n)])

@@ -998,6 +998,52 @@ def test_residuals_come_with_features(points, tmp_path, capsys):
     )
 
 
+def test_novelty_comes_with_pvalues_and_marks(points, tmp_path, capsys):
+    model, out, known = tmp_path / "m.npz", tmp_path / "o.npz", tmp_path / "known.npy"
+    rng = np.random.default_rng(5)
+    new = np.vstack([rng.standard_normal((30, 3)), np.full((4, 3), 30.0)])
+    np.save(known, kept := rng.standard_normal((99, 3)))
+    np.save(tmp_path / "new.npy", new)
+    done(capsys, "embed", points, "-k", "9", "--standardize", "--sigma", "2", "--model", model)
+    with pytest.warns(UserWarning, match="standardized.mean"):
+        held = kp.load(model)
+    scale = [(A - X.mean(0)) / X.std(0) for A in (new, kept)]
+    p = kp.novelty_pvalues(scale[0], held, kp.residual(scale[1], held))
+    novelty = ["apply", model, tmp_path / "new.npy", "--novelty", "0.02", "--known", known]
+    told = done(capsys, *novelty, "--residual", "-o", out)
+    assert f"{np.count_nonzero(p <= 0.02)} of 34 points have p <= 0.02" in told
+    with np.load(out) as written:
+        found = written["embedding"]
+    assert found.shape == (34, 12) and np.array_equal(found[:, 10], p)
+    assert np.array_equal(found[:, 11], p <= 0.02) and found[30:, 11].all()
+    single = tmp_path / "single.npy"
+    np.save(single, new.astype(np.float32))
+    done(capsys, *novelty[:2], single, *novelty[3:], "-o", tmp_path / "o.npy")
+    assert np.load(tmp_path / "o.npy").dtype == np.float32
+    assert np.array_equal(np.load(tmp_path / "o.npy")[:, 9:], np.float32([p, p <= 0.02]).T)
+    held = known.read_bytes()
+    for words, text in (
+        (["--novelty", "0.02"], "apply needs both --novelty ALPHA and --known FILE"),
+        (["--known", known], "apply needs both --novelty ALPHA and --known FILE"),
+        ([*novelty[3:4], "0.009", *novelty[5:]], "--known must have at least 111 points for --nov"),
+        ([*novelty[3:4], "0", *novelty[5:]], "--novelty must be between 0 and 1, got 0.0"),
+        (["--novelty", "0.1", "--known", tmp_path / "gone.npy"], "gone.npy"),
+        (["--novelty", "0.1", "--known", model], "must have an array X"),
+    ):
+        assert text in refused(capsys, *novelty[:3], *words, "-o", tmp_path / "no.npy")
+    assert "would be overwritten" in refused(capsys, *novelty, "-o", known)
+    assert known.read_bytes() == held and not (tmp_path / "no.npy").exists()
+    np.save(known, kept[:49])
+    assert "have p <= 0.02" in done(capsys, *novelty, "-o", out)  # 1 / 50 is reached
+    pytest.importorskip("matplotlib")
+    # p-values were drawn as the second component of a model with one
+    done(capsys, "embed", points, "-k", "1", "--sigma", "2", "--model", model)
+    done(capsys, *novelty, "--plot", tmp_path / "p.svg")
+    picture = (tmp_path / "p.svg").read_text()
+    assert "<!-- component 1" in picture and "<!-- component 2" not in picture
+    assert "<!-- known" in picture and "<!-- novel" in picture
+
+
 def test_single_precision_stays_and_whole_numbers_become_double(tmp_path, capsys):
     for dtype in (np.int16, np.float32, np.float64, ">f4"):
         data = np.random.default_rng(2).integers(-3, 4, (500, 2)).astype(dtype)

@@ -97,6 +97,7 @@ MODELS = {
     "skpca_transform": lambda: [kp.skpca(X, KERNEL, 40, 9, 2)],
     "skpca_residual": lambda: [kp.skpca(X, KERNEL, 40, 9, 2)],
     "residual": lambda: [kp.centered_kpca(X[:100], KERNEL, 3)],
+    "novelty_pvalues": lambda: [kp.kpca(X[:100], KERNEL, 3), np.linspace(0.0, 1.0, 99)],
     "shadow_labels": lambda: [X[:9].copy(), 2.0],
     "manifold_features": lambda: [kp.laplacian_eigenmap(X[:50], np.ones(50), KERNEL, 2)],
     "dsgd_evaluate": lambda: [kp.dsgd_kpca(X, KERNEL, 2, 64)],

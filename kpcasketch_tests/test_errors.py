@@ -11,6 +11,7 @@ import numba
 import numpy as np
 import pytest
 import scipy.linalg
+import scipy.stats
 
 import kpcasketch as kp
 from kpcasketch_tests import inner, naive
@@ -1070,3 +1071,117 @@ def test_features_of_what_is_no_model_are_refused():
         kp.features(np.eye(2), kp.gaussian(1.0))
     with pytest.raises(ValueError, match="^features: X and .*same number of columns"):
         kp.features(np.eye(2), kp.kpca(np.eye(3), kp.gaussian(1.0), 1))
+
+
+# P-values of novelty.
+
+RESIDUAL_MODELS = {
+    "kpca": lambda X: kp.kpca(X, kp.gaussian(3.0), min(5, len(X))),
+    "all components": lambda X: kp.kpca(X, kp.gaussian(3.0), len(X)),
+    "centered": lambda X: kp.centered_kpca(X, kp.gaussian(3.0), 3),
+    "linear": lambda X: kp.kpca(X, kp.linear(), 2),
+    "map": lambda X: kp.nystrom_map(X, np.arange(len(X) // 2), kp.gaussian(3.0)),
+    "skpca": lambda X: kp.skpca(X, kp.gaussian(3.0), 40, 8, 3),
+}
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("make", RESIDUAL_MODELS.values(), ids=RESIDUAL_MODELS)
+def test_pvalues_count_the_known_residuals(make, dtype, rng):
+    for X in (rng.standard_normal((300, 17)), rng.standard_normal((300, 2)) + 100.0):
+        X = X.astype(dtype)
+        model = make(X[:40])
+        known = kp.residual(X[40:200], model)
+        found = kp.novelty_pvalues(X[200:], model, known)
+        expected = naive.novelty_pvalues(kp.residual(X[200:], model), known)
+        assert found.dtype == np.float64 and np.array_equal(found, expected)
+        assert np.array_equal(found, kp.novelty_pvalues(X[200:], model, known[::-1]))
+        # a known point is as far as itself, however many points stand beside it in a call
+        order = np.argsort(np.argsort(-known)) + 2.0
+        again = [kp.novelty_pvalues(X[i : i + w], model, known) for w in (1, 3) for i in (40, 77)]
+        assert (np.concatenate(again) >= (order / 161)[[0, 37, 0, 1, 2, 37, 38, 39]]).all()
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("make", RESIDUAL_MODELS.values(), ids=RESIDUAL_MODELS)
+def test_equal_points_are_no_novelty(make, dtype):
+    X = np.full((12, 3), 0.7, dtype)
+    for model in (make(X), make(np.random.default_rng(0).standard_normal((12, 3)).astype(dtype))):
+        known = kp.residual(X, model)
+        for some in (X, X[:1], X[:3], np.tile(X, (30, 1))):
+            assert (kp.novelty_pvalues(some, model, known) == 1.0).all()
+        far = kp.novelty_pvalues(X + dtype(50.0), model, known)
+        assert make is RESIDUAL_MODELS["linear"] or (far == 1.0 / 13.0).all()
+
+
+def test_pvalues_of_fresh_points_have_the_law_of_ranks(rng):
+    X = rng.standard_normal((12_000, 3))
+    model = kp.kpca(X[:60], kp.gaussian(2.0), 12)
+    ranks, shares = [], []
+    for fresh in X[100:].reshape(-1, 34, 3)[:340]:
+        p = kp.novelty_pvalues(fresh[19:], model, kp.residual(fresh[:19], model))
+        ranks.append(round(20 * p[0]))
+        shares.append(np.count_nonzero(p <= 0.1))
+    # 1 / 20 each; the alarms among 15 points are beta-binomial with a = 2 = .1 (19 + 1)
+    assert scipy.stats.chisquare(np.bincount(ranks, minlength=21)[1:]).pvalue > 1e-3
+    law = scipy.stats.betabinom(15, 2, 18).pmf(np.arange(4))
+    seen = np.bincount(np.minimum(shares, 4), minlength=5)
+    expected = len(shares) * np.append(law, 1 - law.sum())
+    assert scipy.stats.chisquare(seen, expected).pvalue > 1e-3
+    # points of the model break it
+    inside = kp.residual(X[:59], model)
+    assert np.mean(kp.novelty_pvalues(X[100:2000], model, inside) <= 0.1) > 0.15
+
+
+def test_false_discoveries_among_many_points_are_a_share(rng):
+    X = rng.standard_normal((60, 3))
+    model, false, found = kp.kpca(X, kp.gaussian(2.0), 12), [], []
+    for _ in range(200):
+        known = kp.residual(rng.standard_normal((199, 3)), model)
+        points = rng.standard_normal((50, 3))
+        points[40:] += 5.0
+        marked = (
+            scipy.stats.false_discovery_control(kp.novelty_pvalues(points, model, known)) <= 0.2
+        )
+        false.append(marked[:40].sum() / max(1, marked.sum()))
+        found.append(marked[40:].mean())
+    # .8 of the points are known ones: at most .8 of .2, in truth
+    assert 0.12 < np.mean(false) < 0.2 and np.mean(found) > 0.95
+
+
+def test_a_window_of_known_residuals_follows_a_drift(rng):
+    model = kp.kpca(rng.standard_normal((200, 3)), kp.gaussian(2.0), 12)
+    known = kp.residual(rng.standard_normal((400, 3)), model)
+    alarms = []
+    for _ in range(6):
+        X = 1.3 * rng.standard_normal((400, 3))
+        alarms.append(np.mean(kp.novelty_pvalues(X, model, known) <= 0.1))
+        known = np.append(known, kp.residual(X, model))[-400:]
+    assert alarms[0] > 0.17 and max(alarms[1:]) < 0.15
+
+
+def test_infinite_residuals_and_what_novelty_refuses(rng):
+    X = rng.standard_normal((9, 2)) + 3.0
+    model = kp.centered_kpca(X, kp.linear(), 1)
+    origin = np.zeros((1, 2))
+    assert np.isinf(kp.residual(origin, model)).all()
+    assert kp.novelty_pvalues(origin, model, [0.1, np.inf, 0.2]) == 0.5
+    assert kp.novelty_pvalues(origin, model, [0.1, 0.2]) == 1 / 3
+    model = kp.kpca(X, SQUARE, 2)
+    for known, text in (
+        (X, "known must be a 1-D array of real numbers, got a 2-D array"),
+        ([], "known must hold one or more residuals"),
+        ([0.1, np.nan], "known must hold one or more residuals"),
+        ([0.1, -0.1], "known must hold one or more residuals"),
+        (None, "known must be a 1-D array"),
+    ):
+        with pytest.raises(ValueError, match=f"^novelty_pvalues: {text}"):
+            kp.novelty_pvalues(X, model, known)
+    for points, model, text in (
+        (X[:, :1], model, "X and model.points must have the same number of columns"),
+        (X, model._replace(offset=np.ones(2)), "model.mean must be known"),
+        (X, kp.linear(), "model must be an Expansion"),
+        (X * np.nan, model, "X must be finite"),
+    ):
+        with pytest.raises(ValueError, match=f"^novelty_pvalues: {text}"):
+            kp.novelty_pvalues(points.copy(), model, np.ones(3))

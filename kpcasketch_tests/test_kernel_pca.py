@@ -453,6 +453,52 @@ def test_preimages_went_to_infinity_where_every_point_is_worse_than_none():
                 assert np.isfinite(found).all() and np.abs(found).max() < 100
 
 
+def ridge(rows, kernel, k):
+    return kp.nystrom_ridge(rows, np.sin(rows[:, 0]), rows[::k], kernel, 0.1)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("make", [kp.kpca, kp.centered_kpca, ridge])
+def test_features_from_rows_of_kernel_values_are_those_from_row_numbers(make, dtype, rng):
+    # 600 x 500 is beyond one product of BLAS
+    K = naive.gaussian(points := rng.standard_normal((1100, 2)), points, 1.0)
+    for kernel in (kp.precomputed(K), kp.scaled(kp.precomputed(K), 7.0)):
+        model = make(np.arange(500.0)[:, None], kernel, 3)
+        numbers = model.points[:, 0].astype(int)
+        rows = K[500:][:, numbers].astype(dtype)
+        expected = kp.expand(np.arange(500.0, 1100.0)[:, None], model)
+        found = kp.expand(rows, model, out=np.empty(expected.shape))
+        far = kernel.scale * np.abs(model.coef).sum(0).max()  # times the rounding of kernel values
+        assert np.abs(found - expected).max() < far * (1e-13 if dtype == np.float64 else 1e-7)
+        assert np.array_equal(kp.features(rows, model), found)
+    if make is not ridge:
+        test = naive.centered_features if make is kp.centered_kpca else naive.features
+        of_one = test(K[500:, :500], K[:500, :500], 3)
+        found = kp.expand(K[500:, :500].copy(), make(numbers[:, None], kp.precomputed(K), 3))
+        assert np.abs(np.abs(found) - np.abs(of_one)).max() < 1e-8
+
+
+def test_columns_of_kernel_values_must_be_those_of_the_points(rng):
+    K = naive.gaussian(points := rng.standard_normal((60, 2)), points, 1.0)
+    rows, kernel = np.arange(60.0)[:, None], kp.precomputed(K)
+    model = kp.nystrom_kpca(rows, np.arange(9), kernel, 3)
+    with pytest.raises(
+        ValueError, match=r"^expand: X and expansion.points must have the same numb"
+    ):
+        kp.expand(K, model)
+    alone = kp.kpca(rows[:1], kernel, 1)  # one column has row numbers, whatever the model
+    assert np.abs(kp.expand(rows, alone)[:, 0] - K[0]).max() < 1e-12
+    with pytest.raises(ValueError, match="^expand: X must have one column of row numbers"):
+        kp.expand(K[:, :1].copy(), alone)
+    with pytest.raises(ValueError, match="^expand: X must be finite"):
+        kp.expand(np.full((2, 9), np.nan), model)
+    for wrong in (model._replace(coef=model.coef[:4]), model._replace(kernel=3), kernel, None):
+        with pytest.raises(ValueError, match="^expand: expansion(.kernel)? must be"):
+            kp.expand(K[:, :9].copy(), wrong)
+    with pytest.raises(ValueError, match="^expand: expansion must be an Expansion .* NystromMap"):
+        kp.expand(K[:, :9].copy(), kp.nystrom_map(rows, np.arange(9), kernel))
+
+
 @pytest.mark.parametrize("make", [kp.kpca, kp.centered_kpca])
 def test_a_rectangular_matrix_of_a_precomputed_kernel_was_refused_without_the_remedy(make, rng):
     K = naive.gaussian(points := rng.standard_normal((110, 2)), points, 1.0)
@@ -461,12 +507,11 @@ def test_a_rectangular_matrix_of_a_precomputed_kernel_was_refused_without_the_re
         np.arange(100.0, 110.0),
         K[100:, :100],
     )
-    for call in (kp.expand, kp.residual):
-        with pytest.raises(
-            ValueError,
-            match=r"got shapes \(10, 100\) and \(100, 1\): .* compute K @ coef \+ offset$",
-        ):
-            call(K_test.copy(), model)
+    with pytest.raises(
+        ValueError,
+        match=r"got shapes \(10, 100\) and \(100, 1\): .* \(or to expand, a column per point\)$",
+    ):
+        kp.residual(K_test.copy(), model)
     assert np.allclose(
         K_test @ model.coef + model.offset, kp.expand(rows[:, None], model), 1e-9, 1e-9
     )

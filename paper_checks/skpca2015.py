@@ -35,7 +35,7 @@ from paper_checks.claims import (
     standard_errors,
     too_often,
 )
-from paper_checks.tools import fourier, norm, nystrom_error, seeds, slope, users_rows
+from paper_checks.tools import fourier, norm, nystrom_error, p_value, seeds, slope, users_rows
 
 
 def blob(options, n, d=3):
@@ -1133,4 +1133,65 @@ def factors_of_table_1(options):
         f"{'; '.join(f'{what} {value:.3f} +- {error:.1g}' for what, (value, error) in found.items())}. "
         f"RNCA's decomposition of m^3 is apart, as in the paper's text.",
         f"m = c = ln n/eps^2, l = 1/eps, d = {d}, k = {k}, eps = 10^-6 to 10^-3.5, n = 10^6 to 10^12",
+    )
+
+
+@claim(
+    "SKPCA-Novelty",
+    "skpca",
+    "Section 1 (novelty as the distance from the span), with a verdict (Vovk and others 2005): for "
+    "p = (1 + #{known residuals >= that of x})/(n + 1) and points that the model has not seen, "
+    "P(p <= alpha) = a/(n + 1) with a = floor(alpha (n + 1)); given the known points, this chance has the law "
+    "Beta(a, n + 1 - a).",
+    measures="-log10 of the least binomial p-value",
+    control="known points that the model was computed from",
+    no_trivial=CHANCE,
+)
+def novelty_has_the_level_that_is_asked(options):
+    n, new, alpha, trials = 39, 20, 0.1, 600
+    rng = np.random.default_rng(options.seed)
+    train, kernel = rng.standard_normal((100, 3)), kp.gaussian(2.0)
+    models = {
+        "kernel PCA": kp.kpca(train, kernel, 30),
+        "landmarks": kp.nystrom_map(train, np.arange(30), kernel),
+        "a stream": kp.skpca(train, kernel, 200, 60, 20, options.seed),
+    }
+    a = math.floor(alpha * (n + 1))
+    law = stats.betabinom(new, a, n + 1 - a)
+    many = int(law.isf(0.05)) + 1
+
+    def alarms(model, known):
+        """Numbers of alarms among `new` fresh points; known(): the known points of a trial."""
+        found = [
+            kp.novelty_pvalues(rng.standard_normal((new, 3)), model, kp.residual(known(), model))
+            for _ in range(trials)
+        ]
+        return np.array(found) <= alpha
+
+    def least(marked):
+        """The smaller p-value of: alarms of the first point of each trial, trials of many alarms."""
+        return min(
+            p_value(marked[:, 0].sum(), trials, a / (n + 1)),
+            p_value((marked.sum(1) >= many).sum(), trials, law.sf(many - 1)),
+        )
+
+    found = {name: alarms(m, lambda: rng.standard_normal((n, 3))) for name, m in models.items()}
+    inside = {
+        name: alarms(m, lambda: train[30 + rng.permutation(70)[:n]])
+        for name, m in models.items()
+        if name != "landmarks"  # the map has not seen more than its landmarks
+    }
+    smallest = min(map(least, found.values()))
+    return bounded(
+        -math.log10(smallest),
+        5.0,
+        [-math.log10(max(least(marked), 1e-300)) for marked in inside.values()],
+        f"{trials} times {n} known and {new} fresh points, alpha = {alpha}; alarms: "
+        + ", ".join(f"{name} {marked.mean():.4f}" for name, marked in found.items())
+        + f" ({a / (n + 1):.4f} expected); trials with {many} alarms or more: "
+        + ", ".join(f"{(marked.sum(1) >= many).mean():.4f}" for marked in found.values())
+        + f" ({law.sf(many - 1):.4f}). Smallest exact p-value {smallest:.3g}. With known points from the model: "
+        + ", ".join(f"{name} {marked.mean():.4f}" for name, marked in inside.items())
+        + " alarms.",
+        f"n = {n}, alpha = {alpha}, {trials} trials, 3 models of 100 points",
     )

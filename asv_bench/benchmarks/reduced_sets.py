@@ -231,3 +231,45 @@ class Compressed:
         ]
         compressed, thinned = np.mean(distances, 0)
         return compressed / thinned
+
+
+class TwoSamples:
+    """Samples of 10 coordinates, whose means differ by .12 in one: permutation tests by features and by all pairs."""
+
+    params = [["mmd_test", "all pairs"], [2000, 20_000]]
+    param_names = ["method", "points"]
+    timeout = 600
+
+    def test(self, method, n, shift, seed):
+        """p of 199 permutations."""
+        rng = np.random.default_rng(seed)
+        X, kernel = rng.standard_normal((n, 10)), kp.gaussian(4.5)
+        X[: n // 2, 0] += shift
+        if method == "mmd_test":
+            return kp.mmd_test(X[: n // 2], X[n // 2 :], kernel, 100, 199, seed)
+        K = kp.gram(X, X, kernel)
+        W = np.zeros((n, 200))
+        W[: n // 2, 0] = 1.0
+        for j in range(1, 200):
+            W[rng.permutation(n)[: n // 2], j] = 1.0
+        W -= 0.5
+        distances = np.einsum("ij,ij->j", W, K @ W)
+        return np.mean(distances >= distances[0] * (1 - 1e-12))
+
+    def setup(self, method, n):
+        if method == "all pairs" and n > 2000:
+            raise NotImplementedError  # 3.2 GB
+
+    @unit("s")
+    def track_seconds(self, method, n):
+        return seconds(lambda: self.test(method, size(n), 0.12, 0), repeat=3)[0]
+
+    @unit("share of 100 pairs of samples that are found to differ, at a level of .05")
+    def track_power(self, method, n):
+        n = size(min(n, 2000))
+        return float(np.mean([self.test(method, n, 0.12, seed) <= 0.05 for seed in range(100)]))
+
+    @unit("share of 100 pairs of samples of one law that are found to differ, at a level of .05")
+    def track_level(self, method, n):
+        n = size(min(n, 2000))
+        return float(np.mean([self.test(method, n, 0.0, seed) <= 0.05 for seed in range(100)]))
