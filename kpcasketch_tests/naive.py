@@ -56,6 +56,37 @@ def rounded(coef, s, uniform):
     return norms * np.where(np.abs(unit) >= 1 / s, unit, up)
 
 
+def gradient(features, X, h=1e-5):
+    """(n, k, d) central differences of a function (n, d) -> (n, k)."""
+    steps = h * np.eye(X.shape[1])
+    return np.stack([(features(X + e) - features(X - e)) / (2 * h) for e in steps], -1)
+
+
+def gaussian_gradient(X, Z, coef, sigma):
+    """d/dx sum_i coef_ij exp(-|x - z_i|^2 / (2 sigma^2)) = sum_i coef_ij k(x, z_i) (z_i - x) / sigma^2."""
+    return np.einsum("ij,qi,qit->qjt", coef, gaussian(X, Z, sigma), Z - X[:, None]) / sigma**2
+
+
+def learned_metric(X, Y, sigma, lam, rounds, held):
+    """Recursive feature machine: exact ridge with exp(-|M^(1/2) (x - z)|^2 / (2 sigma^2)), then M <- its average outer
+    product of gradients, with trace d. Held-out errors, and the metrics that they belong to."""
+    Y = Y / Y.std(0)
+    kept = np.setdiff1d(np.arange(len(X)), held)
+    M, errors, metrics = np.eye(X.shape[1]), [], []
+    for _ in range(rounds + 1):
+        values, V = np.linalg.eigh(M)
+        root = V * np.sqrt(np.maximum(values, 0)) @ V.T
+        P = X @ root
+        K = gaussian(P[kept], P[kept], sigma)
+        coef = np.linalg.solve(K + lam * np.eye(kept.size), Y[kept])
+        errors.append(np.mean((gaussian(P[held], P[kept], sigma) @ coef - Y[held]) ** 2))
+        metrics.append(M)
+        G = gaussian_gradient(P[kept], P[kept], coef, sigma) @ root
+        M = np.einsum("qjs,qjt->st", G, G)
+        M *= len(M) / np.trace(M)
+    return np.array(errors), metrics
+
+
 def centered(K):
     n = len(K)
     H = np.eye(n) - np.ones((n, n)) / n

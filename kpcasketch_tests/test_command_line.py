@@ -820,6 +820,35 @@ def test_labels_colour_the_picture(tmp_path, capsys, labels, shown):
     assert "--labels and --header are for" in refused(capsys, *words, "--labels", "y")
 
 
+def test_relevance_names_the_columns_that_make_components(tmp_path, capsys):
+    rows = np.random.default_rng(0).standard_normal((80, 7)) * [0.01, 3, 0.01, 0.01, 0.01, 1, 0]
+    names = ["a", "$b_^$", "c", "d", "e", "height\n(cm)", "zero"]
+    text = ",".join(f'"{name}"' for name in names) + "\n"
+    path = csv_file(tmp_path, text + "\n".join(",".join(map(repr, row)) for row in rows.tolist()))
+    words = ["embed", path, "--kernel", "linear", "--center", "-k", "2", "--no-errors"]
+    assert "component 1" not in done(capsys, *words)
+    out = done(capsys, *words, "--relevance", "--method", "uniform", "-s", "80")
+    shares = np.linalg.eigh(np.cov(rows.T))[1][:, ::-1][:, :2].T ** 2
+    assert f"component 1: $b_^$ {shares[0, 1]:.1%}, height" in out
+    assert (
+        f"component 2: height\n(cm) {shares[1, 5]:.1%}, $b_^$" in out and "component 3" not in out
+    )
+    np.save(tmp_path / "X.npy", rows)
+    words[1] = tmp_path / "X.npy"
+    assert f"component 1: column 2 {shares[0, 1]:.1%}, column 6" in done(
+        capsys, *words, "--relevance"
+    )
+    pytest.importorskip("matplotlib")
+    words[1] = path
+    picture = tmp_path / "p.svg"
+    done(capsys, *words, "--relevance", "--plot", picture)
+    drawn = picture.read_text()
+    assert "<!-- $b_^$ -->" in drawn and "<!-- relevance of columns -->" in drawn
+    done(capsys, *words, "--columns", "2,6", "--relevance", "--plot", picture)
+    done(capsys, *words, "--plot", picture)
+    assert "relevance" not in picture.read_text()
+
+
 def test_pictures_without_errors_had_no_shares_of_variance(points, tmp_path, capsys):
     pytest.importorskip("matplotlib")
     picture, model = tmp_path / "picture.svg", tmp_path / "m.npz"

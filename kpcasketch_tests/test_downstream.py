@@ -365,3 +365,106 @@ def test_what_a_test_of_two_samples_refuses(rng):
     assert kp.mmd_test(rows[:4], rows[4:], kp.precomputed(X @ X.T), seed=3) == kp.mmd_test(
         rows[:4], rows[4:], kp.precomputed(X @ X.T), 9, seed=3
     )
+
+
+# A learned metric
+
+
+def held_out(n, seed=0):
+    return kp._draw_uniformly(n, n, kp._key(seed, kp._HELD_OUT))[: -(-n // 10)]
+
+
+def test_a_learned_metric_is_the_naive_one(rng):
+    A = rng.standard_normal((150, 4))
+    B = np.column_stack([A[:, 0] ** 2, 100 * A[:, 1]])
+    errors, metrics = naive.learned_metric(A, B, 2.0, 1e-3, 3, held_out(150))
+    M, model, found = kp.learn_metric(A, B, kp.gaussian(2.0), 1e-3, 3, 200)
+    assert found == pytest.approx(errors, rel=1e-5)
+    assert np.abs(M - metrics[int(errors.argmin())]).max() < 1e-5
+    again = kp.nystrom_ridge(kp.scale_points(A, M), B, np.arange(150), kp.gaussian(2.0), 1e-3)
+    predicted = kp.expand(kp.scale_points(A[:9], M), model)
+    assert predicted == pytest.approx(
+        kp.expand(kp.scale_points(A[:9], M), again), rel=1e-4, abs=1e-4
+    )
+
+
+def test_a_metric_learned_by_linear_ridge_is_its_coefficient_vector_squared(rng):
+    A, beta = rng.standard_normal((200, 5)), np.array([3.0, 0.0, -1.0, 0.0, 0.0])
+    kept = np.setdiff1d(np.arange(200), held_out(200))
+    b = np.linalg.solve(A[kept].T @ A[kept] + 50 * np.eye(5), A[kept].T @ (A[kept] @ beta))
+    M, _, errors = kp.learn_metric(A, A @ beta, kp.linear(), 50.0, 1, 50)
+    assert errors[1] < 0.2 * errors[0]  # the metric is larger along b, where the ridge counts less
+    assert np.abs(M - 5 * np.outer(b, b) / (b @ b)).max() < 1e-9
+
+
+def test_a_learned_metric_forgets_columns_without_influence(rng):
+    A = rng.standard_normal((1200, 20))
+    y = np.sin(2 * A[:, 0]) * A[:, 1]
+    train, new = slice(0, 900), slice(900, None)
+    M, model, errors = kp.learn_metric(A[train], y[train], kp.gaussian(4.0), 1e-3)
+    gaps = kp.expand(kp.scale_points(A[new], M), model) - y[new]
+    # an error of 1 is that of the mean
+    assert errors[0] > 0.6 and np.var(gaps) < 0.05 * np.var(y[new])
+    assert M.diagonal()[:2].sum() > 0.95 * M.trace() and M.trace() == pytest.approx(20.0)
+
+
+def test_a_metric_that_does_not_help_is_the_identity(rng):
+    A = rng.standard_normal((300, 3))
+    M, _, errors = kp.learn_metric(A, rng.standard_normal(300), kp.gaussian(1.0), 1e3, 3)
+    best = int(errors.argmin())
+    assert errors.size == 4 and np.array_equal(M, np.eye(3)) == (best == 0)
+    assert np.array_equal(kp.learn_metric(A, A[:, 0], kp.gaussian(1.0), 1.0, 0)[0], np.eye(3))
+
+
+@pytest.mark.parametrize(
+    "A, y",
+    [
+        (np.ones((30, 2)), np.arange(30.0)),
+        (np.arange(60.0).reshape(30, 2), np.zeros(30)),
+        (np.array([[0.0, 1.0], [2.0, 3.0]]), np.array([1.0, 2.0])),
+        (np.column_stack([np.arange(30.0), np.ones(30)]), np.sin(np.arange(30.0))),
+    ],
+)
+def test_metrics_of_points_without_information_are_finite(A, y):
+    M, model, errors = kp.learn_metric(A, y, kp.gaussian(3.0), 1e-3)
+    assert np.isfinite(M).all() and np.isfinite(errors).all()
+    assert np.isfinite(kp.expand(kp.scale_points(A, M), model)).all()
+
+
+def test_a_learned_metric_of_single_precision_far_away_and_of_large_targets(rng):
+    A = rng.standard_normal((400, 3))
+    y = A[:, 1] ** 2
+    M = kp.learn_metric(A, y, kp.gaussian(2.0), 1e-2)[0]
+    single, model, _ = kp.learn_metric(A.astype(np.float32), y, kp.gaussian(2.0), 1e-2)
+    assert model.coef.dtype == np.float32 and np.abs(single - M).max() < 1e-2
+    far = kp.learn_metric(A + 1e5, y, kp.gaussian(2.0), 1e-2)[0]
+    large = kp.learn_metric(A, 1e140 * y, kp.gaussian(2.0), 1e-2)[0]
+    assert np.abs(far - M).max() < 1e-4 and np.abs(large - M).max() < 1e-9
+
+
+def test_a_learned_metric_does_not_depend_on_threads(threads, rng):
+    A = rng.standard_normal((700, 12))
+    call = lambda: kp.learn_metric(A, A[:, :2] ** 2, kp.laplacian(3.0), 1e-2, 2, 300, 5)  # noqa: E731
+    one, two = threads(1, call), threads(2, call)
+    assert all(map(np.array_equal, (one[0], one[1].coef, one[2]), (two[0], two[1].coef, two[2])))
+
+
+@pytest.mark.parametrize(
+    "changed, text",
+    [
+        ({"X": X[:1]}, "X must have at least 2 rows, got 1"),
+        ({"Y": np.ones(3)}, "Y must have 300 rows, got 3"),
+        (
+            {"kernel": kp.laplacian(1.0, 1)},
+            "kernel must be polynomial or of the Euclidean distance",
+        ),
+        ({"lam": 0.0}, "lam must be at least"),
+        ({"rounds": -1}, "rounds must be an int from 0"),
+        ({"s": 0}, "s must be an int from 1"),
+        ({"seed": -1}, "seed must be an int from 0"),
+    ],
+)
+def test_learn_metric_refuses_by_name(changed, text):
+    sound = {"X": X, "Y": Y, "kernel": KERNEL, "lam": 1.0}
+    with pytest.raises(ValueError, match="learn_metric: " + text):
+        kp.learn_metric(**{**sound, **changed})

@@ -520,3 +520,184 @@ def test_a_rectangular_matrix_of_a_precomputed_kernel_was_refused_without_the_re
         match=r"X must have one column .*: pass np.arange\(N\)\[:, None\] for all points",
     ):
         make(K, kp.precomputed(K), 3)
+
+
+# Gradients and relevance
+
+SMOOTH = {
+    "gaussian": (kp.gaussian(1.3), lambda A, B: naive.gaussian(A, B, 1.3)),
+    "laplacian": (kp.laplacian(1.3), lambda A, B: naive.laplacian(A, B, 1.3)),
+    "matern 3/2": (kp.matern(1.5, 1.3), lambda A, B: naive.matern(A, B, 1.5, 1.3)),
+    "matern 5/2": (kp.matern(2.5, 1.3), lambda A, B: naive.matern(A, B, 2.5, 1.3)),
+    "rational_quadratic": (
+        kp.rational_quadratic(0.7, 1.3),
+        lambda A, B: naive.rational_quadratic(A, B, 0.7, 1.3),
+    ),
+    "cauchy": (kp.cauchy(1.3), lambda A, B: naive.cauchy(A, B, 1.3)),
+    "polynomial": (kp.polynomial(3, 0.2, 1.0), lambda A, B: naive.polynomial(A, B, 3, 0.2, 1.0)),
+    "linear": (kp.linear(), naive.linear),
+    "scaled": (kp.scaled(kp.matern(0.5, 2.0), 3.0), lambda A, B: 3 * naive.laplacian(A, B, 2.0)),
+}
+
+
+def weighted(kernel, points=X[:60], k=3):
+    """An Expansion with random coefficients."""
+    coef = np.random.default_rng(2).standard_normal((len(points), k)).astype(points.dtype)
+    return kp.Expansion(points, coef, np.ones(k), np.empty(0), kernel)
+
+
+@pytest.mark.parametrize("name", SMOOTH)
+def test_gradients_are_differences_of_naive_features(name):
+    kernel, values = SMOOTH[name]
+    E = weighted(kernel)
+    expected = naive.gradient(lambda A: values(A, E.points) @ E.coef, NEW)
+    unit = np.abs(expected).max()
+    found = kp.gradient(NEW, E)
+    assert found.shape == (40, 3, 4) and found.dtype == np.float64
+    # central differences err by h^2 = 1e-10 of the third derivative, and by eps / h = 2e-11 of the values
+    assert np.abs(found - expected).max() < 1e-8 * unit
+    single = kp.gradient(NEW.astype(np.float32), weighted(kernel, E.points.astype(np.float32)))
+    assert single.dtype == np.float64 and np.abs(single - expected).max() < 2e-6 * unit
+    # an offset does not change them, and distances do not see a shift, but for rounding of 1e6 itself
+    assert np.array_equal(kp.gradient(NEW, E._replace(offset=np.ones(3))), found)
+    if kernel.kind != kp._POLYNOMIAL:
+        far = kp.gradient(NEW + 1e6, weighted(kernel, E.points + 1e6))
+        assert np.abs(far - found).max() < 1e-8 * unit
+
+
+def test_the_square_of_a_large_gamma_raised_an_overflow_error():
+    E = weighted(kp.laplacian(1e-150))
+    assert not kp.gradient(NEW, E).any()
+    with pytest.raises(ValueError, match="gradients at X must be finite"):
+        kp.gradient(NEW, weighted(kp.matern(1.5, 1.0)._replace(gamma=1e200)))
+
+
+def test_gradients_of_the_gaussian_kernel_are_those_of_the_formula():
+    E = weighted(kp.gaussian(1.3))
+    expected = naive.gaussian_gradient(NEW, E.points, E.coef, 1.3)
+    assert np.abs(kp.gradient(NEW, E) - expected).max() < 1e-13 * np.abs(expected).max()
+
+
+def test_gradients_of_a_linear_model_are_its_coefficient_vectors():
+    directions = np.linalg.eigh(X.T @ X)[1][:, ::-1][:, :2]
+    found = np.abs(kp.gradient(NEW, kp.kpca(X, kp.linear(), 2)))
+    assert np.abs(found - np.abs(directions.T)).max() < 1e-12
+    shares = kp.relevance(NEW, kp.centered_kpca(X, kp.linear(), 2), by_component=True)
+    centered = np.linalg.eigh(np.cov(X.T))[1][:, ::-1][:, :2]
+    assert np.abs(shares - centered.T**2).max() < 1e-12
+
+
+def test_gradients_in_many_blocks_are_those_of_one_block(rng):
+    # 40,000 points: a block has 128 rows
+    E = weighted(KERNEL, rng.standard_normal((40_000, 2)))
+    new = rng.standard_normal((300, 2))
+    apart = np.concatenate([kp.gradient(part, E) for part in (new[:90], new[90:])])
+    assert np.abs(kp.gradient(new, E) - apart).max() < 1e-12 * np.abs(apart).max()
+
+
+def test_the_gradient_of_the_laplacian_at_its_kink_is_the_mean_of_both_sides():
+    for shift in (0.0, 1e6):
+        one = kp.Expansion(
+            np.full((1, 1), shift), np.ones((1, 1)), np.ones(1), np.empty(0), kp.laplacian(2.0)
+        )
+        at = shift + np.array([[-0.5], [0.0], [0.5]])
+        slopes = 0.5 * np.exp(-0.25) * np.array([1.0, 0.0, -1.0])
+        assert np.abs(kp.gradient(at, one)[:, 0, 0] - slopes).max() < 1e-12
+
+
+def test_relevance_is_the_share_of_squared_gradients():
+    E = weighted(kp.gaussian(1.3))
+    G = naive.gaussian_gradient(NEW, E.points, E.coef, 1.3)
+    M = np.einsum("qjs,qjt->jst", G, G) / 40
+    parts = np.diagonal(M, 0, 1, 2)
+    assert np.allclose(kp.relevance(NEW, E, True, True), M, rtol=1e-11)
+    assert np.allclose(kp.relevance(NEW, E, True), M.sum(0), rtol=1e-11)
+    shares = kp.relevance(NEW, E, by_component=True)
+    assert np.allclose(shares, parts / parts.sum(1)[:, None], rtol=1e-11)
+    assert np.allclose(kp.relevance(NEW, E), parts.sum(0) / parts.sum(), rtol=1e-11)
+    assert kp.relevance(NEW, E).sum() == pytest.approx(1.0, abs=1e-14)
+
+
+def test_relevance_finds_the_columns_of_a_regression_and_of_components(rng):
+    A = rng.standard_normal((400, 6))
+    model = kp.nystrom_ridge(A, np.sin(A[:, 4]), np.arange(200), kp.gaussian(3.0), 1e-2)
+    shares = kp.relevance(A, model)
+    assert shares.argmax() == 4 and shares[4] > 0.9
+    B = A * np.array([0.01, 0.01, 3.0, 0.01, 0.01, 1.0])
+    shares = kp.relevance(B, kp.centered_kpca(B, kp.gaussian(60.0), 2), by_component=True)
+    assert shares.argmax(1).tolist() == [2, 5] and shares.max(1).min() > 0.9
+
+
+def test_relevance_of_constant_features_is_zero():
+    equal = np.ones((30, 2))
+    E = kp.kpca(equal, KERNEL, 3)  # components 2 and 3 are 0, and all gradients at the point, too
+    assert not kp.relevance(equal, E, by_component=True).any()
+    assert not kp.gradient(equal, E).any()
+    one = kp.kpca(equal[:1], KERNEL, 1)
+    assert kp.relevance(np.array([[1.0, 3.0]]), one).tolist() == [0.0, 1.0]
+
+
+def test_gradients_do_not_depend_on_threads(threads, rng):
+    A = rng.standard_normal((900, 40))
+    E = weighted(kp.matern(1.5, 9.0), A, 2)
+    for call in (
+        lambda: kp.gradient(A, E),
+        lambda: kp.relevance(A, E, True),
+        lambda: kp.scale_points(A, A.T @ A),
+    ):
+        assert np.array_equal(threads(1, call), threads(2, call))
+
+
+def test_scaled_points_have_the_distances_of_the_metric(rng):
+    B = rng.standard_normal((4, 4))
+    M = B.T @ B
+    P = kp.scale_points(X, M)
+    gaps = X[:50, None] - X[None, :50]
+    expected = np.einsum("ijs,st,ijt->ij", gaps, M, gaps)
+    assert np.allclose(naive.squared_distances(P[:50], P[:50]), expected, rtol=1e-10, atol=1e-12)
+    assert np.array_equal(kp.scale_points(X, np.eye(4)), X)
+    single = kp.scale_points(X.astype(np.float32), M.astype(np.float32))
+    assert single.dtype == np.float32 and np.abs(single - P).max() < 2e-6 * np.abs(P).max()
+    flat = kp.scale_points(X, np.outer(B[0], B[0]))  # one direction is left
+    assert np.linalg.svd(flat)[1][1] < 1e-7 * np.linalg.svd(flat)[1][0]
+
+
+@pytest.mark.parametrize(
+    "call, text",
+    [
+        (lambda: kp.gradient(X[:, :3], weighted(KERNEL)), "X and model.points must have the same"),
+        (lambda: kp.gradient(X, kp.nystrom_map(X, X, KERNEL)), "model must be an Expansion"),
+        (
+            lambda: kp.gradient(X, weighted(kp.laplacian(1.0, norm=1))),
+            "model.kernel must be polynomial or of the Euclidean distance, got laplacian of the city",
+        ),
+        (lambda: kp.relevance(X, weighted(KERNEL), 1), "full must be True or False"),
+        (lambda: kp.relevance(X, weighted(KERNEL), by_component=2), "by_component must be True"),
+        (
+            lambda: kp.relevance(
+                np.zeros((2, 1)), kp.kpca(X[:2, :1] * 0, kp.precomputed(np.eye(2)), 1)
+            ),
+            "model.kernel must be polynomial or of the Euclidean distance, got precomputed",
+        ),
+        (
+            lambda: kp.gradient(1e140 * X, weighted(kp.polynomial(3, 1.0, 0.0))),
+            "gradients at X must",
+        ),
+        (lambda: kp.scale_points(X, np.eye(3)), "M must have 4 columns, got 3"),
+        (lambda: kp.scale_points(X, -np.eye(4)), "M must be symmetric and positive semidefinite"),
+        (lambda: kp.scale_points(X, np.diag([1.0, 1, 1, -1])), "M must be symmetric and positive"),
+        (lambda: kp.scale_points(X, np.triu(np.ones((4, 4)))), "M must be symmetric and positive"),
+        (lambda: kp.scale_points(X, np.full((4, 4), np.nan)), "M must be finite"),
+    ],
+)
+def test_gradients_and_metrics_refuse_by_name(call, text):
+    with pytest.raises(ValueError, match=r"^(gradient|relevance|scale_points): " + text):
+        call()
+
+
+def test_gradients_that_no_machine_holds_are_refused_before_any_work(monkeypatch):
+    monkeypatch.setattr(kp, "_PHYSICAL_MEMORY", 3000)
+    with pytest.raises(ValueError, match="gradient: X must be smaller"):
+        kp.gradient(NEW, weighted(KERNEL))
+    with pytest.raises(ValueError, match="relevance: X must be smaller"):
+        kp.relevance(X, weighted(KERNEL, k=200), True)
