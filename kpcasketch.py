@@ -9376,7 +9376,7 @@ def mmd_test(X, Y, kernel, s=100, permutations=999, seed=0):
     key = _checked_key(seed, _PROBES)
     Z = np.concatenate([P, Q]).astype(np.float64, copy=False)
     order = np.lexsort(Z.T)  # landmarks must not depend on which sample a point is from
-    F = nystrom(Z[order], rpcholesky(Z[order], kernel, s, seed), kernel)
+    F = nystrom(Z, order[rpcholesky(Z[order], kernel, s, seed).indices], kernel)
     rounding = 1e-13 * math.sqrt(len(Z) * np.square(F).sum())
     F = _minus_row(F)  # now the sum over one sample determines the other sum
     sizes = np.empty(0)
@@ -9384,7 +9384,7 @@ def mmd_test(X, Y, kernel, s=100, permutations=999, seed=0):
         W = np.zeros((len(Z), 64))
         for j in range(64):
             drawn = _draw_uniformly(len(Z), len(P), _python_subkey(key, begin + j))
-            W[drawn if begin + j else order < len(P), j] = 1.0  # column 0 is the observed division
+            W[drawn if begin + j else slice(len(P)), j] = 1.0  # column 0 is the observed division
         sums = _transposed_product(F, W)
         sizes = np.append(sizes, np.sqrt(np.square(sums).sum(0)))
     found = np.count_nonzero(sizes[: permutations + 1] >= sizes[0] - rounding)
@@ -9653,7 +9653,7 @@ def novelty_pvalues(X, model, known):
         model: Expansion, NystromMap or Subspace. See `residual`.
         known: (n,) array. residual(K, model) for known points K that were not used for the model,
             because these have smaller residuals. For a drifting stream: its last n residuals,
-            including those of points with alarms.
+            including points with alarms.
     Returns:
         array: (q,) in float64, at least 1 / (n + 1). Residuals equal up to rounding count as equal.
     Example:

@@ -320,6 +320,15 @@ def test_pvalues_of_equal_laws_are_uniform_and_differences_are_seen(rng):
     assert np.mean([kp.mmd_test(*two, kp.linear(), 50, 99) <= 0.05 for two in wide]) < 0.3
 
 
+def test_one_seed_for_all_data_had_another_level(rng):
+    # Divisions of sorted points were nearly the same for all data on a line: the level of this seed was .08.
+    p = [
+        kp.mmd_test(rng.integers(3, size=(15, 1)), rng.integers(3, size=(60, 1)), KERNEL, 9, 99)
+        for _ in range(1000)
+    ]
+    assert 0.03 < np.mean(np.array(p) <= 0.05) < 0.07
+
+
 @pytest.mark.parametrize(
     "kernel",
     [KERNEL, kp.linear(), kp.polynomial(2, 1.0, 0.0)],
@@ -333,7 +342,7 @@ def test_equal_points_do_not_differ(kernel, rng):
     assert kp.mmd_test(X, X, kernel) == kp.mmd_test(X, X.copy(), kernel) == 1.0
     mixed = rng.permutation(40), rng.permutation(50)
     p = kp.mmd_test(X[:40], X[40:], kernel, 20)
-    assert p == kp.mmd_test(X[:40][mixed[0]], X[40:][mixed[1]], kernel, 20)
+    assert abs(kp.mmd_test(X[:40][mixed[0]], X[40:][mixed[1]], kernel, 20) - p) < 0.08
     single = X.astype(np.float32)
     assert abs(kp.mmd_test(single[:40], single[40:], kernel, 20) - p) < 0.02
 
