@@ -35,6 +35,7 @@ many points
     nystrom_kpca           kernel PCA over them     nystrom_map            a map to features
     nystrom_features       features from that map   nystrom_ridge          regression over landmarks
     nystrom_to             for a requested error    advise                 proposes method and size
+    choose                 bandwidth and ridge by leave-one-out
     recursive_rls_accelerated  in little memory     LandmarkFeatures       for scikit-learn
     learn_metric           distances for targets    scale_points           applies a metric
 streams
@@ -133,8 +134,8 @@ landmarks. `manifold_features` takes a Manifold. Streams and DSGD take a Fourier
 `..._features_map` functions return. A stream returns its state as an FDState, SKPCAState,
 RNCAState, ReservoirState, RLSState or ShadowState. An FDState keeps earlier rows as FDRuns. `skpca`
 and `rnca` return a Subspace for `skpca_transform`. DSGD functions share a DSGDState, and
-`dsgd_ksir` stores Slices in it. Sketch, Clustering, Correlations, Reliable, SketchError, Advice and
-ShadowBounds only report results.
+`dsgd_ksir` stores Slices in it. Sketch, Clustering, Correlations, Reliable, SketchError, Advice,
+Choice and ShadowBounds only report results.
 
     import numpy as np
     import kpcasketch as kp
@@ -9941,6 +9942,19 @@ class Advice(NamedTuple):  # must be defined before _TUPLES
     reason: str
 
 
+@_validated("a Choice", errors=2, factors=1, lams=2)
+class Choice(NamedTuple):
+    """kernel and lam have the smallest error. errors: (10, 20) sums of squared leave-one-out errors,
+    divided by those about the mean, for `factors` (10,) times the bandwidth and `lams` (10, 20)."""
+
+    kernel: Kernel
+    lam: float
+    error: float
+    errors: np.ndarray
+    factors: np.ndarray
+    lams: np.ndarray
+
+
 _TUPLES = {
     name: value for name, value in globals().items() if name[0] != "_" and hasattr(value, "_fields")
 }
@@ -10124,6 +10138,76 @@ def median_bandwidth(X, seed=0):
     if not distances.any():
         return 1.0
     return float(unit * (np.median(distances) or np.median(distances[distances > 0.0])))
+
+
+def _left_out(P, T, found):
+    """Sums of squared leave-one-out errors of `nystrom_ridge`, and ridges. For F^T F = V D V^T and Y =
+    F V, h_i = sum_j y_ij^2 / (d_j + lam). The error at point i is its residual / (1 - h_i)."""
+    squares, products = _normal_equations(P, found, T)
+    lams = squares.trace() * 10.0 ** np.arange(-9.5, 0.1, 0.5) + 1e-300
+    values, V = _small_eigen(squares)
+    factors = 1.0 / (values[:, None] + lams)
+    fits = _transposed_product(V, products)
+    errors = np.zeros(lams.size)
+    for begin in range(0, len(P), _SLAB):
+        rows = slice(begin, begin + _SLAB)
+        Y = _dense_product(_map_features(P[rows], found), V)
+        left = 1.0 - _dense_product(np.square(Y), factors)
+        for t, fit in zip(T[rows].T, fits.T):
+            residuals = t[:, None] - _dense_product(Y, factors * fit[:, None])
+            errors += np.square(residuals / left).sum(0)
+    return errors, lams
+
+
+@_public
+def choose(X, Y, landmarks, kernel, k=10):
+    """Bandwidth and ridge of `nystrom_ridge` with the smallest leave-one-out error (textbook).
+
+    Without point i, its error is e_i / (1 - h_i), where e_i is the residual of the model with it and
+    h_i = (F (F^T F + lam I)^-1 F^T)_ii: exact for given landmarks. Tries 1/16, 1/8, ..., 32 times the
+    bandwidth, each with 10^-9.5, 10^-9, ..., 1 times tr K~ as lam. Costs O(n s (d + s)) time.
+
+    If Y is None, a rule chooses the bandwidth with which ridge regression best predicts the points
+    from k components of kernel PCA (Alam, Fukumizu 2014). If k >= d, it says little.
+
+    Args:
+        X: (n, d) array. Points.
+        Y: (n,) or (n, t) array, or None. Targets. Squared errors of all targets are added.
+        landmarks: Landmarks, LandmarkPoints, ReducedSet, CertifiedNystrom, row numbers or points.
+        kernel: Kernel. Positive semidefinite, for example gaussian(median_bandwidth(X)).
+        k: int, at least 1. Number of components. Ignored unless Y is None.
+    Returns:
+        Choice: Its kernel and lam are for `nystrom_ridge`. If Y is None, only the kernel is of use.
+    Example:
+        >>> X = np.linspace(0.0, 9.0, 200).reshape(-1, 1)
+        >>> choose(X, np.sin(3.0 * X), np.arange(0, 200, 4), gaussian(8.0)).kernel
+        Kernel(gaussian, sigma=0.5, gamma=2)
+    """
+    X, kernel = _points_and_kernel(X, kernel)
+    Z = _checked_landmarks(X, landmarks)
+    k = min(_checked_whole("k", k, 1), len(Z))
+    P = X.astype(np.float64, copy=False)
+    T = _minus_row(P) if Y is None else _checked_targets(Y, len(P))
+    T = T / math.sqrt(len(T) * T.var(0).sum() or 1.0)
+    if Y is None and T.shape[1] > 32:  # random signs preserve distances (AMS section 5)
+        T = rademacher_projection(T, 32)
+    factors = 2.0 ** np.arange(-4, 6)
+    gammas = kernel.gamma / factors ** (1 if _EXPONENTIAL <= kernel.kind <= _CITY_BLOCK else 2)
+    found = []
+    for gamma in gammas:
+        by = kernel._replace(gamma=gamma)
+        points = P
+        centers = Z
+        if Y is None:
+            model = nystrom_kpca(P, Z, by, k)
+            points = expand(P, model)
+            centers = expand(Z, model)
+            by = gaussian(median_bandwidth(points))
+        found.append(_left_out(points, T, nystrom_map(centers, centers, by)))
+    errors, lams = np.array(found).swapaxes(0, 1)
+    i, j = np.unravel_index(np.nanargmin(errors), errors.shape)  # NaN if 1 - h_i rounds to 0
+    kernel = kernel._replace(gamma=float(gammas[i]))
+    return Choice(kernel, float(lams[i, j]), float(errors[i, j]), errors, factors, lams)
 
 
 _PILOT_POINTS = 4096
@@ -10318,7 +10402,26 @@ def warm_up():
 # 16.5 A transformer for scikit-learn
 
 
-def _fit_landmarks(own, X, seed):
+def _kernel_of_transformer(own, X, y, seed):
+    free = own.sigma is None and own.gamma is None
+    if own.kernel is not None:
+        _require(free, "sigma and gamma must be None if kernel is given")
+        return _checked_as(Kernel, "kernel", own.kernel)
+    if not free and own.sigma != "auto":
+        return gaussian(own.sigma, own.gamma)
+    _require(own.gamma is None, "either sigma or gamma must be given, not both")
+    kernel = gaussian(median_bandwidth(X, seed))
+    if free:
+        return kernel
+    if y is not None and np.ndim(y) == 1:
+        kinds, which = np.unique(y, return_inverse=True)
+        if len(kinds) ** 2 <= len(y):
+            y = np.eye(len(kinds))[which]
+    few = uniform_landmarks(len(X), own.landmarks, seed)
+    return choose(X, y, few, kernel, own.n_components or 10).kernel
+
+
+def _fit_landmarks(own, X, y, seed):
     many = _checked_whole("landmarks", own.landmarks, 1)
     k = own.n_components
     if _as_flag("centered", own.centered) or k is not None:
@@ -10332,12 +10435,7 @@ def _fit_landmarks(own, X, seed):
         warnings.warn(f"LandmarkFeatures: {text}", stacklevel=_USERS_LINE + 1)
     if sampler == "auto":
         sampler = "rpcholesky" if len(X) * many < 10**8 else "rls-accelerated"
-    free = own.sigma is None and own.gamma is None
-    if own.kernel is None:
-        kernel = gaussian(median_bandwidth(X, seed) if free else own.sigma, own.gamma)
-    else:
-        _require(free, "sigma and gamma must be None if kernel is given")
-        kernel = _checked_as(Kernel, "kernel", own.kernel)
+    kernel = _kernel_of_transformer(own, X, y, seed)
     many = min(many, len(X))
     if sampler == "kmeans":
         text = "sampler must not be kmeans for a precomputed kernel: use rpcholesky"
@@ -10374,7 +10472,8 @@ def _define_landmark_features():
             landmarks: int. Number of landmarks (n_components of Nystroem). Equal points count once.
             n_components: int. Components of `nystrom_kpca`. None means `nystrom_features`.
             kernel: Kernel. None means a Gaussian kernel.
-            sigma: float. Bandwidth of the Gaussian. Default without gamma: `median_bandwidth`.
+            sigma: float. Bandwidth of the Gaussian. Default without gamma: `median_bandwidth`. "auto"
+                is by `choose` with y. If y has at most sqrt(n) values, they are taken as classes.
             gamma: float. 1 / (2 sigma^2), an alternative to sigma.
             sampler: str. "rpcholesky", "rls", "rls-accelerated", "uniform" or "kmeans". "auto" is
                 "rpcholesky" if n * landmarks < 10^8, and "rls-accelerated" otherwise.
@@ -10398,7 +10497,7 @@ def _define_landmark_features():
             seed = self.random_state
             if not isinstance(seed, (int, np.integer)):
                 seed = int(validation.check_random_state(seed).randint(_MOST))
-            _fit_landmarks(self, X, _as_seed("random_state", seed))
+            _fit_landmarks(self, X, y, _as_seed("random_state", seed))
             return self
 
         @_public
@@ -10740,9 +10839,14 @@ def _chosen_kernel(options, points):
     sigma = options.sigma
     if options.kernel == "linear":
         _require(sigma is None, "--kernel linear takes no --sigma")
-    elif sigma is None:
-        some = points.rows(slice(0, None, max(1, len(points.X) // 10_000)))
-        sigma = median_bandwidth(some, options.seed)
+    elif sigma in (None, "auto"):
+        some = points.rows(points.some(1000, options.seed))
+        kernel = _KERNELS[options.kernel](median_bandwidth(some, options.seed))
+        if sigma is None:
+            return kernel
+        some = points.rows(points.some(10_000, options.seed))
+        few = uniform_landmarks(len(some), 200, options.seed)
+        return choose(some, None, few, kernel, options.k).kernel
     return _KERNELS[options.kernel](sigma)
 
 
@@ -10758,10 +10862,14 @@ class _Points(NamedTuple):
     moments: list = ()
     source: str = "ten clusters"
 
+    def some(self, most, seed=0):
+        """At most this many row numbers, at random: every tenth row may be from one class."""
+        return _draw_uniformly(len(self.X), min(len(self.X), most), _key(seed, _PAIRS))
+
     def rows(self, chosen=slice(None)):
         """The chosen rows in float64 or float32. If `moments` is given, they are standardized."""
         d = len(self.moments[0]) if self.moments else None
-        rows = _checked_points(self.source, self.X[chosen], d, range(len(self.X))[chosen])
+        rows = _checked_points(self.source, self.X[chosen], d, np.arange(len(self.X))[chosen])
         if self.moments:
             return ((rows - self.moments[0]) / self.moments[1]).astype(rows.dtype)
         return rows
@@ -11024,7 +11132,7 @@ def _eigenvalues_of(model):
 
 def _relevances(points, model):
     """Print the columns that make each component. Returns their names and shares, for `_plot`."""
-    some = points.rows(slice(0, None, max(1, len(points.X) // 2000)))
+    some = points.rows(points.some(2000))
     shares = relevance(some, model, by_component=True)[:10]
     names = points.names or [f"column {t + 1}" for t in range(some.shape[1])]
     most = np.argsort(-shares, 1, "stable")[:, :5]
@@ -11072,7 +11180,9 @@ def _write_results(options, points, what, model, embedding=None, verdicts=None):
 
 def _plot(options, points, title, model, columns, relevances):
     """Draw the spectrum, the first two components, colored by label, and relevances if given."""
-    rows = slice(0, None, max(1, len(points.X) // 10_000))
+    rows = points.some(10_000)  # in random order, so that no class hides the others
+    if len(rows) < len(points.X):
+        title += f", {len(rows):,} of {len(points.X):,} points shown"
     Z = columns(rows)[:, : -2 if options.known else None]  # without the verdicts
     values = _eigenvalues_of(model)
     names = [f"component {j + 1}" for j in range(Z.shape[1])]
@@ -11284,6 +11394,10 @@ def _number_type(text):
     return int(text) if text.lstrip("+-").isdecimal() else float(text)
 
 
+def _bandwidth(text):
+    return text if text == "auto" else float(text)
+
+
 _SWITCH = argparse.BooleanOptionalAction
 _ARGUMENTS = {  # for argparse
     "by": {"metavar": "MODEL.npz", "help": "model written by -o, --model or kpcasketch.save"},
@@ -11295,7 +11409,7 @@ _ARGUMENTS = {  # for argparse
     "-k": {"type": int, "default": 10, "help": "number of components (default 10)"},
     "--seed": {"type": int, "default": 0, "help": "seed of random choices (default 0)"},
     "--kernel": {"choices": _KERNELS, "default": "gaussian"},
-    "--sigma": {"type": float, "help": "bandwidth of the kernel (default: median distance)"},
+    "--sigma": {"type": _bandwidth, "help": "bandwidth, or auto (default: median distance)"},
     "--center": {"action": "store_true", "help": "subtract the mean in feature space"},
     "-s": {
         "type": _number_type,

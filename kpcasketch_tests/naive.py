@@ -241,6 +241,16 @@ def kernel_ridge(K, y, lam):
     return K @ np.linalg.solve(K + lam * np.eye(len(K)), y)
 
 
+def left_out(K_ZX, K_Z, Y, lam):
+    """Sum of squared errors of regression over landmarks Z at each point, by n models without the point."""
+    total = 0.0
+    for i in range(len(Y)):
+        kept = np.arange(len(Y)) != i
+        A = K_ZX[:, kept] @ K_ZX[:, kept].T + lam * K_Z
+        total += ((K_ZX[:, i] @ np.linalg.solve(A, K_ZX[:, kept] @ Y[kept]) - Y[i]) ** 2).sum()
+    return total
+
+
 def projection_cost(K, V):
     Q = np.linalg.qr(V)[0]
     P = Q @ Q.T

@@ -571,7 +571,7 @@ def test_a_column_of_the_points_holds_their_labels(tmp_path, capsys):
         ("a.npy", X, ["-k", "151"], "-k must be"),
         ("a.npy", X, ["-k", "two"], "-k: invalid int value"),
         ("a.npy", X, ["--sigma", "-1"], "sigma must be from 1e-150"),
-        ("a.npy", X, ["--sigma", "wide"], "--sigma: invalid float value: 'wide'"),
+        ("a.npy", X, ["--sigma", "wide"], "--sigma: invalid _bandwidth value: 'wide'"),
         # a traceback
         ("a.npy", X, ["--method", "uniform", "-s", "abc"], "-s: invalid _number_type value: 'abc'"),
         ("a.npy", X, ["-o", ""], "-o: must name a .npz or .npy file"),
@@ -795,6 +795,20 @@ def test_kernels_take_their_bandwidth(points, tmp_path, capsys):
         )
         assert kp.load(tmp_path / "m.npz").kernel[:5] == pytest.approx(kernel[:5])
         assert kp._sigma_of(kernel) is None or f"sigma {kp._sigma_of(kernel):.6g}" in out
+
+
+def test_a_bandwidth_is_chosen_by_reconstruction(points, tmp_path, capsys):
+    few = kp.uniform_landmarks(len(X), 200, 3)
+    for words, kernel, k in (
+        (["embed"], kp.gaussian(kp.median_bandwidth(X, 3)), 1),
+        (["embed", "--kernel", "laplacian"], kp.laplacian(kp.median_bandwidth(X, 3)), 2),
+        (["stream", "-m", "16", "--ell", "4"], kp.gaussian(kp.median_bandwidth(X, 3)), 2),
+    ):
+        words = [words[0], points, *words[1:], "-k", k, "--seed", "3", "--sigma", "auto"]
+        expected = kp.choose(X, None, few, kernel, k).kernel
+        assert f", sigma {kp._sigma_of(expected):.6g};" in done(capsys, *words)
+    refused_linear = refused(capsys, "embed", points, "--kernel", "linear", "--sigma", "auto")
+    assert "--kernel linear takes no --sigma" in refused_linear
 
 
 # Pictures and labels

@@ -477,3 +477,153 @@ def test_learn_metric_refuses_by_name(changed, text):
     sound = {"X": X, "Y": Y, "kernel": KERNEL, "lam": 1.0}
     with pytest.raises(ValueError, match="learn_metric: " + text):
         kp.learn_metric(**{**sound, **changed})
+
+
+# Bandwidth and ridge by leave-one-out
+
+
+def test_leave_one_out_errors_are_those_of_n_models():
+    points, targets, rows = X[:60], Y[:60], np.arange(0, 60, 9)
+    found = kp.choose(points, targets, rows, KERNEL)
+    total = ((targets - targets.mean(0)) ** 2).sum()
+    sound = found.lams / found.lams[:, -1:] > 1e-6  # below, rounding errors grow like 1 / lam
+    for i, j in np.argwhere(sound & (found.factors < 2.0)[:, None]):
+        K_ZX = naive.gaussian(points[rows], points, 2.0 * found.factors[i])
+        expected = naive.left_out(K_ZX, K_ZX[:, rows], targets, found.lams[i, j]) / total
+        assert found.errors[i, j] == pytest.approx(expected, rel=1e-8 if expected > 2.0 else 1e-12)
+    # wide kernels: the normal equations above lose their digits, n models of the module do not
+    for i, j in ((5, 9), (7, 13), (9, 19)):
+        kernel, total_here = kp.gaussian(2.0 * found.factors[i]), 0.0
+        for p in range(60):
+            kept = np.arange(60) != p
+            model = kp.nystrom_ridge(
+                points[kept], targets[kept], points[rows], kernel, found.lams[i, j]
+            )
+            total_here += ((kp.expand(points[p : p + 1], model) - targets[p]) ** 2).sum()
+        assert found.errors[i, j] == pytest.approx(total_here / total, rel=1e-7)
+    i, j = divmod(found.errors.argmin(), 20)
+    assert found.kernel == kp.gaussian(2.0 * found.factors[i])
+    assert (found.lam, found.error) == (found.lams[i, j], found.errors.min())
+
+
+def test_the_choice_predicts_the_error_of_the_model_on_new_points():
+    rng = np.random.default_rng(1)
+    points, new = rng.random((3000, 2)), rng.random((3000, 2))
+    target = lambda P: np.sin(20.0 * P[:, 0]) * np.cos(15.0 * P[:, 1])  # noqa: E731
+    y = target(points) + 0.3 * rng.standard_normal(3000)
+    rows, median = np.arange(0, 3000, 30), kp.gaussian(kp.median_bandwidth(points))
+    found = kp.choose(points, y, rows, median)
+    model = kp.nystrom_ridge(points, y, rows, found.kernel, found.lam)
+    error = np.mean((kp.expand(new, model) - target(new)) ** 2) + 0.09  # the noise of new targets
+    # 2.5 deviations of a mean of 3000 squared errors
+    assert error / y.var() == pytest.approx(found.error, rel=0.08)
+    median_rule = found.errors[4].min()
+    assert found.error < 0.5 * median_rule
+
+
+@pytest.mark.parametrize(
+    "name", ["gaussian", "laplacian", "matern", "cauchy", "rational_quadratic"]
+)
+def test_every_bandwidth_is_a_multiple_of_the_given_one(name, monkeypatch):
+    seen, left_out = [], kp._left_out
+    monkeypatch.setattr(
+        kp, "_left_out", lambda P, T, found: seen.append(found) or left_out(P, T, found)
+    )
+    kp.choose(X, Y, ROWS, kp._KERNELS[name](3.0))
+    sigmas = [kp._sigma_of(found.kernel) for found in seen]
+    assert sigmas == pytest.approx(3.0 * 2.0 ** np.arange(-4.0, 6.0), rel=1e-15)
+    kp.choose(X, Y, ROWS, kp.laplacian(3.0, norm=1))
+    assert kp._sigma_of(seen[-1].kernel) == pytest.approx(96.0, rel=1e-15)
+
+
+def test_units_of_targets_and_places_of_points_do_not_matter():
+    found = kp.choose(X, Y, ROWS, KERNEL)
+    for a, b in ((1e100, 1.0), (1e-100, 1.0), (1.0, 1e3)):
+        same = kp.choose(b * X, a * Y, ROWS, kp.gaussian(2.0 * b))
+        assert same.errors == pytest.approx(found.errors, rel=1e-4)
+        assert same.lam == pytest.approx(found.lam)
+    blind = kp.choose(X, None, ROWS, KERNEL, 2)
+    for moved in (X + 1e5, (X + 1e3).astype(np.float32)):
+        same = kp.choose(moved, None, ROWS, KERNEL, 2)
+        assert same.kernel == blind.kernel and same.error == pytest.approx(blind.error, rel=0.01)
+    noisy = Y + 0.1 * np.random.default_rng(4).standard_normal(Y.shape)
+    found = kp.choose(X, noisy, ROWS, KERNEL)
+    single = kp.choose(X.astype(np.float32), noisy, ROWS, KERNEL)
+    assert single.errors.dtype == np.float64
+    # the rank of 50 landmarks in float32 is lower
+    assert single.error == pytest.approx(found.error, rel=0.2)
+
+
+def test_slabs_threads_and_files_do_not_change_a_choice(threads, monkeypatch, tmp_path):
+    found = kp.choose(X, Y, ROWS, KERNEL)
+    monkeypatch.setattr(kp, "_SLAB", 128)
+    parts = kp.choose(X, Y, ROWS, KERNEL)
+    assert parts.errors == pytest.approx(found.errors, rel=1e-6)
+    assert all(
+        np.array_equal(threads(count, kp.choose, X, Y, ROWS, KERNEL).errors, parts.errors)
+        for count in (1, 2)
+    )
+    kp.save(tmp_path / "c.npz", found)
+    again = kp.load(tmp_path / "c.npz")
+    assert again[:3] == found[:3] and np.array_equal(again.lams, found.lams)
+
+
+@pytest.mark.parametrize(
+    "points, targets",
+    [
+        (np.ones((9, 2)), np.arange(9.0)),
+        (np.ones((1, 2)), np.ones(1)),
+        (X[:30], np.full(30, 5.0)),
+        (X[:30], np.zeros(30)),
+        (np.repeat(X[:3], 9, axis=0), np.arange(27.0)),
+        (X[:30] * 1e150 / 9.0, X[:30, 0] * 1e149),
+        (np.ones((9, 2)), None),
+        (np.ones((1, 2)), None),
+        (X[:30, :1], None),
+    ],
+)
+def test_degenerate_points_and_targets_still_give_a_choice(points, targets):
+    kernel = kp.gaussian(kp.median_bandwidth(points))
+    found = kp.choose(points, targets, np.arange(len(points)), kernel)
+    assert np.isfinite(found[1:3]).all() and found.lam > 0.0
+    linear = kp.choose(0.0 * points, targets, np.arange(len(points)), kp.linear())
+    assert np.isfinite(linear.errors).all()
+
+
+def test_repeated_points_leave_their_own_mean_as_prediction():
+    # nine copies of far points: without one, the mean of eight others, for a tiny ridge
+    rng = np.random.default_rng(2)
+    y = rng.standard_normal(27)
+    found = kp.choose(
+        np.repeat(100.0 * np.eye(3), 9, axis=0), y, np.array([0, 9, 18]), kp.gaussian(1.0)
+    )
+    groups = y.reshape(3, 9)
+    expected = ((groups - (groups.sum(1, keepdims=True) - groups) / 8) ** 2).sum()
+    assert found.errors[4, 0] == pytest.approx(expected / (27 * y.var()), rel=1e-8)
+
+
+def test_the_rule_without_targets_unrolls_what_the_median_folds():
+    # two components of an S, in closed form a rectangle of width 2 pi: a bandwidth below the median separates its arms
+    rng = np.random.default_rng(3)
+    t, height = 3 * np.pi * (rng.random(1500) - 0.5), 2.0 * rng.random(1500)
+    S = np.column_stack([np.sin(t), height, np.sign(t) * (np.cos(t) - 1.0)])
+    median, rows = kp.median_bandwidth(S), np.arange(0, 1500, 10)
+    found = kp.choose(S, None, rows, kp.gaussian(median), 2)
+    assert found.kernel == kp.gaussian(median * found.factors[found.errors.min(1).argmin()])
+    assert kp._sigma_of(found.kernel) < 0.6 * median
+    assert found.error < 0.7 * found.errors[4].min()
+    wide = kp.choose(np.hstack([S, np.zeros((1500, 40))]), None, rows, kp.gaussian(median), 2)
+    assert wide.kernel == found.kernel  # 32 random projections stand for 43 coordinates
+
+
+def test_choose_refuses_before_it_works():
+    for call, text in (
+        (lambda: kp.choose(X, Y[:9], ROWS, KERNEL), "Y must have 300 rows"),
+        (lambda: kp.choose(X, np.full(300, np.nan), ROWS, KERNEL), "Y must be finite"),
+        (lambda: kp.choose(X, Y, [400], KERNEL), "landmarks must be"),
+        (lambda: kp.choose(X, Y, ROWS, 2.0), "kernel must be a Kernel"),
+        (lambda: kp.choose(X, None, ROWS, KERNEL, 0), "k must be an int from 1"),
+        (lambda: kp.choose(X, None, ROWS, KERNEL, "2"), "k must be an int"),
+    ):
+        with pytest.raises(ValueError, match=f"^choose: {text}"):
+            call()

@@ -105,7 +105,13 @@ def test_models_saved_before_they_knew_their_mean_are_read(tmp_path, rng):
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "own",
-    [{}, {"n_components": 3}, {"sampler": "rls-accelerated", "gamma": 0.5}, {"sampler": "kmeans"}],
+    [
+        {},
+        {"n_components": 3},
+        {"sampler": "rls-accelerated", "gamma": 0.5},
+        {"sampler": "kmeans"},
+        {"sigma": "auto"},
+    ],
 )
 def test_the_transformer_is_an_estimator_as_scikit_learn_checks_it(own):
     checks = pytest.importorskip("sklearn.utils.estimator_checks")
@@ -186,6 +192,36 @@ def test_the_transformer_serves_a_pipeline_and_a_search():
         assert kp.LandmarkFeatures(500).fit(points).transform(points).shape == (400, 400)
     with pytest.raises(TypeError, match="^LandmarkFeatures.__init__"):
         kp.LandmarkFeatures(n_landmarks=3)
+
+
+def test_the_transformer_chooses_its_bandwidth_by_targets_classes_or_the_rule():
+    pytest.importorskip("sklearn")
+    rng = np.random.default_rng(0)
+    points = rng.standard_normal((400, 2))
+    median, few = kp.gaussian(kp.median_bandwidth(points)), kp.uniform_landmarks(400, 60)
+
+    def chosen(y, **own):
+        return kp.LandmarkFeatures(60, sigma="auto", **own).fit(points, y).kernel_
+
+    target = np.sin(9.0 * points[:, 0])
+    assert chosen(target) == kp.choose(points, target, few, median).kernel
+    assert chosen(list(target)) == chosen(target) != median
+    assert chosen(np.column_stack([target, target])) == chosen(target)
+    classes = (np.linalg.norm(points, axis=1) // 0.8).astype(int)
+    indicators = (classes[:, None] == np.unique(classes)).astype(float)
+    expected = kp.choose(points, indicators, few, median).kernel
+    names = np.array(["one", "two", "three", "four", "five", "six"])[classes]
+    assert chosen(classes) == chosen(names) == chosen(names.astype(object)) == expected
+    assert chosen(None) == kp.choose(points, None, few, median, 10).kernel
+    assert chosen(None, n_components=1) == kp.choose(points, None, few, median, 1).kernel
+    with pytest.raises(ValueError, match="^LandmarkFeatures: only one of sigma and gamma"):
+        chosen(target, gamma=1.0)
+    with pytest.raises(
+        ValueError, match="^LandmarkFeatures: sigma must be a real number, got 'Auto'"
+    ):
+        kp.LandmarkFeatures(60, sigma="Auto").fit(points)
+    with pytest.raises(ValueError, match="^LandmarkFeatures: Y must have 400 rows"):
+        chosen(target[:9])
 
 
 def test_the_transformer_is_imported_when_it_is_asked_for():
