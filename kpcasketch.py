@@ -5792,7 +5792,7 @@ def _waves(angles, feature_map):
     waves = []
     for t, step, side in zip(angles, *feature_map.grid[2:]):
         j = np.arange(side)[:, None] - side // 2
-        roots = np.exp(-0.125 / feature_map.kernel.gamma * np.square(step * j))
+        roots = np.exp(-0.125 * np.square(step * j) / feature_map.kernel.gamma)
         roots *= math.sqrt(2.0) / np.linalg.norm(roots)
         waves.append(roots * np.cos(j * t - 0.25 * math.pi))  # 2^.5 cos(t - pi / 4) = cos t + sin t
     waves[0] *= math.sqrt(feature_map.kernel.scale)
@@ -5805,6 +5805,7 @@ def _features_from(X, feature_map, first, count, divisor, points="X", alone=True
     if feature_map.kind == _EQUISPACED:
         from scipy.linalg import khatri_rao  # the import takes 0.1 s
 
+        _require_precise(X, feature_map, points)
         waves = _waves(_angles_in_box(X, feature_map), feature_map)
         return functools.reduce(khatri_rao, waves).T.astype(X.dtype, "C")
     drawn, phases, factor = _drawn(X, feature_map, first, count, divisor, points)
@@ -6833,7 +6834,8 @@ def rnca_start(feature_map, centered=False, half_life=None):
     """
     feature_map = _checked_map("feature_map", feature_map)
     shape = _shape_of_squares(feature_map)
-    _fits("feature_map.m", 8.0 * math.prod(shape))
+    widest = feature_map.grid[3:].max(initial=0.0)  # the end takes 4 widest^2 numbers
+    _fits("feature_map.m", 8.0 * max(math.prod(shape), 4.0 * widest**2))
     half_life = _as_half_life(half_life)
     centered = _as_flag("centered", centered)
     means = np.zeros(feature_map.m)

@@ -1309,6 +1309,7 @@ def box_map(low=(0.0, 0.0), high=(1.0, 1.0), kernel=kp.gaussian(1.0), eps=1e-3):
         ),
         (lambda: box_map([-1e149] * 2, [1e149] * 2, kp.gaussian(1e-150)), "the number of features"),
         (lambda: kp.fourier_features([[0.5, 1.1]], box_map()), "X must lie in the box of its map"),
+        (lambda: kp.rnca_start(box_map([0.0], [1e7])), "feature_map.m must be smaller"),
         (lambda: kp.rnca(np.full((2, 2), -0.1), box_map(), 1), "X must lie in the box of its map"),
         (lambda: kp.rnca_update(kp.rnca_start(box_map()), X[:, :3]), "X must have 2 columns"),
         (
