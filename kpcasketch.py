@@ -714,7 +714,7 @@ def _as_array(name, value, ndim, dtypes=None):
         with contextlib.suppress(ValueError):  # rows of unequal lengths remain a list
             value = np.asarray(value)
     if not isinstance(value, np.ndarray):
-        hint = ": call .toarray()" if hasattr(value, "toarray") else ""
+        hint = ": pass rademacher_projection(X, s)" if hasattr(value, "tocsr") else ""
         raise ValueError(f"{name} must be {what}, got {type(value).__name__}{hint}")
     if value.dtype.kind not in "biuf":
         hint = {"O": ": call .astype(float)", "c": ": use .real or .imag"}.get(value.dtype.kind, "")
@@ -4340,7 +4340,7 @@ def rademacher_projection(X, s, seed=0):
     only on the seed, so new points can be projected later. Costs O(n d s) time.
 
     Args:
-        X: (n, d) array. Points.
+        X: (n, d) array or scipy sparse matrix. Points.
         s: int, at least 1. Number of dimensions after projection.
         seed: int from 0 to 2**64 - 1. Seed of the random numbers.
     Returns:
@@ -4349,21 +4349,30 @@ def rademacher_projection(X, s, seed=0):
         >>> np.abs(rademacher_projection(np.array([[3.0, 0.0]]), 4, 0)).tolist()
         [[1.5, 1.5, 1.5, 1.5]]
     """
-    X = _checked_points("X", X)
+    sparse = hasattr(X, "tocsr")
+    if sparse:
+        X = X.tocsr()
+        _checked_vector("X.data", X.data)
+        X = X.astype(np.float32 if X.dtype == np.float32 else np.float64, copy=False)
+    else:
+        X = _checked_points("X", X)
     n, d = X.shape
     s = _checked_whole("s", s, 1, _MOST)
     key = _checked_key(seed, _SIGNS)
-    _fits("s", 1.0 * X.itemsize * n * s)
+    _fits("s", 1.0 * X.dtype.itemsize * n * s)
     blocks = -(-n // _BLOCK)
     step = _WIDE_BLOCK * max(1, 2**20 // (_WIDE_BLOCK * s))
-    sums = np.zeros((1, blocks * _BLOCK, _padded_width(s, X)))
     signs = np.array([1.0, -1.0] / np.sqrt(s), X.dtype)
+    sums = np.zeros((1, blocks * _BLOCK, _padded_width(s, signs)))
     for begin in range(0, d, step):
-        P = np.ascontiguousarray(X[:, begin : begin + step])
-        m = P.shape[1]
+        m = min(step, d - begin)
         words = _words(_words(key, np.arange(begin, begin + m))[:, None], np.arange(-(-s // 64)))
         # The sign (t, j) is bit j of the words of coordinate t.
         bits = np.unpackbits(words.view(np.uint8), axis=1, count=s, bitorder="little")
+        if sparse:
+            sums[0, :n, :s] += X[:, begin : begin + m] @ signs[bits]
+            continue
+        P = np.ascontiguousarray(X[:, begin : begin + m])
         _add_rows(_MULTIPLY_ADD * P.size * s, P, m, s, _packed_vectors(signs[bits]), blocks, sums)
     return _checked_points("X and its projection", _sum_of_slots(sums, n, s, X.dtype))
 

@@ -648,7 +648,7 @@ def test_a_single_point_of_one_dimension_was_refused_without_the_remedy(call):
         (np.ma.masked_array(X), "masked array: call .filled"),
         (X.astype(complex), "use .real or .imag"),
         (X.astype(object), "call .astype.float."),
-        (type("Sparse", (), {"toarray": None})(), "call .toarray"),
+        (type("Sparse", (), {"tocsr": None})(), "pass rademacher_projection"),
         (np.array([["1"]]), "got dtype <U1"),
         (X[0], "got a 1-D array"),
     ],

@@ -5,7 +5,8 @@ work that is kept."""
 import numba
 import numpy as np
 import pytest
-from scipy import stats
+from scipy import sparse, stats
+from scipy.spatial.distance import pdist
 
 import kpcasketch as kp
 from kpcasketch_tests import naive
@@ -280,6 +281,39 @@ def test_projection_and_rounding_have_the_same_bits_for_any_number_of_threads(sa
     points = rng.standard_normal((1500, 600))
     same_bits(kp.rademacher_projection, points, 40, 2**63 + 1)
     same_bits(kp.round_expansion, points, 3.0, 1)
+
+
+def documents(n, terms, rng):
+    """Counts of terms by a Zipf law, in rows of length 1."""
+    chances = 1.0 / np.arange(1, terms + 1)
+    columns = rng.choice(terms, size=(n, 60), p=chances / chances.sum())
+    rows = np.repeat(np.arange(n), 60)
+    counts = sparse.csr_matrix((np.ones(rows.size), (rows, columns.ravel())), (n, terms))
+    return sparse.diags(1.0 / np.sqrt(counts.multiply(counts).sum(1).A1)) @ counts
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_sparse_points_are_projected_like_dense_ones(dtype, rng):
+    text = documents(200, 3000, rng).tocsr().astype(dtype)
+    for s in (1, 3, 100, 700):  # 700: two steps of coordinates
+        found = kp.rademacher_projection(text, s, 3)
+        expected = kp.rademacher_projection(text.toarray(), s, 3)
+        assert found.dtype == dtype and np.abs(found - expected).max() < 40 * np.finfo(dtype).eps
+        for other in (text.tocsc(), text.tocoo(), sparse.csr_array(text)):
+            same = kp.rademacher_projection(other, s, 3)
+            assert np.abs(same - found).max() < 40 * np.finfo(dtype).eps
+    distances = pdist(kp.rademacher_projection(text, 4000))
+    assert np.abs(distances / pdist(text.toarray()) - 1.0).max() < 0.1
+
+
+def test_what_a_projection_of_sparse_points_refuses():
+    wrong = sparse.csr_matrix(np.array([[1.0, np.nan], [0.0, 2.0]]))
+    with pytest.raises(ValueError, match="^rademacher_projection: X.data must .* finite"):
+        kp.rademacher_projection(wrong, 3)
+    with pytest.raises(ValueError, match="^rademacher_projection: X.data must have at least one"):
+        kp.rademacher_projection(sparse.csr_matrix((3, 2)), 3)
+    with pytest.raises(ValueError, match="^rpcholesky: X must .* pass rademacher_projection"):
+        kp.rpcholesky(sparse.eye(9).tocsr(), kp.gaussian(1.0), 3)
 
 
 def random_kernel_matrices(X, kernel, s, bound, coef, seed):
