@@ -10174,9 +10174,10 @@ def _left_out(P, T, found):
 def choose(X, Y, landmarks, kernel, k=10):
     """Bandwidth and ridge of `nystrom_ridge` with the smallest leave-one-out error (textbook).
 
-    Without point i, its error is e_i / (1 - h_i), where e_i is the residual of the model with it and
-    h_i = (F (F^T F + lam I)^-1 F^T)_ii: exact for given landmarks. Tries 1/16, 1/8, ..., 32 times the
-    bandwidth, each with 10^-9.5, 10^-9, ..., 1 times tr K~ as lam. Costs O(n s (d + s)) time.
+    The error at point i of a model of all other points is e_i / (1 - h_i), where e_i is the residual
+    of the model of all points, and h_i = (F (F^T F + lam I)^-1 F^T)_ii. For given landmarks, this is
+    exact. Tries 1/16, 1/8, ..., 32 times the bandwidth, each with 10^-9.5, 10^-9, ..., 1 times tr K~
+    as lam. Costs O(n s (d + s)) time.
 
     If Y is None, a rule chooses the bandwidth with which ridge regression best predicts the points
     from k components of kernel PCA (Alam, Fukumizu 2014). If k >= d, it says little.
@@ -10185,7 +10186,7 @@ def choose(X, Y, landmarks, kernel, k=10):
         X: (n, d) array. Points.
         Y: (n,) or (n, t) array, or None. Targets. Squared errors of all targets are added.
         landmarks: Landmarks, LandmarkPoints, ReducedSet, CertifiedNystrom, row numbers or points.
-        kernel: Kernel. Positive semidefinite, for example gaussian(median_bandwidth(X)).
+        kernel: Kernel. Positive semidefinite: gaussian(median_bandwidth(X)), or one chosen before.
         k: int, at least 1. Number of components. Ignored unless Y is None.
     Returns:
         Choice: Its kernel and lam are for `nystrom_ridge`. If Y is None, only the kernel is of use.
