@@ -10425,9 +10425,10 @@ def _kernel_of_transformer(own, X, y, seed):
     kernel = gaussian(median_bandwidth(X, seed))
     if free:
         return kernel
-    if y is not None and np.ndim(y) == 1:
+    if np.ndim(y) == 1:
+        y = np.asarray(y)
         kinds, which = np.unique(y, return_inverse=True)
-        if len(kinds) ** 2 <= len(y):
+        if len(kinds) <= 32 if y.dtype.kind in "iu" else y.dtype.kind != "f":  # classes
             y = np.eye(len(kinds))[which]
     few = uniform_landmarks(len(X), own.landmarks, seed)
     return choose(X, y, few, kernel, own.n_components or 10).kernel
@@ -10485,7 +10486,7 @@ def _define_landmark_features():
             n_components: int. Components of `nystrom_kpca`. None means `nystrom_features`.
             kernel: Kernel. None means a Gaussian kernel.
             sigma: float. Bandwidth of the Gaussian. Default without gamma: `median_bandwidth`. "auto"
-                is by `choose` with y. If y has at most sqrt(n) values, they are taken as classes.
+                is by `choose` with y. Strings, and integers of at most 32 values, are classes.
             gamma: float. 1 / (2 sigma^2), an alternative to sigma.
             sampler: str. "rpcholesky", "rls", "rls-accelerated", "uniform" or "kmeans". "auto" is
                 "rpcholesky" if n * landmarks < 10^8, and "rls-accelerated" otherwise.
