@@ -6081,6 +6081,7 @@ def _started(state):
         return state.points.shape, state.half_life
     if isinstance(state, FDState):
         return state.columns.shape, *state[5:9]
+    # The other fields determine the frequencies. Unlike arrays, lists compare to one truth value.
     feature_map = state.map._replace(frequencies=None, grid=state.map.grid.tolist())
     return (
         feature_map,
@@ -6855,8 +6856,8 @@ def rnca_start(feature_map, centered=False, half_life=None):
 def rnca_update(state, X, weight=1.0):
     """Update randomized nonlinear components with points, in O(n m (d + m)) time (SKPCA 1.2).
 
-    With a map from `equispaced_features_map`, this takes O(2^d n m) time, and weight = -1 takes
-    points back: up to rounding, the state is then as if they had never come.
+    A map from `equispaced_features_map` reduces the time to O(2^d n m). The weight -1 then takes
+    points back: up to rounding, the state is the one without these points.
 
     Args:
         state: RNCAState. It is not modified.
