@@ -124,6 +124,36 @@ class Projection:
         return float(np.abs(after / before - 1).max())
 
 
+class SparseProjection:
+    """20,000 documents of 50,000 terms by a Zipf law to 300 dimensions, beside scikit-learn."""
+
+    timeout = 600
+
+    def setup(self):
+        from scipy import sparse
+        from sklearn.random_projection import SparseRandomProjection
+
+        n, terms = size(20_000), 50_000
+        rng = np.random.default_rng(0)
+        chances = 1.0 / np.arange(1, terms + 1)
+        columns = rng.choice(terms, size=(n, 100), p=chances / chances.sum())
+        rows = np.repeat(np.arange(n), 100)
+        counts = sparse.csr_matrix((np.ones(rows.size), (rows, columns.ravel())), (n, terms))
+        lengths = np.sqrt(np.asarray(counts.multiply(counts).sum(1)).ravel())
+        self.X = (sparse.diags(1.0 / lengths) @ counts).tocsr()
+        peer = SparseRandomProjection(300, dense_output=True, random_state=0)
+        self.peer = peer.fit(self.X).transform
+
+    @unit("times faster")
+    def track_ratio(self):
+        return ratio(lambda: self.peer(self.X), lambda: kp.rademacher_projection(self.X, 300))
+
+    @unit("root mean square error of inner products")
+    def track_error(self):
+        P, Q = kp.rademacher_projection(self.X[:200], 300), self.X[:200]
+        return float(np.sqrt(np.mean((P @ P.T - (Q @ Q.T).toarray()) ** 2)))
+
+
 class WholePipeline:
     """The points projected to 64 coordinates, the Gram matrix sampled and quantized, ten leading eigenpairs."""
 
