@@ -382,6 +382,7 @@ def _core(function):
         stood_in[key] += work
         return (key, True) in twins or stood_in[key] > _WORTH_COMPILING
 
+    @functools.wraps(function)
     def core(work, *arguments):
         key, arguments = _with_types(arguments)
         least = _warm_up_threshold.get(_SHARED_FROM)
@@ -413,7 +414,6 @@ def _core(function):
 
     if numba.config.DISABLE_JIT:  # a debugger can step through the function
         return functools.wraps(function)(lambda work, *arguments: function(*arguments))
-    core = functools.wraps(function)(core)
     core.twins = twins
     return core
 
@@ -528,12 +528,10 @@ def _in_python(term, rows, accumulate, transposed):
     """The micro-kernel of `_register_tile` in NumPy."""
 
     def register_tile(X, i, last, start, stop, panel, out, r, c):
-        X = X.T if transposed else X
-        for k in range(rows):
-            x = X[min(i + k, last), start:stop, None]
-            found = _TERMS[term](x, panel[: stop - start]).sum(0)
-            sums = out[r + k, c : c + panel.shape[1]]
-            sums[:] = sums + found if accumulate else found
+        x = (X.T if transposed else X)[np.minimum(i + np.arange(rows), last), start:stop, None]
+        found = _TERMS[term](x, panel[: stop - start]).sum(1)
+        sums = out[r : r + rows, c : c + panel.shape[1]]
+        sums[:] = sums + found if accumulate else found
 
     return register_tile
 
@@ -588,10 +586,9 @@ def _register_tile(term, rows, vectors, accumulate=True, transposed=False):
 
             numbers = [builder.add(i, index(k)) for k in range(rows)]
             numbers = [builder.select(builder.icmp_signed("<", k, last), k, last) for k in numbers]
-            places = [(k, v) for k in range(rows) for v in range(vectors)]
             sums = {}
             targets = {}
-            for k, v in places:
+            for k, v in itertools.product(range(rows), range(vectors)):
                 target = at(out, builder.add(r, index(k)), builder.add(c, index(v * lanes)))
                 begin = load(target) if accumulate else vector(None)
                 sums[k, v] = cgutils.alloca_once_value(builder, begin)
@@ -607,8 +604,8 @@ def _register_tile(term, rows, vectors, accumulate=True, transposed=False):
                         addend = _addend(builder, term, x, ys[v])
                         total = builder.fadd(total, addend, flags=("contract",))
                         builder.store(total, sums[k, v])
-            for place in places:
-                builder.store(builder.load(sums[place]), targets[place], align=itemsize)
+            for place, target in targets.items():
+                builder.store(builder.load(sums[place]), target, align=itemsize)
             return context.get_dummy_value()
 
         return types.void(X, *[types.int64] * 4, panel, out, types.int64, types.int64), codegen
@@ -991,49 +988,86 @@ def _checked_as(cls, name, value):
 
 # The low bits of x + 1.5 * 2^52 (float32: 1.5 * 2^23) are x rounded to an integer (Dekker).
 _ROUND64 = 6755399441055744.0
-_ROUND32 = np.float32(12582912.0)
+_DOUBLE_FORMAT = np.float64, np.int64, 52  # with the number of bits of a mantissa
+_SINGLE_FORMAT = np.float32, np.int32, 23
 
 
-@_strict_helper
-def _exp64(x):
-    """e^x in float64, with an error below 1.1 ulp."""
-    x = -746.0 if x < -746.0 else x  # e^x is 0 below -746 and infinity above 710; NaN stays NaN
-    x = 710.0 if x > 710.0 else x
-    rounded = x * 1.4426950408889634 + _ROUND64
-    k = rounded - _ROUND64  # e^x = 2^k e^r
-    r = (x - k * 0.6931471804855391) - k * 7.440617110012397e-11  # ln 2 is split into 33 + 53 bits
-    q = (2.5000005801868804e-08 * r + 2.763037842182758e-07) * r + 2.755758721521554e-06
-    q = ((q * r + 2.4801492763392768e-05) * r + 0.00019841269504905712) * r + 0.0013888888943922068
-    q = ((q * r + 0.008333333333495561) * r + 0.04166666666652919) * r + 0.1666666666666641
-    q = q * r + 0.5000000000000011
-    k = np.float64(rounded).view(np.int64)
-    half = k >> 1  # 2^k is two factors, so that a subnormal result is rounded once
-    return (
-        (1.0 + (r + r * r * q))
-        * np.int64((half + 1023) << 52).view(np.float64)
-        * np.int64((k - half + 1023) << 52).view(np.float64)
-    )
+def _polynomial(coefficients):
+    """Make a helper: the polynomial with these coefficients, the leading one first (Horner)."""
+
+    @_intrinsic(lambda x: np.polyval(coefficients, x))
+    def horner(typing, x):
+
+        def codegen(context, builder, signature, args):
+            total, *others = map(args[0].type, coefficients)
+            for coefficient in others:
+                product = builder.fmul(total, args[0], flags=("contract",))
+                total = builder.fadd(product, coefficient, flags=("contract",))
+            return total
+
+        return x(x), codegen
+
+    return horner
 
 
-@_strict_helper
-def _exp32(x):
-    """e^x in float32, with an error below 1.1 ulp."""
-    x = np.float32(-104.0) if x < np.float32(-104.0) else x
-    x = np.float32(89.0) if x > np.float32(89.0) else x
-    rounded = x * np.float32(1.44269504) + _ROUND32
-    k = rounded - _ROUND32
-    r = (x - k * np.float32(0.693115234375)) - k * np.float32(3.1946184945309415e-05)
-    q = (np.float32(0.0013814462581649423) * r + np.float32(0.0083687799051404)) * r + np.float32(
-        0.04166839271783829
-    )
-    q = (q * r + np.float32(0.1666651964187622)) * r + np.float32(0.4999999403953552)
-    k = np.float32(rounded).view(np.int32)
-    half = k >> 1
-    return (
-        (np.float32(1.0) + (r + r * r * q))
-        * np.int32((half + 127) << 23).view(np.float32)
-        * np.int32((k - half + 127) << 23).view(np.float32)
-    )
+def _exp_of(number, integer, digits, constants, coefficients):
+    """Make a helper: e^x in the precision `number`, with an error below 1.1 ulp."""
+    bias = np.finfo(number).maxexp - 1
+    one, shift = np.array([1.0, 1.5 * 2.0**digits], number)
+    low, high, inverse, ln2, ln2_rest = np.array(constants, number)  # ln 2 is split
+    horner = _polynomial(np.array(coefficients, number).tolist())
+
+    @_strict_helper
+    def exp(x):
+        x = low if x < low else x  # e^x is 0 below `low` and infinity above `high`; NaN stays NaN
+        x = high if x > high else x
+        rounded = x * inverse + shift
+        k = rounded - shift  # e^x = 2^k e^r
+        r = (x - k * ln2) - k * ln2_rest
+        q = horner(r)
+        k = number(rounded).view(integer)
+        half = k >> 1  # 2^k is two factors, so that a subnormal result is rounded once
+        return (
+            (one + (r + r * r * q))
+            * integer((half + bias) << digits).view(number)
+            * integer((k - half + bias) << digits).view(number)
+        )
+
+    return exp
+
+
+_exp64 = _exp_of(
+    *_DOUBLE_FORMAT,
+    [-746.0, 710.0, 1.4426950408889634, 0.6931471804855391, 7.440617110012397e-11],
+    [
+        2.5000005801868804e-08,
+        2.763037842182758e-07,
+        2.755758721521554e-06,
+        2.4801492763392768e-05,
+        0.00019841269504905712,
+        0.0013888888943922068,
+        0.008333333333495561,
+        0.04166666666652919,
+        0.1666666666666641,
+        0.5000000000000011,
+    ],
+)
+_exp32 = _exp_of(
+    *_SINGLE_FORMAT,
+    [-104.0, 89.0, 1.44269504, 0.693115234375, 3.1946184945309415e-05],
+    [0.0013814463, 0.00836878, 0.041668393, 0.1666652, 0.49999994],
+)
+_log_polynomial = _polynomial(
+    [
+        0.1479625762932135,
+        0.15314021458854346,
+        0.18183565394586662,
+        0.22222198554014694,
+        0.2857142874256008,
+        0.3999999999941397,
+        0.6666666666666734,
+    ]
+)
 
 
 @_strict_helper
@@ -1048,9 +1082,7 @@ def _log64(x):
     f = np.int64(bits - (k << 52)).view(np.float64) - 1.0
     s = f / (2.0 + f)
     z = s * s
-    q = (0.1479625762932135 * z + 0.15314021458854346) * z + 0.18183565394586662
-    q = ((q * z + 0.22222198554014694) * z + 0.2857142874256008) * z + 0.3999999999941397
-    q = q * z + 0.6666666666666734
+    q = _log_polynomial(z)
     half = 0.5 * f * f
     log_m = f - (half - s * (half + z * q))  # log(1 + f) = 2 s + s z q. This order keeps f exact
     result = e * 0.6931471804855391 + (log_m + e * 7.440617110012397e-11)
@@ -1063,35 +1095,45 @@ def _log64(x):
 # so the relative error stays small. The products of k + 1/2 and the parts of pi are exact.
 
 
-@_strict_helper
-def _cos64(x):
-    """cos x in float64, with an error below 2.4 ulp for abs(x) <= 2^20."""
-    rounded = (x * 0.3183098861837907 - 0.5) + _ROUND64
-    k = (rounded - _ROUND64) + 0.5
-    r = ((x - k * 3.1415926534682512) - k * 1.2154201012607932e-10) - k * 4.044532497591901e-21
-    r = r - k * 2.0171708071745067e-37
-    z = r * r
-    q = (2.7211569774915805e-15 * z - 7.642989817549199e-13) * z + 1.6058939643121507e-10
-    q = ((q * z - 2.505210687158409e-08) * z + 2.7557319211124324e-06) * z - 0.00019841269841209145
-    q = (q * z + 0.008333333333333194) * z - 0.16666666666666666
-    even = (np.float64(rounded).view(np.int64) ^ 1) << 63
-    return np.int64(np.float64(r + r * z * q).view(np.int64) ^ even).view(np.float64)
+def _cos_of(number, integer, digits, parts_of_pi, coefficients):
+    """Make a helper: cos x in the precision `number`."""
+    sign = 8 * np.dtype(number).itemsize - 1
+    inverse, half, shift = np.array([1.0 / math.pi, 0.5, 1.5 * 2.0**digits], number)
+    first, second, third, fourth = np.array(parts_of_pi, number)
+    horner = _polynomial(np.array(coefficients, number).tolist())
+
+    @_strict_helper
+    def cos(x):
+        rounded = (x * inverse - half) + shift
+        k = (rounded - shift) + half
+        r = (((x - k * first) - k * second) - k * third) - k * fourth
+        z = r * r
+        q = horner(z)
+        even = (number(rounded).view(integer) ^ 1) << sign
+        return integer(number(r + r * z * q).view(integer) ^ even).view(number)
+
+    return cos
 
 
-@_strict_helper
-def _cos32(x):
-    """cos x in float32, with an error below 2.5 ulp for abs(x) <= 2^13."""
-    rounded = (x * np.float32(0.318309886) - np.float32(0.5)) + _ROUND32
-    k = (rounded - _ROUND32) + np.float32(0.5)
-    r = (
-        ((x - k * np.float32(3.140625)) - k * np.float32(0.0009675025939941406))
-        - k * np.float32(1.5099067240953445e-07)
-    ) - k * np.float32(5.126688303189038e-12)
-    z = r * r
-    q = np.float32(2.605750751172309e-06) * z - np.float32(0.0001980959059437737)
-    q = (q * z + np.float32(0.00833306647837162)) * z - np.float32(0.16666659712791443)
-    even = (np.float32(rounded).view(np.int32) ^ 1) << 31
-    return np.int32(np.float32(r + r * z * q).view(np.int32) ^ even).view(np.float32)
+_cos64 = _cos_of(  # the error is below 2.4 ulp for abs(x) <= 2^20
+    *_DOUBLE_FORMAT,
+    [3.1415926534682512, 1.2154201012607932e-10, 4.044532497591901e-21, 2.0171708071745067e-37],
+    [
+        2.7211569774915805e-15,
+        -7.642989817549199e-13,
+        1.6058939643121507e-10,
+        -2.505210687158409e-08,
+        2.7557319211124324e-06,
+        -0.00019841269841209145,
+        0.008333333333333194,
+        -0.16666666666666666,
+    ],
+)
+_cos32 = _cos_of(  # the error is below 2.5 ulp for abs(x) <= 2^13
+    *_SINGLE_FORMAT,
+    [3.140625, 0.0009675025939941406, 1.5099067240953445e-07, 5.126688303189038e-12],
+    [2.605750751172309e-06, -0.0001980959059437737, 0.00833306647837162, -0.16666659712791443],
+)
 
 
 # In Python, these functions call NumPy. In compiled code, they call the functions above.
@@ -1125,28 +1167,9 @@ def _log_one_plus(gamma, v):
 # has its own sequence, so draws for different purposes are independent under one seed.
 # --------------------------------------------------------------------------------------------------
 
-(
-    _START,
-    _KEEP,
-    _ROUND_UP,
-    _ROUND_KEPT,
-    _PAIRS,
-    _PROBES,
-    _DATA,
-    _ROUND_COEFFICIENTS,
-    _SIGNS,
-    _DRAWS,
-    _CENTERS,
-    _LANDMARKS,
-    _FREQUENCIES,
-    _RESERVOIRS,
-    _PARED,
-    _THINNED,
-    _BATCHES,
-    _REVISITS,
-    _NORMS,
-    _HELD_OUT,
-) = range(1, 21)
+_START, _KEEP, _ROUND_UP, _ROUND_KEPT, _PAIRS, _PROBES, _DATA = range(1, 8)
+_ROUND_COEFFICIENTS, _SIGNS, _DRAWS, _CENTERS, _LANDMARKS, _FREQUENCIES = range(8, 14)
+_RESERVOIRS, _PARED, _THINNED, _BATCHES, _REVISITS, _NORMS, _HELD_OUT = range(14, 21)
 
 
 @_strict_helper
@@ -5557,13 +5580,8 @@ def _require_precise(X, feature_map, points):
     _require(precise, f"{points} must be float64 for kernel scales below 1e-37 or above 1e37")
 
 
-def _checked_map(name, feature_map, X=None, drawable=False, points="X"):
+def _checked_map(name, feature_map, drawable=False):
     feature_map = _checked_as(FourierMap, name, feature_map)
-    if X is not None:
-        _require(
-            X.shape[1] == feature_map.d,
-            f"{points} must have {feature_map.d} columns, got shape {X.shape}",
-        )
     _require(
         not drawable or feature_map.kind == _PLAIN or len(feature_map.frequencies),
         f"{name} must come from fourier_features_map or be created with stored=True",
@@ -5572,21 +5590,21 @@ def _checked_map(name, feature_map, X=None, drawable=False, points="X"):
 
 
 def _require_finite_angles(infinite, points="X"):
-    words = "must be smaller relative to the kernel's bandwidth: the angles r_j.x overflow"
-    _require(not infinite.any(), f"{points} {words}")
+    _require(
+        not infinite.any(),
+        f"{points} must be smaller relative to the kernel's bandwidth: the angles r_j.x overflow",
+    )
 
 
 @_helper
 def _draw_frequency(kernel, key, j, w):
     """Write frequency j of `fourier_features_map` to w. It is scaled normal, or Cauchy for L1."""
     row = _subkey(_subkey(key, _DIRECTIONS), j)
-    if kernel.kind == _CITY_BLOCK:
-        for t in range(w.shape[0]):
-            w[t] = kernel.gamma * math.tan(math.pi * (_uniform(row, t) - 0.5))
-    else:
-        factor = _mixture_scale(kernel, _subkey(key, _MIXTURES), j)
-        for t in range(w.shape[0]):
-            w[t] = factor * _normal(row, t)
+    cauchy = kernel.kind == _CITY_BLOCK
+    factor = kernel.gamma if cauchy else _mixture_scale(kernel, _subkey(key, _MIXTURES), j)
+    for t in range(w.shape[0]):
+        entry = math.tan(math.pi * (_uniform(row, t) - 0.5)) if cauchy else _normal(row, t)
+        w[t] = factor * entry
 
 
 @_helper
@@ -5737,8 +5755,9 @@ def _fourier(X, panels, phases, factor, infinite, out):
         row = block * _BLOCK
         angles = _new_tile(X)
         for begin in range(0, out.shape[1], _BLOCK):
-            count = _fourier_tile(X, block, panels, phases, begin, factor, angles, out, row)
-            infinite[block] += count
+            infinite[block] += _fourier_tile(
+                X, block, panels, phases, begin, factor, angles, out, row
+            )
 
 
 @_core
@@ -5830,7 +5849,7 @@ def _features_from(X, feature_map, first, count, divisor, points="X", alone=True
     return out
 
 
-def _feature_slabs(X, feature_map, rows):
+def _feature_slabs(X, feature_map, rows=32 * _BLOCK):
     for begin in range(0, len(X), rows):
         P = X[begin : begin + rows]
         yield _features_from(P, feature_map, 0, feature_map.m, feature_map.m, alone=False)
@@ -6093,8 +6112,10 @@ def _started(state):
 def _two_states(cls, a, b):
     a = _checked_as(cls, "a", a)
     b = _checked_as(cls, "b", b)
-    half_life = getattr(a, "sketch", a).half_life
-    _require(not half_life, "a and b must have no half_life: age is defined only within one stream")
+    _require(
+        not getattr(a, "sketch", a).half_life,
+        "a and b must have no half_life: age is defined only within one stream",
+    )
     _require(_started(a) == _started(b), "a and b must have been started with the same arguments")
     return a, b
 
@@ -6172,10 +6193,11 @@ def _decompose(G, exact, values, V):
         order[j] = i
     V[:] = 0.0
     for i in range(size):
-        if order[i] < exact:
-            V[i, order[i]] = 1.0
-        for t in range(rest if order[i] >= exact else 0):
-            V[i, exact + t] = vectors[order[i] - exact, t]
+        j = order[i]
+        if j < exact:
+            V[i, j] = 1.0
+        for t in range(rest if j >= exact else 0):
+            V[i, exact + t] = vectors[j - exact, t]
     floor = _GRAM_SUFFICES * values[exact]
     while exact < size and values[exact] >= floor:
         exact += 1
@@ -6311,9 +6333,10 @@ def _sketch_runs(X, features, begins, rules, last, columns, numbers, means, leng
 _ROWS_THEMSELVES = np.empty((0, 0, 0)), np.empty(0), 1.0  # in place of features
 
 
-def _sketch(run, X, begins, features, state, half_life, last=False):
+def _sketch(run, X, state, begins=None, features=_ROWS_THEMSELVES, half_life=0.0, last=False):
     """Sketches of runs of rows of X, or of their features, and squared lengths for `last`. The
-    first sketch continues `run`."""
+    first sketch continues `run`. By default, all rows are one run."""
+    begins = np.array([0, len(X)]) if begins is None else begins
     tasks = len(begins) - 1
     m, size = run.columns.shape
     columns = np.zeros((tasks, m, size))
@@ -6341,13 +6364,19 @@ def _sketch(run, X, begins, features, state, half_life, last=False):
     return found, lengths[0]
 
 
-def _current(state, means):
-    return FDRuns(*state[:4], state.count - state.older.count, means)
+def _current(state):
+    """The current run of an FDState or SKPCAState."""
+    sketch = getattr(state, "sketch", state)
+    means = state.means if getattr(state, "centered", False) else np.empty(0)
+    return FDRuns(*sketch[:4], sketch.count - sketch.older.count, means)
 
 
 def _with_run(state, run, older=_NO_RUNS):
     """The state with a current run and older runs."""
-    return FDState(*run[:4], run.count + older.count, *state[5:9], older)
+    if isinstance(state, FDState):
+        return FDState(*run[:4], run.count + older.count, *state[5:9], older)
+    means = run.means if state.centered else state.means
+    return state._replace(sketch=_with_run(state.sketch, run, older), means=means)
 
 
 def _merged(older, run, state):
@@ -6368,37 +6397,38 @@ def _merged(older, run, state):
         shrunk=left * older.shrunk + run.shrunk,
         means=np.empty(0),
     )
-    begins = np.array([0, len(rows)])
-    (found,), _ = _sketch(start, rows.copy(), begins, _ROWS_THEMSELVES, state, 0.0)
-    more = rows[run.used :]
-    squares = left * older.squares + run.squares + float((more * more).sum())
+    (found,), _ = _sketch(start, rows.copy(), state)
+    squares = left * older.squares + run.squares + float(np.square(rows[run.used :]).sum())
     return found._replace(squares=squares, count=older.count + run.count, means=means)
 
 
-def _whole(state, means):
-    return _merged(state.older, _current(state, means), state)
+def _whole(state):
+    """A sketch of all rows of an FDState or SKPCAState."""
+    sketch = getattr(state, "sketch", state)
+    return _merged(sketch.older, _current(state), sketch)
 
 
-def _absorb(state, means, X, features=_ROWS_THEMSELVES):
-    """The state after the rows of X, or their features, and the means of its current run. Runs are
-    sketched in parallel. Complete runs are merged in order."""
-    older = state.older
-    run = _current(state, means)
-    new_run = FDRuns(np.zeros(run.columns.shape), 0, 0.0, 0.0, 0, np.zeros(means.size))
-    length = max(_LEAST_RUN, 20 * state.ell)
+def _absorb(state, X, features=_ROWS_THEMSELVES):
+    """The state after the rows of X, or their features. Runs are sketched in parallel. Complete
+    runs are merged in order."""
+    sketch = getattr(state, "sketch", state)
+    older = sketch.older
+    run = _current(state)
+    new_run = FDRuns(np.zeros(run.columns.shape), 0, 0.0, 0.0, 0, np.zeros(run.means.size))
+    length = max(_LEAST_RUN, 20 * sketch.ell)
     begins = np.array([0, *range(max(0, length - run.count), len(X), length), len(X)])
     together = max(16, min(64, 2**23 // run.columns.size))  # at most 64 MB, or 16 sketches
     for first in range(0, len(begins) - 1, together):
         part = begins[first : first + together + 1]
         rows = X[part[0] : part[-1]]
-        found, _ = _sketch(run, rows, part - part[0], features, state, state.half_life)
+        found, _ = _sketch(run, rows, sketch, part - part[0], features, sketch.half_life)
         run = new_run
         if part[-1] == len(X):
             run = found.pop()
         for complete in found:
-            older = _merged(older, complete, state)
+            older = _merged(older, complete, sketch)
     run = run._replace(columns=run.columns.copy())  # frees the other sketches
-    return _with_run(state, run, older), run.means
+    return _with_run(state, run, older)
 
 
 @_public
@@ -6451,7 +6481,7 @@ def fd_update(state, Z):
     """
     state = _checked_as(FDState, "state", state)
     Z = _checked_points("Z", Z, columns=len(state.columns)).astype(np.float64, copy=False)
-    return _absorb(state, np.empty(0), Z)[0]
+    return _absorb(state, Z)
 
 
 @_public
@@ -6465,8 +6495,7 @@ def fd_merge(a, b):
         FDState: The merged state. It satisfies the error bound of a single pass over all rows.
     """
     a, b = _two_states(FDState, a, b)
-    nothing = np.empty(0)
-    return _with_run(a, _merged(_whole(a, nothing), _whole(b, nothing), a))
+    return _with_run(a, _merged(_whole(a), _whole(b), a))
 
 
 @_public
@@ -6480,15 +6509,12 @@ def fd_finish(state):
             ell / 2, or ell if `half` is False, and Z_k is the best approximation of Z of rank k.
     """
     state = _checked_as(FDState, "state", state)
-    return _finished(state, _whole(state, np.empty(0)))
+    return _finished(state, _whole(state))
 
 
 def _finished(state, run):
     """The sketch of a run, after the last step, which the paper omits."""
-    nothing = np.empty((0, len(run.columns)))
-    start = run._replace(means=np.empty(0))
-    begins = np.zeros(2, np.int64)
-    (found,), lengths = _sketch(start, nothing, begins, _ROWS_THEMSELVES, state, 0.0, True)
+    (found,), lengths = _sketch(run, np.empty((0, len(run.columns))), state, last=True)
     B = found.columns.T[: state.ell].copy()
     values = lengths[: state.ell].copy()
     return Sketch(B, values, found.shrunk, 0.5 * found.shrunk, run.squares, run.count)
@@ -6552,9 +6578,6 @@ class Subspace(NamedTuple):
     count: int
 
 
-_STREAM_ROWS = 4 * _BLOCK  # points per slab. Smaller slabs wake idle threads more often.
-
-
 @_public
 def skpca_start(feature_map, ell, centered=False, half=True, share=1.0, half_life=None):
     """Start streaming kernel PCA with random features (SKPCA algorithm 1).
@@ -6589,16 +6612,11 @@ def skpca_update(state, X):
     """
     state = _checked_as(SKPCAState, "state", state)
     X = _checked_points("X", X, columns=state.map.d)
-    sketch = state.sketch
-    means = state.means if state.centered else np.empty(0)
-    if state.map.kind in (_FASTFOOD, _EQUISPACED):
-        rows = max(1, 2**20 // (_STREAM_ROWS * state.map.m)) * _STREAM_ROWS
-        for Z in _feature_slabs(X, state.map, rows):
-            sketch, means = _absorb(sketch, means, Z.astype(np.float64, copy=False))
-    else:
-        drawn = _drawn(X, state.map, 0, state.map.m, state.map.m)
-        sketch, means = _absorb(sketch, means, X, drawn)
-    return state._replace(sketch=sketch, means=means if state.centered else state.means)
+    if state.map.kind not in (_FASTFOOD, _EQUISPACED):
+        return _absorb(state, X, _drawn(X, state.map, 0, state.map.m, state.map.m))
+    for Z in _feature_slabs(X, state.map, max(4 * _BLOCK, 2**20 // state.map.m)):
+        state = _absorb(state, Z.astype(np.float64, copy=False))
+    return state
 
 
 @_public
@@ -6612,12 +6630,7 @@ def skpca_merge(a, b):
         SKPCAState: The merged state. If centered, it has the exact mean of all points.
     """
     a, b = _two_states(SKPCAState, a, b)
-    run = _merged(_whole_of(a), _whole_of(b), a.sketch)
-    return a._replace(sketch=_with_run(a.sketch, run), means=run.means if a.centered else a.means)
-
-
-def _whole_of(state):
-    return _whole(state.sketch, state.means if state.centered else np.empty(0))
+    return _with_run(a, _merged(_whole(a), _whole(b), a.sketch))
 
 
 @_public
@@ -6632,7 +6645,7 @@ def skpca_finish(state, k):
     """
     state = _checked_as(SKPCAState, "state", state)
     k = _checked_whole("k", k, 1, state.sketch.ell)
-    run = _whole_of(state)
+    run = _whole(state)
     sketch = _finished(state.sketch, run)
     state = state._replace(means=run.means)
     return _subspace_of(state, sketch.B.T[:, :k], sketch.values[:k], sketch.shrunk)
@@ -6686,7 +6699,7 @@ def _by_slabs(function, X, subspace):
     X = _checked_points("X", X, columns=subspace.map.d)
     basis = subspace.basis.astype(X.dtype)
     found = []
-    for Z in _feature_slabs(X, subspace.map, 8 * _STREAM_ROWS):
+    for Z in _feature_slabs(X, subspace.map):
         if subspace.means.any():
             Z -= subspace.means
         found.append(function(Z, basis))
@@ -7022,8 +7035,6 @@ def reservoir_merge(a, b):
     """
     a, b = _two_states(ReservoirState, a, b)
     _require(a.seed != b.seed, "a and b must have been started with different seeds")
-    if not (a.count and b.count):
-        return b if b.count else a
     seed = _python_subkey(_key(a.seed, _RESERVOIRS), b.seed)
     count = a.count + b.count
     keys = _words(_key(seed, _RESERVOIRS), np.arange(len(a.points)))
@@ -7289,8 +7300,8 @@ def _checked_targets(Y, rows, name="Y", columns=None):
     return _checked_points(name, _as_columns(name, Y), columns, rows=rows)
 
 
-def _checked_views(X, Y, columns=None):
-    X = _checked_points("X", X)
+def _checked_views(X, Y, d=None, columns=None):
+    X = _checked_points("X", X, d)
     Y = _as_columns("Y", Y).astype(X.dtype, copy=False)
     return X, _checked_points("Y", Y, columns, rows=len(X))
 
@@ -7332,16 +7343,16 @@ def _first_features(state, feature_map, X):
 
 
 def _start_of_one_view(task, X, feature_map, *settings):
-    X = _checked_points("X", X)
-    feature_map = _checked_map("feature_map", feature_map, X, True)
+    feature_map = _checked_map("feature_map", feature_map, True)
+    X = _checked_points("X", X, feature_map.d)
     state = _new_state(task, feature_map, feature_map, *settings)
     return state, _first_features(state, feature_map, X)
 
 
 def _start_of_two_views(task, X, Y, map_x, map_y, *settings):
-    X, Y = _checked_views(X, Y)
-    map_x = _checked_map("map_x", map_x, X, True)
-    map_y = _checked_map("map_y", map_y, Y, True, "Y")
+    map_x = _checked_map("map_x", map_x, True)
+    map_y = _checked_map("map_y", map_y, True)
+    X, Y = _checked_views(X, Y, map_x.d, map_y.d)
     _require(map_x.m == map_y.m, "map_x and map_y must have the same number of features")
     state = _new_state(task, map_x, map_y, *settings)
     return state, _first_features(state, map_x, X), _first_features(state, map_y, Y)
@@ -7686,7 +7697,7 @@ def dsgd_update(state, X, Y=None):
     )
     views = [X]
     if state.task in _TWO_VIEWS:
-        views = _checked_views(X, Y, state.other.d)
+        views = _checked_views(X, Y, state.map.d, state.other.d)
     elif state.task == _SLICED:
         views.append(_checked_targets(Y, len(X), columns=len(state.slices.edges)))
     return _step(state, *views)
@@ -9701,7 +9712,7 @@ def explained_variance_ratio(X, expansion):
     size = sums = 0.0
     if isinstance(expansion, Subspace):  # features without pairs have different lengths
         features = skpca_transform(X, expansion)
-        for Z in _feature_slabs(X, expansion.map, 4096):
+        for Z in _feature_slabs(X, expansion.map):
             size = size + (Z**2).sum()
             sums = sums + Z.sum(0)
         total = size - (sums**2).sum() / n
