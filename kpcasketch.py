@@ -794,9 +794,19 @@ def _checked_two(X, argument, Y):
     return P, Q
 
 
+def _in_double(X):
+    """X in float64: X itself, if it is so already."""
+    return X.astype(np.float64, copy=False)
+
+
 def _in_common_precision(*arrays):
     dtype = np.result_type(*arrays)
     return [array.astype(dtype, copy=False) for array in arrays]
+
+
+def _slabs(n, step):
+    """Slices that cut n rows into runs of `step` rows."""
+    return [slice(begin, begin + step) for begin in range(0, n, step)]
 
 
 # 2.2 Numbers
@@ -895,6 +905,12 @@ def _arrays(A):
     return [
         array for field in A if isinstance(field, (tuple, np.ndarray)) for array in _arrays(field)
     ]
+
+
+def _require_finite(what, result):
+    """Raise if a result is not finite because arguments were not, or because it overflowed."""
+    sound = _all_below(np.asarray(result))
+    _require(sound, f"{what} must be finite (no NaN, infinity or overflow)")
 
 
 def _checked_out(name, out, shape, dtype, read):
@@ -1391,6 +1407,11 @@ def _sigma_of(kernel):
     return _KINDS[kernel.kind].sigma(kernel)
 
 
+def _has_formula(kernel):
+    """Whether the kernel has a formula, which also makes it positive semidefinite."""
+    return _KINDS[kernel.kind].base != _EVERY_PAIR
+
+
 _custom_kernels = _outliving.setdefault("custom kernels", {})  # keeps functions at their addresses
 
 
@@ -1580,11 +1601,11 @@ def precomputed(K):
         >>> gram(np.array([[1], [0]]), np.array([[0]]), precomputed(K)).tolist()
         [[1.0], [2.0]]
     """
-    K = _checked_points("K", K).astype(np.float64, copy=False)
+    K = _in_double(_checked_points("K", K))
     _require(K.shape[0] == K.shape[1], f"K must be square, got shape {K.shape}")
     largest = max(K.max(), -K.min())
-    for a in range(0, len(K), 128):  # blocks of rows save memory
-        gaps = np.abs(K[a : a + 128] - K[:, a : a + 128].T)
+    for rows in _slabs(len(K), 128):  # saves memory
+        gaps = np.abs(K[rows] - K[:, rows].T)
         _require(gaps.max() <= 1e-6 * largest, "K must be symmetric")
     return Kernel(_PRECOMPUTED, table=K)
 
@@ -1819,6 +1840,13 @@ def _blocks(n):
     return (n + _BLOCK - 1) // _BLOCK
 
 
+@_helper
+def _block(index, n):
+    """Bounds (first, last) of a block of n rows."""
+    first = np.int64(index) * _BLOCK
+    return first, min(n, first + _BLOCK)
+
+
 def _whole_blocks(n):
     return -(-n // _BLOCK) * _BLOCK
 
@@ -2037,9 +2065,9 @@ def _gram(kernel, X, Y, symmetric, out=None):
 
 def _value_limit(kernel, *sets):
     """Upper bound on abs(k(x, y)) in these sets (Cauchy-Schwarz), or infinity if none is known."""
-    if _KINDS[kernel.kind].base == _EVERY_PAIR:
-        return math.inf
-    return max(float(_diagonal(X, kernel).max()) for X in sets)
+    if _has_formula(kernel):
+        return max(float(_diagonal(X, kernel).max()) for X in sets)
+    return math.inf
 
 
 @_public
@@ -2098,7 +2126,7 @@ def _diagonal(X, kernel):
         for _ in range(int(kernel.shape)):
             powers *= kernel.gamma * squares + kernel.offset
         out[:] = powers
-    elif _KINDS[kernel.kind].base == _EVERY_PAIR:
+    elif not _has_formula(kernel):
         _call_diagonal(X, kernel, out)
     return out
 
@@ -2115,8 +2143,8 @@ def _pack_columns(F, panels):
     """Copy F to zero-padded panels of columns. Tiles of F itself are half as fast."""
     for index in prange(_blocks(panels.shape[1])):
         count, rows, width = panels.shape
-        block = np.int64(index)
-        for t in range(block * _BLOCK, min(rows, block * _BLOCK + _BLOCK)):
+        first, last = _block(index, rows)
+        for t in range(first, last):
             for q in range(count):
                 row = panels[q, t]
                 source = F[t, q * width :]
@@ -2402,8 +2430,7 @@ def _add_columns(U, m, p, panels, slots):
         parts = slots.shape[0]
         blocks = _blocks(U.shape[0])
         for b in range(part * blocks // parts, (part + 1) * blocks // parts):
-            first = b * _BLOCK
-            last = min(U.shape[0], first + _BLOCK)
+            first, last = _block(b, len(U))
             _multiply_add_transposed(U, first, last, 0, m, p, panels, first, slots[part])
 
 
@@ -2455,8 +2482,7 @@ def _column_products(F, G):
     width = _WIDE_PANEL // F.itemsize
     symmetric = F is G
     places = _tile_places(out, out.T, symmetric)
-    for start in range(0, len(F), _PARTIAL_SUM_ROWS):
-        rows = slice(start, start + _PARTIAL_SUM_ROWS)
+    for rows in _slabs(len(F), _PARTIAL_SUM_ROWS):
         left = _column_panels(F[rows], width)
         right = left if symmetric else _column_panels(G[rows], width)
         work = _MULTIPLY_ADD * len(out) * right.size * (0.6 if symmetric else 1.0)
@@ -2506,11 +2532,11 @@ def _multiply_rows(data, indices, indptr, panels, out):
     because an addition to a sum waits 3.5 ns for the previous addition to that sum."""
     for index in prange(_blocks(out.shape[0])):
         _wide_vectors()
-        block = np.int64(index)
+        first_row, last_row = _block(index, len(out))
         lanes = panels.shape[2]
         total = _aligned((4, lanes), panels)
         only = panels.reshape(panels.size)
-        for i in range(block * _BLOCK, min(out.shape[0], block * _BLOCK + _BLOCK)):
+        for i in range(first_row, last_row):
             begin = indptr[i]
             end = indptr[i + 1]
             if lanes == 1:
@@ -2809,7 +2835,7 @@ def _measured_product(A, V):
     if isinstance(A, Centered):
         W, size = _measured_product(A.A, _minus_row(V))
         return _minus_row(W), max(size, 4.0 * float(abs(A.means.mean())) * math.sqrt(len(W)))
-    W = _product(A, V).astype(np.float64, copy=False)
+    W = _in_double(_product(A, V))
     return W, _largest_column(W)
 
 
@@ -3610,10 +3636,7 @@ def kpca_from_eigen(X, kernel, eigen):
     """
     X, kernel = _points_and_kernel(X, kernel)
     eigen = _checked_as(Eigen, "eigen", eigen)
-    _require(
-        len(eigen.vectors) == len(X),
-        f"eigen.vectors must have one row per point: {len(X)} rows, got {len(eigen.vectors)}",
-    )
+    _checked_points("eigen.vectors", eigen.vectors, rows=len(X))
     return _expansion_of(X, kernel, eigen, 0.0)
 
 
@@ -3644,7 +3667,7 @@ def _kpca(X, kernel, k, seed, centered, tol=1e-13, A=None):
         over = taken / max(_trace(A) - taken, 1e-300)
         if over > _CANCELS_FROM and isinstance(A, np.ndarray):
             del A  # up to 512 MB
-            G = G.astype(np.float64, copy=False)
+            G = _in_double(G)
             A = _gram(kernel, G, G, True)
             A -= A.mean(0)
             A -= A.mean(1)[:, None]
@@ -3694,10 +3717,7 @@ def centered_kpca(X, kernel, k, seed=0):
     Smola, Mueller 1998). Up to signs and rounding, features equal scikit-learn's `KernelPCA`.
 
     Args:
-        X: (n, d) array. Points, one per row.
-        kernel: Kernel. For example, `gaussian(sigma)`.
-        k: int from 1 to n. Number of components.
-        seed: int from 0 to 2**64 - 1. Seed of the first block of vectors.
+        X, kernel, k, seed: See `kpca`.
     Returns:
         Expansion: k components. The offset subtracts the mean of X in feature space.
     Example:
@@ -3728,8 +3748,8 @@ def _features(X, E, dtype=None):
     P, Q = _in_common_precision(X, E.points)
     dtype = dtype or P.dtype
     if E.kernel.kind == _POLYNOMIAL:
-        P = P.astype(np.float64, copy=False)
-        Q = Q.astype(np.float64, copy=False)
+        P = _in_double(P)
+        Q = _in_double(Q)
     coef = E.coef.astype(P.dtype, copy=False)
     added = E.offset
     if E.kernel.kind == _POLYNOMIAL and E.kernel.shape == 1.0:  # linear kernel
@@ -3762,7 +3782,7 @@ def _span_of(E):
     F = _features(points, E)
     G = _transposed_product(E.coef, F)
     M = G[:k, :k]
-    _require(_all_below(M), "features of the expansion's points must be finite")
+    _require_finite("features of the expansion's points", M)
     W = np.zeros((k, k))
     for j in range(k):
         w = np.eye(k)[j]
@@ -3804,12 +3824,11 @@ def expand(X, expansion, out=None):
     shape = (len(X), E.coef.shape[1])[: 1 if E.targets == 1 else 2]
     out = _checked_out("X", out, shape, np.result_type(X, E.points), (X, E))
     if given:
-        coef = E.coef.astype(np.float64, copy=False)
-        features = _dense_product(X.astype(np.float64, copy=False), coef)
+        features = _dense_product(_in_double(X), _in_double(E.coef))
         features = E.kernel.scale * features + E.offset
     else:
         features = _features(X, E)
-    _require(_all_below(features), "features of X must be finite")
+    _require_finite("features of X", features)
     out[:] = features.reshape(shape)
     return out
 
@@ -3836,12 +3855,10 @@ def _gradients(X, E):
     """Yield (rows, j, gradients of feature j) for blocks of rows of X. With D from `_derivative`,
     they are sum_i coef_ij D_i (points_i - x). For kernels of x.y, the term with x is absent."""
     kernel = _derivative("model.kernel", E.kernel)
-    P, Q, coef = _in_common_precision(X, E.points, E.coef.astype(np.float64))
+    P, Q, coef = _in_common_precision(X, E.points, _in_double(E.coef))
     center = Q.mean(0)  # far from the origin, points_i - x would lose digits
     terms = np.column_stack([Q - center, np.ones(len(Q))])
-    step = max(_BLOCK, 2**22 // len(Q))  # 32 MB of kernel values
-    for begin in range(0, len(P), step):
-        rows = slice(begin, begin + step)
+    for rows in _slabs(len(P), max(_BLOCK, 2**22 // len(Q))):  # 32 MB of kernel values
         D = _gram(kernel, P[rows], Q, False)
         if E.kernel.kind == _EXPONENTIAL:  # at a kink, take the mean of both sides
             a = np.log(kernel.scale / D)
@@ -3918,7 +3935,7 @@ def scale_points(X, M):
     """
     X = _checked_points("X", X)
     d = X.shape[1]
-    M = _checked_points("M", M, d, rows=d).astype(np.float64)
+    M = _in_double(_checked_points("M", M, d, rows=d))
     values, V = _small_eigen(M)
     sound = np.abs(M - M.T).max() <= 1e-6 * values[0] >= -values[-1]
     _require(sound, "M must be symmetric and positive semidefinite")
@@ -3980,20 +3997,17 @@ def kernel_pca_preimage(features, expansion, ridge=0.0, max_iterations=1000):
     """
     E = _checked_expansion("expansion", expansion)
     kernel = E.kernel
-    Y = _checked_points("features", features, E.coef.shape[1]).astype(np.float64, copy=False)
+    Y = _in_double(_checked_points("features", features, E.coef.shape[1]))
     ridge = _checked_real("ridge", ridge, 0.0)
     max_iterations = _checked_whole("max_iterations", max_iterations, 1)
     _require(
         ridge > 0.0 or kernel.kind == _GAUSSIAN,
         "ridge must be positive unless the kernel is gaussian",
     )
-    _require(
-        kernel.kind not in (_PRECOMPUTED, _CUSTOM),
-        "expansion.kernel must not be precomputed or custom",
-    )
+    _require(_has_formula(kernel), "expansion.kernel must not be precomputed or custom")
     F = _span_of(E)[0] + E.offset
     center = E.points.mean(0, np.float64)
-    _require(_all_below(F), "features of expansion.points must be finite")
+    _require_finite("features of expansion.points", F)
     if ridge == 0.0:
         _require(
             not _mean_is_unknown(E),
@@ -4018,7 +4032,7 @@ def kernel_pca_preimage(features, expansion, ridge=0.0, max_iterations=1000):
     _require(_all_below(K, 1e300), "expansion.kernel must have finite values on the features")
     weights = _solve_ridge(K, E.points - center, ridge)
     out = center + _gram_product(kernel, Y, F, weights)
-    _require(_all_below(out), "expansion.kernel must have finite values on the features")
+    _require_finite("values of expansion.kernel on the features", out)
     return out
 
 
@@ -4077,7 +4091,7 @@ def _write_kept(kernel, X, s, keep, coin, bound, log_miss, upper, lower, data, i
     for index in prange(_BANDS):
         _wide_vectors()
         band = np.int64(index)
-        n = X.shape[0]
+        n = len(X)
         columns = np.empty(n, np.int64)
         values = np.empty(_blocks(n) * _BLOCK, X.dtype)
         place = lower[band]
@@ -4113,10 +4127,10 @@ def _write_kept(kernel, X, s, keep, coin, bound, log_miss, upper, lower, data, i
 def _entry_bound(kernel, X):
     """max |K_ij|. The maximum is on the diagonal unless the kernel is custom or precomputed."""
     bound = _value_limit(kernel, X)
-    if kernel.kind in (_CUSTOM, _PRECOMPUTED):
-        starts = range(0, len(X), _BLOCK)
-        bound = np.max([np.abs(_gram(kernel, X[i : i + _BLOCK], X, False)).max() for i in starts])
-    _require(bound < math.inf, "kernel values on X must be finite in the precision of X")
+    if not _has_formula(kernel):
+        slabs = _slabs(len(X), _BLOCK)
+        bound = np.max([np.abs(_gram(kernel, X[rows], X, False)).max() for rows in slabs])
+    _require_finite("kernel values on X", bound)
     return float(bound)
 
 
@@ -4195,7 +4209,7 @@ def _write_words(bits, first, last, begin, end, words):
 
 @_core
 def _round_words(kernel, pairs, slope, coin, places, words):
-    for index in prange(places.shape[0]):
+    for index in prange(len(places)):
         _wide_vectors()
         tile = _new_tile(pairs.X)
         bits = np.empty((_BLOCK, _BLOCK), np.uint32)
@@ -4540,7 +4554,7 @@ def _cell(cells, x):
 
 @_helper
 def _bucket(cells, code):
-    return np.int64(_mix(np.uint64(code)) & np.uint64(cells.heads.shape[0] - 1))
+    return np.int64(_mix(np.uint64(code)) & np.uint64(len(cells.heads) - 1))
 
 
 @_helper
@@ -4565,7 +4579,7 @@ def _first_in_order(X, rows, cells, first, count, limit, labels):
     _wide_vectors()
     d = X.shape[1]
     width = cells.panels.shape[2]
-    left = rows.shape[0]
+    left = len(rows)
     values = _aligned((4 * width,), cells.panels)
     tile = values.reshape(4, width)
     numbers = rows.copy()
@@ -4596,7 +4610,7 @@ def _first_in_order(X, rows, cells, first, count, limit, labels):
 @_core
 def _find_shadows(X, rows, cells, first, count, by_cells, limit, labels):
     """Label rows with the first of the centers first to count - 1 within the limit."""
-    for index in prange(_blocks(rows.shape[0])):
+    for index in prange(_blocks(len(rows))):
         start = np.int64(index) * _BLOCK
         group = rows[start : start + _BLOCK]
         if by_cells:
@@ -4654,7 +4668,7 @@ def _cells_of(known, X, eps):
 def _shadows(X, known, eps, grow):
     """Centers and labels by RSKPCA algorithm 2. It starts with `known` centers and adds more if
     `grow`. Batches and cells do not affect the results, since `_is_within` decides near eps."""
-    X = X.astype(np.float64, copy=False)
+    X = _in_double(X)
     d = X.shape[1]
     limit = eps * eps
     cells = _cells_of(known, X, eps)
@@ -4716,8 +4730,7 @@ def shadow_radius(sigma, ell):
     Returns:
         float: The radius, in the units of sigma.
     """
-    sigma = _checked_real("sigma", sigma, 1e-150, 1e150)
-    return sigma / _checked_real("ell", ell, 1e-100, 1e100)
+    return _as_sigma(sigma) / _checked_real("ell", ell, 1e-100, 1e100)
 
 
 @_public
@@ -4733,7 +4746,7 @@ def shadow_labels(X, centers, eps):
     """
     X, centers = _checked_two(X, "centers", centers)
     eps = _checked_real("eps", eps, 1e-150, 1e150)
-    return _shadows(X, centers.astype(np.float64, copy=False), eps, False)[1]
+    return _shadows(X, _in_double(centers), eps, False)[1]
 
 
 @_public
@@ -4822,12 +4835,11 @@ def shadow_bounds(kernel, eps):
 @_core
 def _find_nearest(X, panels, count, labels, distances):
     """Update labels and squared distances with `count` centers. Ties go to the first center."""
-    for index in prange(_blocks(X.shape[0])):
+    for index in prange(_blocks(len(X))):
         _wide_vectors()
         width = panels.shape[2]
         tile = _new_tile(X)
-        first = np.int64(index) * _BLOCK
-        last = min(X.shape[0], first + _BLOCK)
+        first, last = _block(index, len(X))
         for q in range((count + width - 1) // width):
             for r in range(0, last - first, 4):
                 _squared_distances(X, first + r, last - 1, 0, X.shape[1], panels[q], tile, r, 0)
@@ -4850,10 +4862,9 @@ def _nearest(X, centers):
 @_core
 def _come_closer(X, center, key, start, distances, times):
     """distances[i] <- min(distances[i], |x_i - center|^2). Draws times with these rates."""
-    for index in prange(_blocks(X.shape[0])):
+    for index in prange(_blocks(len(X))):
         _wide_vectors()
-        first = np.int64(index) * _BLOCK
-        last = min(X.shape[0], first + _BLOCK)
+        first, last = _block(index, len(X))
         for i in range(first, last):
             total = 0.0
             for t in range(X.shape[1]):
@@ -4867,7 +4878,7 @@ def _come_closer(X, center, key, start, distances, times):
 @_core_alone
 def _cluster_sums(X, labels, sums, counts):
     """Sums and counts of the points in each cluster."""
-    for i in range(X.shape[0]):
+    for i in range(len(X)):
         counts[labels[i]] += 1.0
         total = sums[labels[i]]
         for t in range(X.shape[1]):
@@ -4891,13 +4902,13 @@ def _spread_rows(X, k, key):
 def _weighted_sums(kernel, X, Y, weight, symmetric=False):
     """weight times sum_j k(x_i, y_j) for every i, in float64, without forming a matrix."""
     weights = np.full((len(Y), 1), weight, Y.dtype)
-    return _gram_product(kernel, X, Y, weights, symmetric)[:, 0].astype(np.float64)
+    return _in_double(_gram_product(kernel, X, Y, weights, symmetric)[:, 0])
 
 
 def _means_of(kernel, X):
     """Prepared pairs of points of X, and (1/n) sum_j k(x_i, x_j) for every i."""
     means = _weighted_sums(kernel, X, X, 1.0 / len(X), True)
-    _require(np.isfinite(means).all(), "kernel values on X must be finite, in X's precision")
+    _require_finite("kernel values on X", means)
     return _prepare(kernel, X, X, True), means
 
 
@@ -4960,9 +4971,9 @@ def _checked_choice(X, m, kernel):
 def _choose(kernel, pairs, means, diagonal, sizes, rows, sums, taken):
     """Replace each row, or -1, by the best point that is not in `rows`. With s = the sum of k(x, .)
     over the other rows, the best point minimizes (2 s + diagonal) / size - 2 mean."""
-    n = means.shape[0]
+    n = len(means)
     tile = _new_tile(pairs.X)
-    for t in range(rows.shape[0]):
+    for t in range(len(rows)):
         for sign in (-1.0, 1.0):
             if sign > 0.0:
                 rows[t] = (taken + (2.0 * sums + diagonal) / sizes[t] - 2.0 * means).argmin()
@@ -4983,11 +4994,10 @@ def _herd_of(X, kernel, rows):
     if _KINDS[kernel.kind].drop:  # k decreases with the distance
         labels = _nearest(X, C)[0]
     else:
-        squares = _diagonal(C, kernel).astype(np.float64)
+        squares = _in_double(_diagonal(C, kernel))
         labels = np.empty(len(X), np.int64)
-        for i in range(0, len(X), 2048):
-            K = _gram(kernel, X[i : i + 2048], C, False)
-            labels[i : i + 2048] = (squares - 2.0 * K).argmin(1)
+        for rows in _slabs(len(X), 2048):
+            labels[rows] = (squares - 2.0 * _gram(kernel, X[rows], C, False)).argmin(1)
     return ReducedSet(C, np.full(len(C), len(X) / len(C)), labels)
 
 
@@ -5034,7 +5044,7 @@ def herd(X, m, kernel):
 def _split_blocks(kernel, X, starts, begin, blocks, log_inverse, key, spreads, lead, side):
     """In each set, add the block that ends at `begin` to the leads of the later blocks, and split
     the pairs of the first of these (KT-SPLIT)."""
-    for index in prange(spreads.shape[0] * blocks):
+    for index in prange(len(spreads) * blocks):
         _wide_vectors()
         k, block = divmod(np.int64(index), blocks)
         tile = _new_tile(X)
@@ -5046,11 +5056,11 @@ def _split_blocks(kernel, X, starts, begin, blocks, log_inverse, key, spreads, l
         for of in range(max(0, begin - _BLOCK), begin + (block == 0), _BLOCK):
             start = starts[k] + of
             Q = X[start : min(starts[k + 1], start + _BLOCK)]
-            for j in range(Q.shape[0]):
+            for j in range(len(Q)):
                 for t in range(Q.shape[1]):
                     panels[j // width, t, j % width] = Q[j, t]
             pairs = _Pairs(_BASES[kernel.kind], X, Q, none, none, panels, False)
-            _fill_tile(kernel, pairs, first, last, 0, Q.shape[0], tile)
+            _fill_tile(kernel, pairs, first, last, 0, len(Q), tile)
             if of < begin:
                 for i in range(first, last):
                     for j in range(_BLOCK):
@@ -5109,7 +5119,7 @@ def _thinned(X, m, kernel, key, delta):
 
     best = min([at_random, *rows.reshape(-1, m)], key=error)
     sums = _weighted_sums(kernel, X, X[best], 1.0)
-    diagonal = _diagonal(X, kernel).astype(np.float64)
+    diagonal = _in_double(_diagonal(X, kernel))
     taken = np.zeros(n)
     taken[best] = math.inf
     _choose(kernel, pairs, means, diagonal, np.full(m, m), best, sums, taken)  # KT-SWAP
@@ -5218,10 +5228,10 @@ def rskpca(C, w, kernel, k, seed=0, centered=False):
     key = _checked_key(seed, _START)
     centered = _as_flag("centered", centered)
     _fits("C", 8.0 * len(C) ** 2)
-    points = C.astype(np.float64, copy=False)
+    points = _in_double(C)
     points = _about_mean(kernel, points) if centered else points
     K = _gram(kernel, points, points, True)
-    _require(np.isfinite(K).all(), "kernel values on C must be finite")
+    _require_finite("kernel values on C", K)
     shares = w / w.sum()
     roots = np.sqrt(shares)
     mean = 0.0
@@ -5254,9 +5264,7 @@ def weighted_nystrom(X, C, w, kernel, k, seed=0):
     Args:
         X: (n, d) array. Points.
         C, w: See `rskpca`. w must sum to n. `kde_pare` gives the method of Williams, Seeger (2001).
-        kernel: Kernel.
-        k: int from 1 to m. Number of components.
-        seed: int from 0 to 2**64 - 1. Seed of the eigensolver's starting vectors.
+        kernel, k, seed: See `rskpca`.
     Returns:
         Expansion: k components over X. A new point costs n kernel values, but with `rskpca` only m.
     """
@@ -5265,7 +5273,7 @@ def weighted_nystrom(X, C, w, kernel, k, seed=0):
     kernel = _checked_kernel("kernel", kernel, X=X, C=C)
     found = rskpca(C.astype(X.dtype, copy=False), w, kernel, k, seed)
     values = _features(X, found)
-    _require(np.isfinite(values).all(), "kernel values on X must be finite, in X's precision")
+    _require_finite("kernel values on X", values)
     coef = values / np.where(found.values > 0.0, found.values, math.inf)
     return found._replace(points=X.copy(), coef=coef.astype(X.dtype, copy=False))
 
@@ -5309,7 +5317,7 @@ def _manifold_of(C, w, kernel, k, seed, alpha=0.0, time=0.0, cut=False):
     C = C[used]
     k = _checked_whole("k", k, 1, len(C) - (not cut))
     key = _checked_key(seed, _START)
-    K = _gram(kernel, C, C, True).astype(np.float64, copy=False)
+    K = _in_double(_gram(kernel, C, C, True))
     shares = w[used] / w.sum()
     sums = K @ shares
     powers = sums**alpha
@@ -5320,7 +5328,7 @@ def _manifold_of(C, w, kernel, k, seed, alpha=0.0, time=0.0, cut=False):
     first = np.sqrt(shares * D / total)
     K *= factors[:, None]
     K *= factors
-    sound = min(sums.min(), D.min()) > 0.0 and np.isfinite(K).all()
+    sound = min(sums.min(), D.min()) > 0.0 and _all_below(K)
     _require(sound, "kernel values on C must be finite, with positive sums")
     constant = first * (not cut)
     K -= np.outer(constant, constant)
@@ -5423,7 +5431,7 @@ def manifold_features(X, manifold):
     X, points = _in_common_precision(X, found.points)
     V = np.column_stack([found.coef, found.degrees]).astype(X.dtype)
     products = _gram_product(found.kernel, X, points, V)
-    sums = products[:, -1:].astype(np.float64)
+    sums = _in_double(products[:, -1:])
     least = 1e-30 if X.itemsize == 4 else 1e-290
     _require(
         ((least < sums) & (sums < np.inf)).all(),
@@ -5439,7 +5447,7 @@ def manifold_features(X, manifold):
 @_core
 def _sum_of_tiles(kernel, pairs, places, u, square, slots):
     """Write the sum of u_i u_j k(x_i, x_j) over each tile to a slot. If `square`, k is squared."""
-    for index in prange(places.shape[0]):
+    for index in prange(len(places)):
         _wide_vectors()
         t = np.int64(index)
         tile = _new_tile(pairs.X)
@@ -5462,7 +5470,7 @@ def _distance_of_means(X, C, w, kernel, square):
     n = len(X)
     w = _checked_weights(w, C, n)
     kernel = _checked_kernel("kernel", kernel, X=X, C=C)
-    P = np.concatenate([X, C]).astype(np.float64, copy=False)
+    P = _in_double(np.concatenate([X, C]))
     # No value of a positive semidefinite kernel exceeds the largest k(x, x).
     unit = float(_unit_of(_diagonal(P, kernel)))
     kernel = kernel._replace(scale=kernel.scale / unit)
@@ -5472,7 +5480,7 @@ def _distance_of_means(X, C, w, kernel, square):
     shares = np.concatenate([np.ones(n), -w]) / n
     _sum_of_tiles(_tile_work(kernel, pairs, 0.5), kernel, pairs, places, shares, square, slots)
     total = slots.sum()
-    _require(abs(total) < math.inf, "kernel values on X and C must be finite")
+    _require_finite("kernel values on X and C", total)
     return math.sqrt(max(total, 0.0)) * (unit if square else math.sqrt(unit))
 
 
@@ -5527,7 +5535,7 @@ def projection_distance(expansion, other):
     _require(plain, "expansion and other must have no offset, and must not predict targets")
     products = _features(b.points, a, np.float64).T @ b.coef
     squares = np.square(products).sum()
-    _require(squares < math.inf, "features of other.points by expansion must be finite")
+    _require_finite("features of other.points by expansion", squares)
     kept = sum(np.count_nonzero(E.values > 0.0) for E in (a, b))
     return math.sqrt(max(0.0, kept - 2.0 * squares))
 
@@ -5850,9 +5858,8 @@ def _features_from(X, feature_map, first, count, divisor, points="X", alone=True
 
 
 def _feature_slabs(X, feature_map, rows=32 * _BLOCK):
-    for begin in range(0, len(X), rows):
-        P = X[begin : begin + rows]
-        yield _features_from(P, feature_map, 0, feature_map.m, feature_map.m, alone=False)
+    for slab in _slabs(len(X), rows):
+        yield _features_from(X[slab], feature_map, 0, feature_map.m, feature_map.m, alone=False)
 
 
 def _new_map(kernel, d, m, seed, kind, stored, paired):
@@ -7275,8 +7282,8 @@ def _values(state, X, second=False):
     most = 2**24 // (min(len(X), _POINTS_AT_A_TIME) * wide)  # slots take at most 128 MB, or are 16
     segments = min(max(16, most), 64, -(-used // _BLOCK))
     values = []
-    for begin in range(0, len(X), _POINTS_AT_A_TIME):
-        P = X[begin : begin + _POINTS_AT_A_TIME]
+    for rows in _slabs(len(X), _POINTS_AT_A_TIME):
+        P = X[rows]
         infinite = np.zeros(segments, np.int64)
         slots = np.zeros((segments, _whole_blocks(len(P)), wide))
         work = used * (
@@ -7290,7 +7297,7 @@ def _values(state, X, second=False):
 
 def _some_features(X, feature_map, first, count, divisor=1.0):
     features = _features_from(X, feature_map, first, count, divisor, "X (or Y)")
-    return features.astype(np.float64, copy=False)
+    return _in_double(features)
 
 
 # 12.3 Initial problems
@@ -8073,15 +8080,14 @@ def _forward_substitute(kernel, pairs, lower, below, start, rows, squares, growt
     first z has column `start`. `lower` is -L, but with 1 / L_cc on the diagonal, and `below` is -L
     in panels. `rows` receives y. Its columns before `start` are given. If it is empty, y is not
     stored."""
-    for index in prange(_blocks(pairs.X.shape[0])):
+    for index in prange(_blocks(len(pairs.X))):
         _wide_vectors()
-        m = pairs.Y.shape[0]
-        first = np.int64(index) * _BLOCK
+        m = len(pairs.Y)
         width = below.shape[2]
-        last = min(pairs.X.shape[0], first + _BLOCK)
+        first, last = _block(index, len(pairs.X))
         tile = _new_tile(pairs.X)
         columns = _aligned((_BLOCK, width), pairs.X)
-        Y = rows[first:last] if rows.shape[0] > 0 else _aligned((_BLOCK, m), pairs.X)
+        Y = rows[first:last] if len(rows) > 0 else _aligned((_BLOCK, m), pairs.X)
         for begin in range(0, m, _BLOCK):
             end = min(m, begin + _BLOCK)
             _fill_tile(kernel, pairs, first, last, begin, end, tile)
@@ -8099,7 +8105,7 @@ def _forward_substitute(kernel, pairs, lower, below, start, rows, squares, growt
                 for c in range(end - begin):
                     y[c] = tile[r, c]
                     squares[first + r] += tile[r, c] * tile[r, c]
-                for c in range(min(end, growth.shape[0]) - begin):
+                for c in range(min(end, len(growth)) - begin):
                     errors[first + r] += growth[begin + c] * tile[r, c] * tile[r, c]
 
 
@@ -8130,11 +8136,6 @@ def _residual_gram(kernel, P, shift, Y, rows):
 
 def _require_definite(sound):
     _require(sound, "kernel values on X must be finite and form a positive semidefinite matrix")
-
-
-def _is_definite(kernel):
-    """Whether the formula of the kernel makes it positive semidefinite, up to rounding errors."""
-    return kernel.kind not in (_CUSTOM, _PRECOMPUTED)
 
 
 def _rounding(kernel, X, m):
@@ -8170,7 +8171,7 @@ def _draw_by_size(sizes, s, key):
 def _choose_pivots(H, least, bar, greedy, chosen, columns):
     """Choose pivots among candidates with residual Gram matrix H, and return their number. If
     greedy, choose the largest residual. `chosen` receives the pivots, `columns` the factor of H."""
-    count = H.shape[0]
+    count = len(H)
     found = 0
     for step in range(count):
         i = step
@@ -8242,9 +8243,9 @@ def _pivoted(counts, P, kernel, block, share, like, key, shift=0.0):
     choice; F; the diagonal of K; the residuals, diag(K + diag(shift) - F F^T); and the rounding
     errors of the residuals in the type of `like`."""
     n = len(P)
-    definite = _is_definite(kernel)
+    definite = _has_formula(kernel)
     value_rounding = _rounding(kernel, like, 1)
-    diagonal = _diagonal(P, kernel).astype(np.float64)
+    diagonal = _in_double(_diagonal(P, kernel))
     shift = np.broadcast_to(shift, n)
     rest = diagonal + shift
     errors = np.zeros(n)  # squared rounding errors of `rest`, divided by `diagonal`
@@ -8295,7 +8296,7 @@ def _factor(Z, kernel, shift=0.0):
     s = len(Z)
     if s == 0:
         return NystromMap(Z, np.empty((0, 0)), 0, kernel), 0
-    P = np.array(Z, np.float64)
+    P = _in_double(Z)
     found, F, *_ = next(_pivoted([s], P, kernel, _BLOCK, 0.1, Z, np.uint64(0), shift))
     rank = found.indices.size
     L = np.pad(np.tril(F[found.indices]), (0, s - rank))
@@ -8314,7 +8315,7 @@ def _scores(P, rows, Z, weights, kernel, lam, k=0, key=None):
     if lam is None:
         lam = _tail_ridge(kernel, Z, weights, k, _python_subkey(key, _TAIL))
         evaluations = len(Z) * (len(Z) + 1) // 2
-    found, computed = _factor(np.array(Z, np.float64), kernel, lam / weights**2)
+    found, computed = _factor(_in_double(Z), kernel, lam / weights**2)
     rank = found.rank
     points = found.points[:rank]
     L = found.factor[:rank, :rank]
@@ -8322,11 +8323,11 @@ def _scores(P, rows, Z, weights, kernel, lam, k=0, key=None):
         points = points.astype(Z.dtype)  # lam > 1e-30: 1 / sqrt(lam) fits into float32
     # A residual below -`bound` shows that a kernel is indefinite. A pivot near the rounding error e
     # causes relative errors of sqrt(e).
-    bound = 1e300 if _is_definite(kernel) else 10.0 * math.sqrt(_rounding(kernel, points, rank))
+    bound = 1e300 if _has_formula(kernel) else 10.0 * math.sqrt(_rounding(kernel, points, rank))
     scores = []
-    for begin in range(0, rows.size, _SLAB):
-        slab = P[rows[begin : begin + _SLAB]].astype(points.dtype)
-        diagonal = _diagonal(slab, kernel).astype(np.float64)
+    for some in _slabs(rows.size, _SLAB):
+        slab = P[rows[some]].astype(points.dtype)
+        diagonal = _in_double(_diagonal(slab, kernel))
         rest = diagonal - _substitute(kernel, slab, points, L, 0, points[:0])
         _require_definite(_all_below(rest) and (rest >= -bound * diagonal).all())
         scores.append(np.minimum(1.0, np.maximum(rest, 2.2e-16 * diagonal) / lam))
@@ -8353,7 +8354,7 @@ def ridge_leverage_scores(X, kernel, lam):
     lam = _checked_real("lam", lam, 1e-300)
     n = len(X)
     _fits("X", 8.0 * n**2)
-    X = np.array(X, np.float64)
+    X = _in_double(X)
     return _scores(X, np.arange(n), X, np.ones(n), kernel, lam)[0]
 
 
@@ -8369,8 +8370,7 @@ def approximate_ridge_leverage_scores(X, landmarks, weights, kernel, lam):
         X: (n, d) array. Points.
         landmarks: Landmarks, LandmarkPoints, ReducedSet, CertifiedNystrom, row numbers or points.
         weights: (s,) array. 1 / sqrt(p) for a landmark kept with probability p, or 1 for all.
-        kernel: Kernel. Positive semidefinite.
-        lam: float. Positive ridge, in the units of the eigenvalues of K.
+        kernel, lam: See `ridge_leverage_scores`.
     Returns:
         array: (n,) scores, from 2^-52 k(x, x) / lam (their rounding error) to 1.
     """
@@ -8471,7 +8471,7 @@ def _tail_ridge(kernel, Z, weights, k, key):
     """(1 / k) sum_{i > k} sigma_i(S^T K S) (RLS algorithm 3, step 8), at least 2^-52 times the
     trace. Measured: with k instead of k + 8 vectors, the relative error was up to 25 %."""
     n = len(Z)
-    Z = np.array(Z, np.float64)
+    Z = _in_double(Z)
     A = _gram(kernel, Z, Z, True) * np.outer(weights, weights)
     trace = A.trace()
     _require_definite(trace < math.inf)
@@ -8539,12 +8539,9 @@ def recursive_rls(X, kernel, lam, delta, seed=0, oversampling=16.0):
     landmarks, the cost is about 2 n s kernel values, O(n s (d + s)) time and O(n + s^2) memory.
 
     Args:
-        X: (n, d) array. Points.
-        kernel: Kernel. Positive semidefinite.
-        lam: float. Positive ridge, the allowed |K - K~|_2, in the units of the eigenvalues of K.
+        X, kernel, lam: See `rls_nystrom`.
         delta: float between 0 and 1/32. A third of the probability of failure.
-        seed: int from 0 to 2**64 - 1.
-        oversampling: float. The factor 16 in p_i of `sample_landmarks`.
+        seed, oversampling: See `rls_nystrom`.
     Returns:
         Landmarks: O(d_eff(lam) log(d_eff(lam) / delta)) points, with weights 1 / sqrt(p_i).
     Example:
@@ -8857,7 +8854,7 @@ def _of_landmarks(x, model, out):
         for b in range(c):
             total -= model.factor[c, b] * out[b]
         out[c] = total / model.factor[c, c]
-    for c in range(model.rank, out.shape[0]):
+    for c in range(model.rank, len(out)):
         out[c] = 0.0
 
 
@@ -8873,7 +8870,7 @@ def _map_features(P, found):
     else:
         F[:, rank:] = 0.0
         squares = _substitute(found.kernel, X, Z[:rank], found.factor[:rank, :rank], 0, F)
-    _require(squares.sum() < math.inf, "kernel values on X must be finite")
+    _require_finite("kernel values on X", squares.sum())
     return F
 
 
@@ -8927,14 +8924,14 @@ def _normal_equations(P, found, T, middle=None):
     """F^T F and F^T T, where F holds the features of P, or P if found is None, minus `middle`. The
     computation is in the precision of T, because float32 would lose a small ridge."""
     squares = products = 0.0
-    for begin in range(0, len(P), _SLAB):
-        F = P[begin : begin + _SLAB].astype(T.dtype, copy=False)
+    for rows in _slabs(len(P), _SLAB):
+        F = P[rows].astype(T.dtype, copy=False)
         if found is not None:
             F = _map_features(F, found)
         if middle is not None:
             F -= middle
         squares += _column_products(F, F)
-        products += _transposed_product(F, T[begin : begin + _SLAB])
+        products += _transposed_product(F, T[rows])
         del F
     return squares, products
 
@@ -9074,7 +9071,7 @@ def nystrom_to(X, kernel, error, seed=0, limit=0):
             norm = max(norm, _norm(LowRank(F), start, 0.01, 3)[0])
             measured = found
         _require(norm > (1e-36 if X.itemsize == 4 else 1e-300), "kernel must not be almost 0 on X")
-        bound = (rest.sum() + floor.sum()) / norm if _is_definite(kernel) else math.inf
+        bound = (rest.sum() + floor.sum()) / norm if _has_formula(kernel) else math.inf
         by_trace = bound <= error
         if not (last or by_trace):
             rest_of_some = Difference(Implicit(X[some], kernel), LowRank(F[some]))
@@ -9106,15 +9103,11 @@ def nystrom_to(X, kernel, error, seed=0, limit=0):
 # 13.6 Ridge regression (RLS appendix C.1)
 
 
-def _require_fitting(coef):
-    _require(_all_below(coef), "Y must be smaller: coefficients overflow the dtype of X")
-
-
 def _ridge_by_map(found, squares, products, lam, targets):
     """Ridge regression on Nystrom features, as an expansion. `targets` is the dimension of Y."""
     weights = _solve_ridge(squares, products, lam)
     expansion = _expansion_by_map(found, weights, np.zeros(products.shape[1]))
-    _require_fitting(expansion.coef)
+    _require_finite("Y must be smaller: coefficients", expansion.coef)
     return expansion._replace(targets=targets)
 
 
@@ -9174,10 +9167,8 @@ def kernel_ridge_cg(X, Y, kernel, lam, s=1000, seed=0, tol=1e-8, max_iterations=
     Each step costs n^2 kernel values. If n <= 8192, they are computed once and stored.
 
     Args:
-        X: (n, d) array. Points.
-        Y: (n,) or (n, t) array. Targets.
-        kernel: Kernel. Positive semidefinite.
-        lam: float. Positive ridge, in the units of the eigenvalues of K.
+        X, Y: See `nystrom_ridge`.
+        kernel, lam: See `nystrom_ridge`.
         s: int, at least 1. Number of pivots. If s > n, n pivots are used.
         seed: int from 0 to 2**64 - 1.
         tol: float, not negative. Stops when |Y - (K + lam I) a| <= tol |Y| for every target.
@@ -9202,7 +9193,7 @@ def kernel_ridge_cg(X, Y, kernel, lam, s=1000, seed=0, tol=1e-8, max_iterations=
     _fits("s", 16.0 * n * s)
     sizes = _unit_of(T, 0)
     T = T / sizes
-    P = X.astype(np.float64, copy=False)
+    P = _in_double(X)
     A = _gram(kernel, P, P, True) if n <= _DENSE_POINTS else Implicit(P, kernel)
     F = next(_pivoted([s], P, kernel, 64, 0.0, P, key))[1]
     # (F F^T + lam I)^-1 = (I - C C^T) / lam. A tiny lam would make I - C C^T cancel.
@@ -9226,12 +9217,12 @@ def kernel_ridge_cg(X, Y, kernel, lam, s=1000, seed=0, tol=1e-8, max_iterations=
         before = np.where(length > 0.0, length, math.inf)
         Q = _product(A, direction) + lam * direction
         curvature = (direction * Q).sum(0)
-        _require(_all_below(curvature), "kernel values on X must be finite")
+        _require_finite("kernel values on X", curvature)
         step = np.where(curvature > 0.0, length / curvature, 0.0)
         a = a + step * direction
         R = R - step * Q
     coef = np.ascontiguousarray(best * sizes, X.dtype)
-    _require_fitting(coef)
+    _require_finite("Y must be smaller: coefficients", coef)
     a = coef / sizes
     rest = np.linalg.norm(T - _product(A, a) - lam * a, axis=0) / lengths
     return Expansion(X.copy(), coef, rest, np.zeros(len(sizes)), kernel, targets=np.ndim(Y))
@@ -9360,8 +9351,8 @@ def kernel_cca(F, G, lam_x, lam_y, k, squared=True):
         >>> [kernel_cca(one, one, 1.0, 1.0, 1, s).values.round(12).item() for s in (True, False)]
         [0.25, 0.5]
     """
-    F = _checked_points("F", F).astype(np.float64, copy=False)
-    G = _checked_points("G", G, rows=len(F)).astype(np.float64, copy=False)
+    F = _in_double(_checked_points("F", F))
+    G = _in_double(_checked_points("G", G, rows=len(F)))
     lam_x = _checked_real("lam_x", lam_x, 1e-300)
     lam_y = _checked_real("lam_y", lam_y, 1e-300)
     k = _checked_whole("k", k, 1, min(*F.shape, G.shape[1]))
@@ -9398,7 +9389,7 @@ def mmd_test(X, Y, kernel, s=100, permutations=999, seed=0):
     kernel = _checked_kernel("kernel", kernel, X=P, Y=Q)
     permutations = _checked_whole("permutations", permutations, 1, _MOST)
     key = _checked_key(seed, _PROBES)
-    Z = np.concatenate([P, Q]).astype(np.float64, copy=False)
+    Z = _in_double(np.concatenate([P, Q]))
     order = np.lexsort(Z.T)  # landmarks must not depend on which sample a point is from
     F = nystrom(Z, order[rpcholesky(Z[order], kernel, s, seed).indices], kernel)
     rounding = 1e-13 * math.sqrt(len(Z) * np.square(F).sum())
@@ -9455,13 +9446,13 @@ def frobenius_error(A, B):
     n = _size(D)
     for first in range(0, n, _BLOCK):
         total += float(np.square(_rows(D, first, min(n, first + _BLOCK))).sum())
-    _require(total < math.inf, "A and B must be finite (no NaN or infinity)")
+    _require_finite("A and B", total)
     return math.sqrt(total)
 
 
 def _orthonormal(name, V, rows=None):
-    V = _checked_points(name, V, rows=rows).astype(np.float64)
-    wide = V.shape[1] > V.shape[0]
+    V = _in_double(_checked_points(name, V, rows=rows))
+    wide = V.shape[1] > len(V)
     _require(not wide, f"{name} must not have more columns than rows, got shape {V.shape}")
     Q, independent = _orthonormalize(V, np.uint64(0))  # in half the time of LAPACK
     _require(independent, f"{name} must have independent columns")
@@ -9570,7 +9561,7 @@ def projection_cost(A, V):
     A = _as_operator("A", A)
     Q = _orthonormal("V", V, _size(A))
     kept = float((Q * _product(A, Q)).sum())
-    _require(abs(kept) < math.inf, "A must be finite (no NaN or infinity)")
+    _require_finite("A", kept)
     return _trace(A) - kept
 
 
@@ -9649,16 +9640,15 @@ def residual(X, model):
     """
     X = _checked_points("X", X)
     if isinstance(model, Subspace):
-        P = X.astype(np.float64, copy=False)
-        return skpca_residual(P, model) / np.sqrt(model.map.kernel.scale)
+        return skpca_residual(_in_double(X), model) / np.sqrt(model.map.kernel.scale)
     model = _checked_span("model", X, model)
     known = isinstance(model, NystromMap) or not _mean_is_unknown(model)
     _require(known, "model.mean must be known (it is NaN or missing)")
-    P = X.astype(np.float64, copy=False)
+    P = _in_double(X)
     features, from_mean = _orthonormal_features(P, model)
     sizes = _diagonal(P, model.kernel)
     squares = sizes + from_mean - np.square(features).sum(1)
-    _require(_all_below(squares), "kernel values on X must be finite")
+    _require_finite("kernel values on X", squares)
     return np.sqrt(np.where(squares > 0.0, squares / sizes.clip(0.0), 0.0))
 
 
@@ -9707,7 +9697,7 @@ def explained_variance_ratio(X, expansion):
     Returns:
         array: (k,), at least 0. The sum is at most 1, up to rounding.
     """
-    X = _checked_points("X", X).astype(np.float64)
+    X = _in_double(_checked_points("X", X))
     n = len(X)
     size = sums = 0.0
     if isinstance(expansion, Subspace):  # features without pairs have different lengths
@@ -9790,7 +9780,7 @@ def sketch_error(sketch, X, kernel, k=None, seed=0, rows=512, centered=False):
     values = _checked_vector("sketch.values", values)
     V = _checked_points("sketch.vectors", V, rows=n)
     m = min(values.size, V.shape[1], n)
-    V = V[:, :m].astype(np.float64)
+    V = _in_double(V[:, :m])
     V = V / _unit_of(V, 0)
     U, R = np.linalg.qr(V - V.mean(0) if centered else V)
     independent = np.abs(R.diagonal()) > 1e-8 * np.sqrt(np.square(V).sum(0))
@@ -9803,7 +9793,7 @@ def sketch_error(sketch, X, kernel, k=None, seed=0, rows=512, centered=False):
         f"sketch must have 2 k components, the first k of them nonzero, to judge k = {k or 1}; "
         f"got {m} components, the first {count} nonzero: use a smaller k or a larger sketch",
     )
-    P = X.astype(np.float64, copy=False)
+    P = _in_double(X)
     P = _about_mean(kernel, P) if centered else P
     U = np.ascontiguousarray(U[:, new])
     drawn = _draw_uniformly(n, rows, key)
@@ -9812,7 +9802,7 @@ def sketch_error(sketch, X, kernel, k=None, seed=0, rows=512, centered=False):
     enough = rows == n or spread >= 0.3 * math.sqrt(rows / n)  # typical: 1 - sqrt(columns / rows)
     _require(enough, f"rows must be larger to distinguish {U.shape[1]} directions, got {rows}")
     B = _gram_product(kernel, P[drawn], P, U)
-    _require(_all_below(B), "kernel values on X must be finite")
+    _require_finite("kernel values on X", B)
     T = np.linalg.lstsq(terms, B, rcond=None)[0]
     mu, Y = _small_eigen(T[: U.shape[1]])
     gaps = np.maximum(mu - 0.5 * max(mu[-1], 0.0), 1e-12 * max(mu[0], 1e-288))
@@ -9829,21 +9819,21 @@ def sketch_error(sketch, X, kernel, k=None, seed=0, rows=512, centered=False):
 
 
 def _of_expansion(x, model, out):
-    for q in range(out.shape[0]):
-        out[q] = model.offset[q] if model.offset.shape[0] > 0 else 0.0
-    for i in range(model.points.shape[0]):
+    for q in range(len(out)):
+        out[q] = model.offset[q] if len(model.offset) > 0 else 0.0
+    for i in range(len(model.points)):
         value = kernel_value(model.kernel, x, model.points[i])
-        for q in range(out.shape[0]):
+        for q in range(len(out)):
             out[q] += model.coef[i, q] * value
 
 
 @_open_helper
 def _one_feature(x, feature_map, j):
     """sqrt(2 k(x, x) / m) cos(r_j.x + gamma_j) for a map that stores its frequencies."""
-    if feature_map.frequencies.shape[0] == 0:
+    if len(feature_map.frequencies) == 0:
         raise ValueError("model must store its frequencies")
     angle = 0.0
-    for t in range(x.shape[0]):
+    for t in range(len(x)):
         angle += feature_map.frequencies[j, t] * x[t]
     key = _subkey(_mix(np.uint64(feature_map.seed)), _FREQUENCIES)
     phase = _phase(_subkey(key, _PHASES), j, 1 + feature_map.paired)
@@ -9856,11 +9846,11 @@ def _of_map(x, model, out):
 
 
 def _of_subspace(x, model, out):
-    for q in range(out.shape[0]):
+    for q in range(len(out)):
         out[q] = 0.0
     for j in range(model.map.m):
         z = _one_feature(x, model.map, j) - model.means[j]
-        for q in range(out.shape[0]):
+        for q in range(len(out)):
             out[q] += z * model.basis[j, q]
 
 
@@ -10172,8 +10162,7 @@ def _left_out(P, T, found):
     factors = 1.0 / (values[:, None] + lams)
     fits = _transposed_product(V, products)
     errors = np.zeros(lams.size)
-    for begin in range(0, len(P), _SLAB):
-        rows = slice(begin, begin + _SLAB)
+    for rows in _slabs(len(P), _SLAB):
         Y = _dense_product(_map_features(P[rows], found), V)
         left = 1.0 - _dense_product(np.square(Y), factors)
         for t, fit in zip(T[rows].T, fits.T):
@@ -10940,7 +10929,7 @@ def _mean_and_scale(points):
     first = np.asarray(points.X[0], np.float64)  # subtracting this row first saves digits
 
     def mean_of(term):
-        return sum(term(points.rows(slice(i, i + 8192))).sum(0) for i in range(0, n, 8192)) / n
+        return sum(term(points.rows(rows)).sum(0) for rows in _slabs(n, 8192)) / n
 
     mean = first + mean_of(lambda rows: rows - first)
     scale = np.sqrt(mean_of(lambda rows: np.square(rows - mean)))
@@ -11188,8 +11177,8 @@ def _write_results(options, points, what, model, embedding=None, verdicts=None):
         first = columns(slice(1))
         head = {"descr": first.dtype.str, "fortran_order": False, "shape": (n, first.size)}
         np.lib.format.write_array_header_1_0(file, head)
-        for begin in range(0, n, 8192):  # the embedding may exceed memory
-            file.write(columns(slice(begin, begin + 8192)))
+        for rows in _slabs(n, 8192):  # the embedding may exceed memory
+            file.write(columns(rows))
 
     relevances = _relevances(points, model) if options.relevance else None
     if options.model:
@@ -11349,7 +11338,7 @@ def _verdicts(options, points, model, arrays):
     wanted = f"known must have at least {math.ceil(1.0 / alpha) - 1} points for --novelty {alpha}"
     _require(1.0 / (n + 1.0) <= alpha, f"{wanted}, got {n}")
     residuals = residual(known.rows(), model)
-    blocks = [slice(i, i + 8192) for i in range(0, len(points.X), 8192)]
+    blocks = _slabs(len(points.X), 8192)
     p = np.concatenate([novelty_pvalues(points.rows(rows), model, residuals) for rows in blocks])
     print(f"{np.count_nonzero(p <= alpha)} of {p.size} points have p <= {alpha}")
     return np.column_stack([p, p <= alpha])
