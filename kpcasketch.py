@@ -10011,6 +10011,10 @@ def _write_whole(path, write):
         part.unlink(missing_ok=True)
 
 
+def _write_arrays(path, arrays):
+    _write_whole(path, lambda file: np.savez(file, **arrays))
+
+
 def _arrays_in(path, mapped=None, kept=None):
     """{name: array} of a .npz file. The array of a .npy file has the name "". Pickles are refused.
     mapped: mmap_mode of numpy.load. kept: names to read; all other arrays become None."""
@@ -10103,8 +10107,7 @@ def save(path, model):
     arrays = _as_arrays(model)
     if hasattr(path, "write"):
         return np.savez(path, **arrays)
-    name = os.fsdecode(path).removesuffix(".npz") + ".npz"
-    _write_whole(name, lambda file: np.savez(file, **arrays))
+    _write_arrays(os.fsdecode(path).removesuffix(".npz") + ".npz", arrays)
 
 
 @_public
@@ -10416,18 +10419,19 @@ def warm_up():
 
 
 def _kernel_of_transformer(own, X, y, seed):
-    free = own.sigma is None and own.gamma is None
+    sigma = own.sigma
     if own.kernel is not None:
+        free = sigma is None and own.gamma is None
         _require(free, "sigma and gamma must be None if kernel is given")
         return _checked_as(Kernel, "kernel", own.kernel)
-    if not free and own.sigma != "auto":
-        return gaussian(own.sigma, own.gamma)
-    _require(own.gamma is None, "either sigma or gamma must be given, not both")
+    if own.gamma is not None or sigma not in (None, "auto"):
+        return gaussian(sigma, own.gamma)
     kernel = gaussian(median_bandwidth(X, seed))
-    if free:
+    if sigma is None:
         return kernel
-    if np.ndim(y) == 1:
-        y = np.asarray(y)
+    labels = np.asarray(y)
+    if labels.ndim == 1:
+        y = labels
         kinds, which = np.unique(y, return_inverse=True)
         if len(kinds) <= 32 if y.dtype.kind in "iu" else y.dtype.kind != "f":  # classes
             y = np.eye(len(kinds))[which]
@@ -10442,8 +10446,7 @@ def _fit_landmarks(own, X, y, seed):
         _checked_whole("n_components", k, 1, many)
     known = ("auto", "kmeans", *_SAMPLERS)
     sampler = own.sampler
-    right = isinstance(sampler, str) and sampler in known
-    _require(right, f"sampler must be one of {', '.join(known)}, got {sampler!r}")
+    _require(sampler in known, f"sampler must be one of {', '.join(known)}, got {sampler!r}")
     if many > len(X):
         text = f"landmarks is {many}, but X has {len(X)} points: all are used"
         warnings.warn(f"LandmarkFeatures: {text}", stacklevel=_USERS_LINE + 1)
@@ -10457,14 +10460,14 @@ def _fit_landmarks(own, X, y, seed):
         landmarks = kmeans_select(X, many, seed).centers
     else:
         landmarks = _METHODS[sampler](X, kernel, many, seed).indices
+    width = min(k or many, len(landmarks))
     own.kernel_ = kernel
     own.landmarks_ = landmarks
-    own._n_features_out = min(k or many, len(landmarks))
+    own._n_features_out = width
     if k is None:
         own.map_ = nystrom_map(X, landmarks, kernel)
     else:
-        k = own._n_features_out
-        own.map_ = nystrom_kpca(X, landmarks, kernel, k, seed, own.centered)
+        own.map_ = nystrom_kpca(X, landmarks, kernel, width, seed, own.centered)
 
 
 def _define_landmark_features():
@@ -10855,7 +10858,7 @@ def _chosen_kernel(options, points):
         _require(sigma is None, "--kernel linear takes no --sigma")
     elif sigma in (None, "auto"):
         some = points.rows(points.some(1000, options.seed))
-        kernel = _KERNELS[options.kernel](median_bandwidth(some, options.seed))
+        kernel = _KERNELS[options.kernel](median_bandwidth(some))
         if sigma is None:
             return kernel
         some = points.rows(points.some(10_000, options.seed))
@@ -10878,12 +10881,16 @@ class _Points(NamedTuple):
 
     def some(self, most, seed=0):
         """At most this many row numbers, at random: every tenth row may be from one class."""
-        return _draw_uniformly(len(self.X), min(len(self.X), most), _key(seed, _PAIRS))
+        return _draw_uniformly(len(self.X), min(len(self.X), most), _checked_key(seed, _PAIRS))
+
+    def blocks(self):
+        return _slabs(len(self.X), 8192)
 
     def rows(self, chosen=slice(None)):
         """The chosen rows in float64 or float32. If `moments` is given, they are standardized."""
         d = len(self.moments[0]) if self.moments else None
-        rows = _checked_points(self.source, self.X[chosen], d, np.arange(len(self.X))[chosen])
+        numbers = range(len(self.X))[chosen] if isinstance(chosen, slice) else chosen
+        rows = _checked_points(self.source, self.X[chosen], d, numbers)
         if self.moments:
             return ((rows - self.moments[0]) / self.moments[1]).astype(rows.dtype)
         return rows
@@ -10925,11 +10932,10 @@ def _load_points(options, beside={}):
 
 def _mean_and_scale(points):
     """Mean and scale of each column. The scale is the standard deviation, or 1 if that is 0."""
-    n = len(points.X)
     first = np.asarray(points.X[0], np.float64)  # subtracting this row first saves digits
 
     def mean_of(term):
-        return sum(term(points.rows(rows)).sum(0) for rows in _slabs(n, 8192)) / n
+        return sum(term(points.rows(rows)).sum(0) for rows in points.blocks()) / len(points.X)
 
     mean = first + mean_of(lambda rows: rows - first)
     scale = np.sqrt(mean_of(lambda rows: np.square(rows - mean)))
@@ -11032,7 +11038,7 @@ def _demo_points():
 
 
 def _fitted(name, X, kernel, options, exact):
-    """(model, features of X, table row) for a method. exact: (K, its eigenpairs, |K|_2) or None."""
+    """(model, features of X, table row) for a method. exact: (K, its eigenpairs) or None."""
     centered = options.center
     start = time.perf_counter()
     s = _SIZES.get(name) if options.s is None else options.s
@@ -11046,21 +11052,21 @@ def _fitted(name, X, kernel, options, exact):
         model, A, eigen = _kpca(X, kernel, options.k, options.seed, centered, 1e-8, A)
         Z = (eigen.vectors * np.sqrt(model.values)).astype(X.dtype)
         held = nbytes(A)
-    row = f"{name:16}{time.perf_counter() - start:9.3f}{_human(held):>12}"
+    row = "{:16}{:9.3f}{:>12}".format(name, time.perf_counter() - start, _human(held))
     if exact is None:
         return model, Z, row
-    K, eigen, norm = exact
+    K, eigen = exact
     A = LowRank(nystrom(X, A, kernel)) if isinstance(A, Landmarks) else A
-    error = spectral_error(center(A) if centered else A, K) / norm
+    error = spectral_error(center(A) if centered else A, K) / max(eigen.values[0], 1e-300)
     right = 0
     kept = explained = math.nan
     with contextlib.suppress(ValueError):  # raised if all points are equal
         Q = np.linalg.qr(Z[:, Z.any(0)].astype(np.float64))[0].copy()
         right = np.count_nonzero(np.degrees(principal_angles(eigen.vectors, Q)) <= 10.0)
-        kept = (Q * matmat(K, Q)).sum() / max(eigen.values.clip(0.0).sum(), 1e-300)
+        kept = (Q * matmat(K, Q)).sum() / max(eigen.values.sum(), 1e-300)
         explained = explained_variance_ratio(X, model).sum()
-    within = f"{right} of {options.k}"
-    row += f"{error:11.3g}{within:>16}{100 * kept:12.4g}{100 * explained:13.4g}"
+    told = (error, f"{right} of {options.k}", 100 * kept, 100 * explained)
+    row += "{:11.3g}{:>16}{:12.4g}{:13.4g}".format(*told)
     return model, Z, row.replace("nan", "  -")
 
 
@@ -11072,11 +11078,10 @@ explained %: variance along the components, in percent of the total variance abo
 
 
 def _print_head(options, points, kernel):
-    n, d = points.X.shape
     sigma = _sigma_of(kernel)
     named = f"{options.kernel} kernel" + (f", sigma {sigma:.6g}" if sigma else "")
-    told = f"{points.source}: {n} points, {d} coordinates, {points.X.dtype}; {named}"
-    print(f"{told}; k = {options.k}, seed {options.seed}", flush=True)
+    told = (points.source, *points.X.shape, points.X.dtype, named, options.k, options.seed)
+    print("{}: {} points, {} coordinates, {}; {}; k = {}, seed {}".format(*told), flush=True)
 
 
 def _print_eigenvalues(values):
@@ -11093,8 +11098,7 @@ def _embed(options):
     _print_head(options, points, kernel)
     exact = None
     if options.errors and len(X) <= _DENSE_POINTS:
-        _, K, eigen = _kpca(X, kernel, options.k, options.seed, options.center, 1e-8)
-        exact = (K, eigen, max(spectral_norm(K, options.seed, 1e-3), 1e-300))
+        exact = _kpca(X, kernel, options.k, options.seed, options.center, 1e-8)[1:]
     elif options.errors:
         print(f"more than {_DENSE_POINTS} points: not compared with exact results")
     print(
@@ -11159,46 +11163,49 @@ def _relevances(points, model):
 
 def _write_results(options, points, what, model, embedding=None, verdicts=None):
     """Write the requested files. If `embedding` is None, it is computed by the model."""
-    n = len(points.X)
+    values = _eigenvalues_of(model)
     arrays = _arrays_to_write(model, points, "model.")
+
+    def components(rows):
+        return features(points.rows(rows), model) if embedding is None else embedding[rows]
 
     def columns(rows):
         """Features of the chosen rows, then the columns of --residual and --novelty."""
         X = points.rows(rows)
-        parts = [features(X, model) if embedding is None else embedding[rows]]
+        parts = [components(rows)]
         parts += [residual(X, model)] if options.residual else []
         parts += [] if verdicts is None else [verdicts[rows]]
         return np.column_stack(parts).astype(X.dtype)
 
     def write(file):
-        if options.o.endswith(".npz"):
-            np.savez(file, embedding=columns(slice(n)), values=_eigenvalues_of(model), **arrays)
-            return
         first = columns(slice(1))
-        head = {"descr": first.dtype.str, "fortran_order": False, "shape": (n, first.size)}
+        shape = (len(points.X), first.size)
+        head = {"descr": first.dtype.str, "fortran_order": False, "shape": shape}
         np.lib.format.write_array_header_1_0(file, head)
-        for rows in _slabs(n, 8192):  # the embedding may exceed memory
+        for rows in points.blocks():  # the embedding may exceed memory
             file.write(columns(rows))
 
     relevances = _relevances(points, model) if options.relevance else None
     if options.model:
-        _write_whole(options.model, lambda file: np.savez(file, **arrays))
-    if options.o:
+        _write_arrays(options.model, arrays)
+    if options.o and options.o.endswith(".npz"):
+        arrays.update(embedding=columns(slice(None)), values=values)
+        _write_arrays(options.o, arrays)
+    elif options.o:
         _write_whole(options.o, write)
     if options.plot:
         title = f"{points.source}: kernel PCA ({what})"
-        _plot(options, points, title, model, columns, relevances)
+        _plot(options, points, title, model, components, values, relevances)
     for path in filter(None, (options.model, options.o, options.plot)):
         print(f"wrote {path}")
 
 
-def _plot(options, points, title, model, columns, relevances):
+def _plot(options, points, title, model, components, values, relevances):
     """Draw the spectrum, the first two components, colored by label, and relevances if given."""
     rows = points.some(10_000)  # in random order, so that no class hides the others
     if len(rows) < len(points.X):
         title += f", {len(rows):,} of {len(points.X):,} points shown"
-    Z = columns(rows)[:, : -2 if options.known else None]  # without the verdicts
-    values = _eigenvalues_of(model)
+    Z = components(rows)
     names = [f"component {j + 1}" for j in range(Z.shape[1])]
     with contextlib.suppress(ValueError):  # some models have no components
         for j, share in enumerate(explained_variance_ratio(points.rows(rows), model)):
@@ -11262,7 +11269,7 @@ def _take_blocks(options, state, points, sources):
     name = os.path.realpath(options.points)
     n = len(points.X)
     (begun, last) = sources.get(name, [0, None])
-    if begun > n or begun and points.X[begun - 1].tolist() != last:
+    if begun and points.X[begun - 1 : begun].tolist() != [last]:
         raise ValueError(f"{name} has changed since {options.state} was written")
     here = (state, begun)  # one tuple, so that an interrupt cannot separate the two
 
@@ -11273,7 +11280,7 @@ def _take_blocks(options, state, points, sources):
             arrays = _arrays_to_write(state, points)
             arrays["sources"] = json.dumps(sources)
             arrays["options"] = json.dumps({name: vars(options)[name] for name in _REMEMBERED})
-            _write_whole(options.state, lambda file: np.savez(file, **arrays))
+            _write_arrays(options.state, arrays)
 
     # A single point cannot be centered. If only one is left, the block before includes it.
     ends = [*range(begun + options.block, n - 1, options.block), n][: n - begun]
@@ -11315,10 +11322,9 @@ def _stream(options):
     state = _take_blocks(options, state, points, sources)
     model = stream.finish(state, options.k)
     sketched = isinstance(model, Subspace)
-    count = model.count if sketched else 1
-    _print_eigenvalues(_eigenvalues_of(model) / count)
+    _print_eigenvalues(_eigenvalues_of(model) / (model.count if sketched else 1))
     if sketched:
-        least = f"components with eigenvalues / n below {model.shrunk / count:.3g}"
+        least = f"components with eigenvalues / n below {model.shrunk / model.count:.3g}"
         print(f"{least} may reflect only the last points: use a larger --ell")
     _write_results(options, points, options.method, model)
 
@@ -11338,8 +11344,8 @@ def _verdicts(options, points, model, arrays):
     wanted = f"known must have at least {math.ceil(1.0 / alpha) - 1} points for --novelty {alpha}"
     _require(1.0 / (n + 1.0) <= alpha, f"{wanted}, got {n}")
     residuals = residual(known.rows(), model)
-    blocks = _slabs(len(points.X), 8192)
-    p = np.concatenate([novelty_pvalues(points.rows(rows), model, residuals) for rows in blocks])
+    parts = [novelty_pvalues(points.rows(rows), model, residuals) for rows in points.blocks()]
+    p = np.concatenate(parts)
     print(f"{np.count_nonzero(p <= alpha)} of {p.size} points have p <= {alpha}")
     return np.column_stack([p, p <= alpha])
 
@@ -11366,8 +11372,8 @@ def _advise(options):
     rows = advise(points.rows(), kernel, options.error, seed=options.seed, k=options.k)
     print("method               size     bytes   seconds     error  basis of the prediction")
     for row in rows:
-        figures = f"{row.method:16}{row.size:9.6g}{_human(row.bytes):>10}{row.seconds:10.3g}"
-        print(f"{figures}{row.error:10.2g}  {'' if row.works else 'NO: '}{row.reason}")
+        told = row._replace(bytes=_human(row.bytes), works="" if row.works else "NO: ")
+        print("{:16}{:9.6g}{:>10}{:10.3g}{:10.2g}  {}{}".format(*told))
     best = rows[0]
     _require(best.works, "no method reaches --error in the available memory: allow a larger error")
     own = argparse.ArgumentParser(add_help=False)
@@ -11405,11 +11411,9 @@ def _column_names(text):
 
 
 def _number_type(text):
+    if text == "auto":  # only --sigma takes it
+        return text
     return int(text) if text.lstrip("+-").isdecimal() else float(text)
-
-
-def _bandwidth(text):
-    return text if text == "auto" else float(text)
 
 
 _SWITCH = argparse.BooleanOptionalAction
@@ -11423,7 +11427,7 @@ _ARGUMENTS = {  # for argparse
     "-k": {"type": int, "default": 10, "help": "number of components (default 10)"},
     "--seed": {"type": int, "default": 0, "help": "seed of random choices (default 0)"},
     "--kernel": {"choices": _KERNELS, "default": "gaussian"},
-    "--sigma": {"type": _bandwidth, "help": "bandwidth, or auto (default: median distance)"},
+    "--sigma": {"type": _number_type, "help": "bandwidth, or auto (default: median distance)"},
     "--center": {"action": "store_true", "help": "subtract the mean in feature space"},
     "-s": {
         "type": _number_type,

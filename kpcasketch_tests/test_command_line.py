@@ -571,7 +571,7 @@ def test_a_column_of_the_points_holds_their_labels(tmp_path, capsys):
         ("a.npy", X, ["-k", "151"], "-k must be"),
         ("a.npy", X, ["-k", "two"], "-k: invalid int value"),
         ("a.npy", X, ["--sigma", "-1"], "sigma must be from 1e-150"),
-        ("a.npy", X, ["--sigma", "wide"], "--sigma: invalid _bandwidth value: 'wide'"),
+        ("a.npy", X, ["--sigma", "wide"], "--sigma: invalid _number_type value: 'wide'"),
         # a traceback
         ("a.npy", X, ["--method", "uniform", "-s", "abc"], "-s: invalid _number_type value: 'abc'"),
         ("a.npy", X, ["-o", ""], "-o: must name a .npz or .npy file"),

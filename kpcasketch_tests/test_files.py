@@ -219,7 +219,7 @@ def test_the_transformer_chooses_its_bandwidth_by_targets_classes_or_the_rule():
         assert chosen(numbers) == kp.choose(points, numbers, few, median).kernel
     assert chosen(None) == kp.choose(points, None, few, median, 10).kernel
     assert chosen(None, n_components=1) == kp.choose(points, None, few, median, 1).kernel
-    with pytest.raises(ValueError, match="^LandmarkFeatures: only one of sigma and gamma"):
+    with pytest.raises(ValueError, match="^LandmarkFeatures: either sigma or gamma must be given"):
         chosen(target, gamma=1.0)
     with pytest.raises(
         ValueError, match="^LandmarkFeatures: sigma must be a real number, got 'Auto'"
