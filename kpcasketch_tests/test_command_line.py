@@ -906,6 +906,46 @@ def test_labels_beside_the_points_are_found_or_told_why_not(tmp_path, capsys):
 
 
 @pytest.mark.slow
+def test_interleaved_classes_gave_another_sigma_and_a_picture_of_one_class(
+    tmp_path, capsys, monkeypatch
+):
+    # every third row was read: of 30,000 rows in three classes in turn, those of one class
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((30_000, 2)) * np.tile([0.2, 10.0, 10.0], 10_000)[:, None]
+    np.savez(
+        tmp_path / "a.npz",
+        X=X + np.tile([0.0, 30.0, 60.0], 10_000)[:, None],
+        y=np.arange(30_000) % 3,
+    )
+    X = np.load(tmp_path / "a.npz")["X"]
+    words = [
+        "embed",
+        tmp_path / "a.npz",
+        "-k",
+        "2",
+        "--no-errors",
+        "--method",
+        "uniform",
+        "-s",
+        "20",
+    ]
+    said = done(capsys, *words)
+    assert f"sigma {kp.median_bandwidth(X):.6g};" in said
+    shown = []
+    pytest.importorskip("matplotlib")
+    from matplotlib import axes, figure
+
+    scatter = axes.Axes.scatter
+    monkeypatch.setattr(
+        axes.Axes, "scatter", lambda *a, **k: shown.append(k["c"]) or scatter(*a, **k)
+    )
+    monkeypatch.setattr(figure.Figure, "suptitle", lambda self, text, **k: shown.append(text))
+    done(capsys, *words, "--plot", tmp_path / "p.png")
+    assert (np.abs(np.bincount(shown[0]) - 10_000 / 3) < 300).all()
+    assert shown[1].endswith("10,000 of 30,000 points shown")
+
+
+@pytest.mark.slow
 def test_pictures_are_drawn_of_every_kind_and_titles_fit(points, tmp_path, monkeypatch, capsys):
     figures = pytest.importorskip("matplotlib.figure")
     drawn, save = [], figures.Figure.savefig
