@@ -10857,13 +10857,9 @@ def _chosen_kernel(options, points):
     if options.kernel == "linear":
         _require(sigma is None, "--kernel linear takes no --sigma")
     elif sigma in (None, "auto"):
-        some = points.rows(points.some(1000, options.seed))
+        some = points.rows(points.some(10_000 if sigma else 1000, options.seed))
         kernel = _KERNELS[options.kernel](median_bandwidth(some))
-        if sigma is None:
-            return kernel
-        some = points.rows(points.some(10_000, options.seed))
-        few = uniform_landmarks(len(some), 200, options.seed)
-        return choose(some, None, few, kernel, options.k).kernel
+        return choose(some, None, some[:200], kernel, options.k).kernel if sigma else kernel
     return _KERNELS[options.kernel](sigma)
 
 
@@ -11042,8 +11038,7 @@ def _fitted(name, X, kernel, options, exact):
     centered = options.center
     start = time.perf_counter()
     s = _SIZES.get(name) if options.s is None else options.s
-    alone = centered and name in ("lanczos", "implicit")
-    A = _METHODS[name](_about_mean(kernel, X) if alone else X, kernel, s, options.seed)
+    A = _METHODS[name](_about_mean(kernel, X) if centered else X, kernel, s, options.seed)
     if isinstance(A, Landmarks):
         model = nystrom_kpca(X, A, kernel, options.k, options.seed, centered)
         Z = expand(X, model)
