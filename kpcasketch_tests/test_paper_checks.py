@@ -291,6 +291,15 @@ def test_points_of_an_archive_are_its_X(tmp_path):
         data.Users(tmp_path / "points.npz")
 
 
+def test_a_panel_of_the_users_points_was_titled_rough(tmp_path):
+    np.save(tmp_path / "mine.npy", np.random.default_rng(0).standard_normal((3000, 2)))
+    options = argparse.Namespace(data_dir=None, data=data.Users(tmp_path / "mine.npy"), seed=0)
+    experiments = importlib.import_module("paper_checks.rls2017_experiments")
+    assert [name for name, *_ in experiments.data_sets(options)] == ["uneven", "mine.npy"]
+    options.data = None
+    assert [name for name, *_ in experiments.data_sets(options)] == ["uneven", "rough"]
+
+
 def test_an_index_says_where_theorems_are(capsys):
     assert command.main(["--index"]) == 0
     lines = capsys.readouterr().out.splitlines()

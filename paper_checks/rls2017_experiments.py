@@ -21,6 +21,7 @@ from paper_checks.tools import (
     p_value,
     seeds,
     timed,
+    users_rows,
 )
 
 
@@ -36,7 +37,9 @@ def data_sets(options):
         if (loaded := data.load(options.data_dir, name, 20_000)) is not None:
             X = loaded[0][np.random.default_rng(options.seed).permutation(len(loaded[0]))[:3000]]
             found.append((name, X, kp.gaussian(kp.median_bandwidth(X, 0) / 2)))
-    return found or [("uneven", *uneven(options, 3000)), ("rough", *rough(options, 3000))]
+    taken = users_rows(options, 3000) is not None
+    name = options.data.name if taken else "rough"
+    return found or [("uneven", *uneven(options, 3000)), (name, *rough(options, 3000))]
 
 
 SAMPLERS = {
