@@ -1816,6 +1816,68 @@ def _mixture_scales(kernel, key, out):
         out[j] = _mixture_scale(kernel, key, j)
 
 
+@_helper
+def _pair_value(kernel, x, y):
+    """k(x, y) for a custom or precomputed kernel."""
+    if kernel.kind == _CUSTOM:
+        value = _call_kernel(kernel.address, x.astype(np.float64), y.astype(np.float64))
+        return kernel.scale * value
+    return kernel.scale * kernel.table[np.int64(x[0]), np.int64(y[0])]
+
+
+@_helper
+def _pair_sum(base, x, y, zero):
+    """The base of x and y (x.y, |x - y|_1 or |x - y|^2) in the precision of the argument `zero`."""
+    total = zero
+    for t in range(x.shape[0]):
+        a = zero + x[t]
+        b = zero + y[t]
+        if base == _PRODUCTS:
+            total += a * b
+        else:
+            total += abs(a - b) if base == _L1 else (a - b) * (a - b)
+    return total
+
+
+@_open_helper
+def kernel_value(kernel, x, y):
+    """k(x, y) for two vectors, also callable from your own `@njit` code (AMS section 2).
+
+    Args:
+        kernel: Kernel.
+        x: (d,) array. First vector.
+        y: (d,) array. Second vector. If y is shorter than x, memory beyond its end is read.
+    Returns:
+        float: The value, always in float64.
+    Example:
+        >>> kernel_value(linear(), np.array([1.0, 2.0]), np.array([3.0, 4.0]))
+        11.0
+    """
+    kind = kernel.kind
+    if kind == _CUSTOM or kind == _PRECOMPUTED:
+        return _pair_value(kernel, x, y)
+    base = _pair_sum(_BASES[kind], x, y, 0.0)
+    if kind == _POLYNOMIAL:
+        value = kernel.scale
+        for _ in range(np.int64(kernel.shape)):  # `_apply_kernel` has the same order of factors
+            value *= kernel.gamma * base + kernel.offset
+        return value
+    if kind == _GAUSSIAN or kind == _CITY_BLOCK:
+        value = math.exp(-kernel.gamma * base)
+    elif kind == _RATIONAL:
+        value = math.exp(-kernel.shape * _log_one_plus(kernel.gamma, base))
+    elif _EXPONENTIAL <= kind <= _MATERN_5_2:
+        a = min(kernel.gamma * math.sqrt(base), 1e3)  # exp(-1e3) is 0
+        more = a * a / 3.0 if kind == _MATERN_5_2 else 0.0
+        value = (1.0 if kind == _EXPONENTIAL else 1.0 + a + more) * math.exp(-a)
+    else:
+        value = _formula(kind, kernel.gamma, kernel.shape, base)
+    return kernel.scale * value
+
+
+_kernel_value = _core_alone(getattr(kernel_value, "py_func", kernel_value))  # for calls from Python
+
+
 # 5.4 Prepared points
 
 _BLOCK = 128  # rows and columns of a tile; a float64 tile takes 128 KB, half of an L2 cache
@@ -1883,6 +1945,10 @@ def _prepare(kernel, X, Y, symmetric):
     kind = _KINDS[kernel.kind]
     none = np.empty(0, X.dtype)
     if kind.base == _EVERY_PAIR:
+        for x in X[:: -(-len(X) // 4)] if symmetric else ():
+            value = _kernel_value(kernel, x, X[-1])
+            gap = abs(value - _kernel_value(kernel, X[-1], x))
+            _require(not gap > 1e-6 * abs(value), "kernel must be symmetric: k(x, y) = k(y, x)")
         return _Pairs(_EVERY_PAIR, X, Y, none, none, none.reshape(0, 0, 0), symmetric)
     steepness = kind.steepness(kernel)
     if steepness < math.inf and X.shape[1] >= 16 and len(X) and len(Y):
@@ -1897,68 +1963,6 @@ def _prepare(kernel, X, Y, symmetric):
 
 
 # 5.5 Tiles
-
-
-@_helper
-def _pair_value(kernel, x, y):
-    """k(x, y) for a custom or precomputed kernel."""
-    if kernel.kind == _CUSTOM:
-        value = _call_kernel(kernel.address, x.astype(np.float64), y.astype(np.float64))
-        return kernel.scale * value
-    return kernel.scale * kernel.table[np.int64(x[0]), np.int64(y[0])]
-
-
-@_helper
-def _pair_sum(base, x, y, zero):
-    """The base of x and y (x.y, |x - y|_1 or |x - y|^2) in the precision of the argument `zero`."""
-    total = zero
-    for t in range(x.shape[0]):
-        a = zero + x[t]
-        b = zero + y[t]
-        if base == _PRODUCTS:
-            total += a * b
-        else:
-            total += abs(a - b) if base == _L1 else (a - b) * (a - b)
-    return total
-
-
-@_open_helper
-def kernel_value(kernel, x, y):
-    """k(x, y) for two vectors, also callable from your own `@njit` code (AMS section 2).
-
-    Args:
-        kernel: Kernel.
-        x: (d,) array. First vector.
-        y: (d,) array. Second vector. If y is shorter than x, memory beyond its end is read.
-    Returns:
-        float: The value, always in float64.
-    Example:
-        >>> kernel_value(linear(), np.array([1.0, 2.0]), np.array([3.0, 4.0]))
-        11.0
-    """
-    kind = kernel.kind
-    if kind == _CUSTOM or kind == _PRECOMPUTED:
-        return _pair_value(kernel, x, y)
-    base = _pair_sum(_BASES[kind], x, y, 0.0)
-    if kind == _POLYNOMIAL:
-        value = kernel.scale
-        for _ in range(np.int64(kernel.shape)):  # `_apply_kernel` has the same order of factors
-            value *= kernel.gamma * base + kernel.offset
-        return value
-    if kind == _GAUSSIAN or kind == _CITY_BLOCK:
-        value = math.exp(-kernel.gamma * base)
-    elif kind == _RATIONAL:
-        value = math.exp(-kernel.shape * _log_one_plus(kernel.gamma, base))
-    elif _EXPONENTIAL <= kind <= _MATERN_5_2:
-        a = min(kernel.gamma * math.sqrt(base), 1e3)  # exp(-1e3) is 0
-        more = a * a / 3.0 if kind == _MATERN_5_2 else 0.0
-        value = (1.0 if kind == _EXPONENTIAL else 1.0 + a + more) * math.exp(-a)
-    else:
-        value = _formula(kind, kernel.gamma, kernel.shape, base)
-    return kernel.scale * value
-
-
-_kernel_value = _core_alone(getattr(kernel_value, "py_func", kernel_value))  # for calls from Python
 
 
 @_helper

@@ -404,6 +404,22 @@ def test_both_twins_give_the_same_bits_for_every_kernel(kernel, dtype, same_bits
 
 
 @COMPILED
+def test_an_asymmetric_custom_kernel_had_other_eigenvalues_by_kpca_than_by_products():
+    kernel = kp.custom(numba.njit(lambda x, y: x[0] - y[0]))
+    X = points(30, 2)
+    for call in (
+        lambda: kp.kpca(X, kernel, 2),
+        lambda: kp.gram(X, X, kernel),
+        lambda: kp.matmat(kp.Implicit(X, kernel), X),
+        lambda: kp.nystrom(X, np.arange(9), kernel),
+    ):
+        with pytest.raises(ValueError, match="kernel must be symmetric"):
+            call()
+    nothing = kp.custom(numba.njit(lambda x, y: 0.0 * x[0] * y[0]))
+    assert not kp.gram(X, X, nothing).any() and kp.gram(X[:1], X[:1], nothing).shape == (1, 1)
+
+
+@COMPILED
 def test_a_custom_kernel_with_threads_of_its_own_ended_the_process():
     with pytest.raises(ValueError, match="^custom: f must be compiled without parallel=True"):
         kp.custom(numba.njit(lambda x, y: np.sum(x * y), parallel=True))
