@@ -10352,17 +10352,16 @@ def advise(X, kernel, error, memory=None, seed=0, k=10):
 
 @contextlib.contextmanager
 def _progress(text):
-    """After 2 s, show text and time on stderr, if it is a terminal. The caller sets `share`."""
+    """Every 2 s, show text and time on stderr, if it is a terminal. The caller sets `share`."""
     line = SimpleNamespace(share=0.0, start=time.perf_counter())
     ended = threading.Event()
     say = functools.partial(print, end="", file=sys.stderr, flush=True)
 
     def show():
-        while not ended.wait(0.5):
+        while not ended.wait(2.0):
             taken = time.perf_counter() - line.start
             rest = f", {taken / line.share - taken:,.0f} s left" if line.share > 0.0 else ""
-            if taken > 2.0:
-                say(f"\r\033[K{text} ... {taken:,.0f} s{rest}\r")
+            say(f"\r\033[K{text} ... {taken:,.0f} s{rest}\r")
         say("\r\033[K")
 
     thread = threading.Thread(target=show, daemon=True)
@@ -11267,7 +11266,7 @@ def _take_blocks(options, state, points, sources):
     update = _STREAMS[options.method].update
     name = os.path.realpath(options.points)
     n = len(points.X)
-    (begun, last) = sources.get(name, [0, None])
+    begun, last = sources.get(name, [0, None])
     if begun and points.X[begun - 1 : begun].tolist() != [last]:
         raise ValueError(f"{name} has changed since {options.state} was written")
     here = (state, begun)  # one tuple, so that an interrupt cannot separate the two
@@ -11333,10 +11332,8 @@ def _stream(options):
 
 def _verdicts(options, points, model, arrays):
     """Columns of --novelty: the p-value of each point, and 1 where it is at most ALPHA."""
-    _require(
-        options.known and options.novelty is not None,
-        "apply needs both --novelty ALPHA and --known FILE, or neither",
-    )
+    both = options.known and options.novelty is not None
+    _require(both, "apply needs both --novelty ALPHA and --known FILE, or neither")
     alpha = _checked_between("novelty", options.novelty, 1)
     known = _load_points(argparse.Namespace(**{**vars(options), "points": options.known}), arrays)
     n = len(known.X)
