@@ -11192,7 +11192,11 @@ def _write_results(options, points, what, model, embedding=None, verdicts=None):
     elif options.o:
         _write_whole(options.o, write)
     if options.plot:
-        title = f"{points.source}: kernel PCA ({what})"
+        kernel = getattr(model, "map", model).kernel
+        sigma = _sigma_of(kernel)
+        named = _KINDS[kernel.kind].name + (f", sigma {sigma:.4g}" if sigma else "")
+        title = f"{points.source}: kernel PCA ({what}), {named}"
+        title += ", centered" * bool(options.center)
         _plot(options, points, title, model, components, values, relevances)
     for path in filter(None, (options.model, options.o, options.plot)):
         print(f"wrote {path}")
@@ -11220,9 +11224,9 @@ def _plot(options, points, title, model, components, values, relevances):
         axes.set_xticks(range(len(drawn)), drawn, rotation=90, parse_math=False)
         axes.set_yticks(range(len(parts)), range(1, len(parts) + 1))
         axes.set(title="relevance of columns", ylabel="component")
-    second = min(2, len(names)) - 1
+    across = Z[:, 1] if len(names) > 1 else rows
     alpha = np.clip(2000.0 / len(Z), 0.15, 0.9)
-    draw = functools.partial(left.scatter, Z[:, 0], Z[:, second], 8, linewidths=0, alpha=alpha)
+    draw = functools.partial(left.scatter, Z[:, 0], across, 8, linewidths=0, alpha=alpha)
     called = options.labels or "label"
     if points.labels is None:
         draw()
@@ -11230,14 +11234,18 @@ def _plot(options, points, title, model, components, values, relevances):
         labels = points.labels[rows]
         kinds, which = np.unique(labels, return_inverse=True)
         if len(kinds) <= 10:  # one color for each class
-            marks, _ = draw(c=which, cmap="tab10", vmin=0, vmax=9).legend_elements(num=None)
-            left.legend(marks, map(str, kinds), title=called, loc=(1.0, 0.4), frameon=False)
+            drawn = draw(c=which, cmap="tab10", vmin=0, vmax=9)
+            marks, _ = drawn.legend_elements(num=None, alpha=1.0)
+            shown = [f"{kind:g}" if kinds.dtype.kind == "f" else str(kind) for kind in kinds]
+            shown = [name or "(empty)" for name in shown]
+            left.legend(marks, shown, title=called, loc=(1.0, 0.4), frameon=False)
         else:  # a color scale; names are numbered in sorted order
             numbers = labels if labels.dtype.kind in "biuf" else which
             figure.colorbar(draw(c=numbers), ax=left, label=called)
     figure.suptitle(os.path.basename(title), parse_math=False)
-    left.set(xlabel=names[0], ylabel=names[second])
+    left.set(xlabel=names[0], ylabel=[*names, "row"][1])
     right.semilogy(np.arange(1, len(values) + 1), np.maximum(values, 1e-300), "o-")
+    right.xaxis.get_major_locator().set_params(integer=True)
     right.set(title="spectrum", xlabel="component", ylabel="eigenvalue")
     _write_whole(options.plot, lambda file: figure.savefig(file, dpi=200, format=options.plot[-3:]))
 

@@ -277,7 +277,7 @@ def test_kernel_parameters_are_refused_by_name(make, name, value):
         (lambda: kp.kpca(X, g, 1.5, 0), "kpca: k must be an int from 1 to 9"),
         (
             lambda: kp.kpca_from_eigen(X[:3], g, kp.block_lanczos(K, 1, 0)),
-            "kpca_from_eigen: eigen.vectors must have one row",
+            "kpca_from_eigen: eigen.vectors must have 3 rows, got 9",
         ),
         (lambda: kp.kpca_from_eigen(X, g, K), "kpca_from_eigen: eigen must be an Eigen"),
         (

@@ -965,6 +965,14 @@ def test_pictures_are_drawn_of_every_kind_and_titles_fit(points, tmp_path, monke
         and box.x1 <= drawn[0].bbox.width
     )
     done(capsys, "embed", points, "-k", "1", "--plot", tmp_path / "p.pdf", "--no-errors")
+    assert drawn[1].axes[0].get_ylabel() == "row"  # component 1 was drawn against itself
+    table = csv_file(tmp_path, "x,y,group\n" + "1,2,0\n3,5,1\n2,9,2\n7,4,1\n")
+    words = ["-k", "2", "--sigma", "3", "--labels", "group", "--no-errors", "--center"]
+    done(capsys, "embed", table, *words, "--plot", tmp_path / "p.png")
+    legend = drawn[2].axes[0].get_legend()
+    assert [text.get_text() for text in legend.get_texts()] == ["0", "1", "2"]  # not 0.0, 1.0, 2.0
+    assert all(mark.get_alpha() == 1.0 for mark in legend.legend_handles)
+    assert drawn[2]._suptitle.get_text().endswith("(lanczos), gaussian, sigma 3, centered")
     error = refused(capsys, "embed", points, "--plot", tmp_path / "p.xyz")
     assert "--plot: must name a .png or .svg or .pdf file" in error
 
