@@ -3644,11 +3644,12 @@ def kpca_from_eigen(X, kernel, eigen):
     return _expansion_of(X, kernel, eigen, 0.0)
 
 
-def _about_mean(kernel, X):
-    """Points with the centered Gram matrix of X. A linear kernel loses digits on points far from 0,
-    so the mean is subtracted for it. X[0] is subtracted first, which turns equal points into 0."""
-    linear = kernel.kind == _POLYNOMIAL and kernel.shape == 1.0
-    return _minus_row(_minus_row(X, X[0])) if linear else X
+def _about_mean(kernel, X, centered=True):
+    """If `centered`, points with the centered Gram matrix of X. A linear kernel loses digits on
+    points far from 0, so the mean is subtracted for it. X[0] is subtracted first, which turns equal
+    points into 0."""
+    shifted = centered and kernel.kind == _POLYNOMIAL and kernel.shape == 1.0
+    return _minus_row(_minus_row(X, X[0])) if shifted else X
 
 
 _CANCELS_FROM = 100.0  # removed part of the trace / the rest; below, under two digits cancel
@@ -3662,7 +3663,7 @@ def _kpca(X, kernel, k, seed, centered, tol=1e-13, A=None):
     k = _checked_whole("k", k, 1, n)
     key = _checked_key(seed, _START)
     _fits("k", 8.0 * n * min(2 * k, n))
-    G = _about_mean(kernel, X) if centered else X
+    G = _about_mean(kernel, X, centered)
     taken = 0.0
     if A is None:
         A = _gram(kernel, G, G, True) if n <= _DENSE_POINTS else Implicit(G, kernel)
@@ -3947,13 +3948,15 @@ def scale_points(X, M):
     return _dense_product(X, root.astype(X.dtype))
 
 
-def _climb(gammas, Q, squares, gamma, z, iterations):
+def _climb(gammas, Q, squares, gamma, start, iterations):
     """Iterate z <- sum_i w_i q_i / sum_i w_i, w_i = gammas_i k(z, q_i) (Mika et al. 1999, (10)).
-    Returns z and sum_i w_i. Steps that lower this sum (due to negative weights) are halved."""
+    Steps that lower sum_i w_i (due to negative weights) are halved. Returns z, or the start if this
+    sum, which is P . phi(z), is not positive."""
 
     def weights(z):
         return gammas * np.exp(-gamma * np.maximum(squares - 2.0 * (Q @ z) + z @ z, 0.0))
 
+    z = start
     w = weights(z)
     for _ in range(iterations):
         total = w.sum()
@@ -3972,7 +3975,7 @@ def _climb(gammas, Q, squares, gamma, z, iterations):
             break
         z = other
         w = others
-    return z, w.sum()
+    return z if w.sum() > 0.0 else start
 
 
 @_public
@@ -4024,8 +4027,8 @@ def kernel_pca_preimage(features, expansion, ridge=0.0, max_iterations=1000):
         for y in Y:  # start at the point with the closest features
             start = Q[np.square(F - y).sum(1).argmin()]
             gammas = E.coef @ y + mean
-            found, total = _climb(gammas, Q, squares, kernel.gamma, start, max_iterations)
-            points.append(center + (found if total > 0.0 else start))  # else P . phi(z) <= 0
+            found = _climb(gammas, Q, squares, kernel.gamma, start, max_iterations)
+            points.append(center + found)
         return np.array(points)
     if E.mean.size or E.offset.any():  # centers features and points
         Y = Y - F.mean(0)
@@ -5232,8 +5235,7 @@ def rskpca(C, w, kernel, k, seed=0, centered=False):
     key = _checked_key(seed, _START)
     centered = _as_flag("centered", centered)
     _fits("C", 8.0 * len(C) ** 2)
-    points = _in_double(C)
-    points = _about_mean(kernel, points) if centered else points
+    points = _about_mean(kernel, _in_double(C), centered)
     K = _gram(kernel, points, points, True)
     _require_finite("kernel values on C", K)
     shares = w / w.sum()
@@ -5252,10 +5254,9 @@ def rskpca(C, w, kernel, k, seed=0, centered=False):
     if centered:
         coef -= np.outer(shares, coef.sum(0))
     found = found._replace(values=found.values * w.sum(), coef=coef.astype(C.dtype))
-    if centered:
-        offset = -(shares @ _features(C, found, np.float64))
-        found = found._replace(offset=offset, mean=shares)
-    return found
+    if not centered:
+        return found
+    return found._replace(offset=-(shares @ _features(C, found, np.float64)), mean=shares)
 
 
 @_public
@@ -9797,8 +9798,7 @@ def sketch_error(sketch, X, kernel, k=None, seed=0, rows=512, centered=False):
         f"sketch must have 2 k components, the first k of them nonzero, to judge k = {k or 1}; "
         f"got {m} components, the first {count} nonzero: use a smaller k or a larger sketch",
     )
-    P = _in_double(X)
-    P = _about_mean(kernel, P) if centered else P
+    P = _about_mean(kernel, _in_double(X), centered)
     U = np.ascontiguousarray(U[:, new])
     drawn = _draw_uniformly(n, rows, key)
     terms = np.column_stack([U[drawn], np.ones((rows, int(centered)))])  # ones fit the mean
