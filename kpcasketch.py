@@ -785,13 +785,7 @@ def _checked_vector(name, value):
 def _checked_two(X, argument, Y):
     """Two sets of points with the same number of columns. If Y is X, they are one array."""
     P = _checked_points("X", X)
-    Q = P if Y is X else _checked_points(argument, Y)
-    _require(
-        P.shape[1] == Q.shape[1],
-        f"X and {argument} must have the same number of columns (X: "
-        f"{len(P)} x {P.shape[1]}, {argument}: {len(Q)} x {Q.shape[1]})",
-    )
-    return P, Q
+    return P, P if Y is X else _checked_points(argument, Y, P.shape[1])
 
 
 def _in_double(X):

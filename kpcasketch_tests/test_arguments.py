@@ -136,7 +136,7 @@ def test_kernel_parameters_are_refused_by_name(make, name, value):
             lambda: kp.custom(numba.njit(lambda x: 0.0)),
             "custom: f must map two float64 vectors",
         ),
-        (lambda: kp.gram(X, X[:, :2], g), "gram: X and Y must have the same number of columns"),
+        (lambda: kp.gram(X, X[:, :2], g), "gram: Y must have 3 columns, got 2"),
         (lambda: kp.gram(X, X, (1, 2.0)), "gram: kernel must be a Kernel"),
         (lambda: kp.gram(X, X, kp.precomputed(K)), "gram: X must have one column"),
         (
