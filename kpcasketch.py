@@ -9966,9 +9966,7 @@ class Choice(NamedTuple):
     lams: np.ndarray
 
 
-_TUPLES = {
-    name: value for name, value in globals().items() if name[0] != "_" and hasattr(value, "_fields")
-}
+_TUPLES = {cls.__name__: cls for cls in _TUPLE_CHECKS}
 
 
 def _summary(made):
@@ -9982,7 +9980,7 @@ def _summary(made):
     return f"{type(made).__name__}({', '.join(fields)})"
 
 
-for _made in {*_TUPLES.values()} - {Kernel}:  # Kernel has its own repr
+for _made in _TUPLE_CHECKS.keys() - {Kernel}:  # Kernel has its own repr
     _made.__repr__ = _summary
 
 
@@ -10908,8 +10906,9 @@ def _load_points(options, beside={}):
         arrays = _arrays_in(path, "r" if kind == ".npy" else None, read)
         X = arrays.get("X", arrays.get(""))
         labels = arrays.get("y")
-        told = ", ".join(arrays) or "no array"
-        _require(X is not None, f"{path} must have an array X, got {told}")
+        _require(
+            X is not None, f"{path} must have an array X, got {', '.join(arrays) or 'no array'}"
+        )
     _as_array(path, np.atleast_1d(X)[:1], 2)
     if labels is not None:
         labels = labels.ravel()
@@ -11027,7 +11026,7 @@ def _demo_points():
     rng = np.random.default_rng(0)
     labels = np.repeat(np.arange(10), np.arange(345, 254, -10))
     centers = 3.0 * rng.standard_normal((10, 16))
-    return _Points(centers[labels] + 0.5 * rng.standard_normal((labels.size, 16)), labels=labels)
+    return _Points(centers[labels] + 0.5 * rng.standard_normal((3000, 16)), labels=labels)
 
 
 def _fitted(name, X, kernel, options, exact):
