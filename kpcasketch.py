@@ -10448,11 +10448,10 @@ def _fit_landmarks(own, X, y, seed):
     if sampler == "auto":
         sampler = "rpcholesky" if len(X) * many < 10**8 else "rls-accelerated"
     kernel = _kernel_of_transformer(own, X, y, seed)
-    many = min(many, len(X))
     if sampler == "kmeans":
         text = "sampler must not be kmeans for a precomputed kernel: use rpcholesky"
         _require(kernel.kind != _PRECOMPUTED, text)
-        landmarks = kmeans_select(X, many, seed).centers
+        landmarks = kmeans_select(X, min(many, len(X)), seed).centers
     else:
         landmarks = _METHODS[sampler](X, kernel, many, seed).indices
     width = min(k or many, len(landmarks))
@@ -11262,9 +11261,8 @@ def _resumed(options):
     return state, points, json.loads(str(arrays["sources"]))
 
 
-def _take_blocks(options, state, points, sources):
+def _take_blocks(options, update, state, points, sources):
     """The state after all blocks of a file. It is saved every 30 s, at the end and on an error."""
-    update = _STREAMS[options.method].update
     name = os.path.realpath(options.points)
     n = len(points.X)
     begun, last = sources.get(name, [0, None])
@@ -11318,7 +11316,7 @@ def _stream(options):
         _checked_whole("k", options.k, 1, options.ell or options.m)
         state = stream.start(points, feature_map, options)
     _print_head(options, points, state.map.kernel)
-    state = _take_blocks(options, state, points, sources)
+    state = _take_blocks(options, stream.update, state, points, sources)
     model = stream.finish(state, options.k)
     sketched = isinstance(model, Subspace)
     _print_eigenvalues(_eigenvalues_of(model) / (model.count if sketched else 1))
