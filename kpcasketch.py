@@ -737,14 +737,14 @@ def _as_columns(name, value, dtypes=_DOUBLE):
 
 @_core
 def _count_beyond(entries, limit, counts):
-    for index in prange(counts.shape[0]):
+    for index in prange(len(counts)):
         _wide_vectors()
         task = np.int64(index)
-        n = entries.shape[0]
-        tasks = counts.shape[0]
+        n = len(entries)
+        tasks = len(counts)
         run = entries[task * n // tasks : (task + 1) * n // tasks]
         beyond = 0
-        for i in range(run.shape[0]):
+        for i in range(len(run)):
             beyond += not abs(run[i]) < limit
         counts[task] = beyond
 
@@ -763,7 +763,7 @@ def _checked_points(name, X, columns=None, numbers=None, rows=None):
     P = _as_array(name, X, 2)
     _require(P.size != 0, f"{name} must have at least one row and one column, got shape {P.shape}")
     _require(columns in (None, P.shape[1]), f"{name} must have {columns} columns, got {P.shape[1]}")
-    _require(rows in (None, P.shape[0]), f"{name} must have {rows} rows, got {P.shape[0]}")
+    _require(rows in (None, len(P)), f"{name} must have {rows} rows, got {len(P)}")
     limit = 1e17 if P.itemsize == 4 else 1e150  # larger squares overflow
     if not _all_below(P, limit):
         row = int(np.argmin((np.abs(P) < limit).all(1)))
@@ -1275,7 +1275,7 @@ def _gamma(key, counter, shape):
 @_core_alone
 def _shuffle(numbers, size, key):
     """Do the first `size` steps of a Fisher-Yates shuffle in place."""
-    n = numbers.shape[0]
+    n = len(numbers)
     for i in range(size):
         j = i + min(np.int64(_uniform(key, i) * (n - i)), n - i - 1)
         numbers[i], numbers[j] = numbers[j], numbers[i]
@@ -1596,7 +1596,7 @@ def precomputed(K):
         [[1.0], [2.0]]
     """
     K = _in_double(_checked_points("K", K))
-    _require(K.shape[0] == K.shape[1], f"K must be square, got shape {K.shape}")
+    _require(len(K) == K.shape[1], f"K must be square, got shape {K.shape}")
     largest = max(K.max(), -K.min())
     for rows in _slabs(len(K), 128):  # saves memory
         gaps = np.abs(K[rows] - K[:, rows].T)
@@ -1806,7 +1806,7 @@ def _mixture_scale(kernel, key, j):
 
 @_core_alone
 def _mixture_scales(kernel, key, out):
-    for j in range(out.shape[0]):
+    for j in range(len(out)):
         out[j] = _mixture_scale(kernel, key, j)
 
 
@@ -1823,7 +1823,7 @@ def _pair_value(kernel, x, y):
 def _pair_sum(base, x, y, zero):
     """The base of x and y (x.y, |x - y|_1 or |x - y|^2) in the precision of the argument `zero`."""
     total = zero
-    for t in range(x.shape[0]):
+    for t in range(len(x)):
         a = zero + x[t]
         b = zero + y[t]
         if base == _PRODUCTS:
@@ -2021,7 +2021,7 @@ def _tile_place(places, t, X, Y):
     """Bounds (first, last, begin, end) of tile t."""
     first = places[t, 0] * _BLOCK
     begin = places[t, 1] * _BLOCK
-    return first, min(X.shape[0], first + _BLOCK), begin, min(Y.shape[0], begin + _BLOCK)
+    return first, min(len(X), first + _BLOCK), begin, min(len(Y), begin + _BLOCK)
 
 
 # 5.6 Gram matrices
@@ -2030,11 +2030,11 @@ def _tile_place(places, t, X, Y):
 @_core
 def _fill_gram(kernel, pairs, places, out):
     """Write the Gram matrix, four tiles per task. If symmetric, only the upper half is computed."""
-    for index in prange((places.shape[0] + 3) // 4):
+    for index in prange((len(places) + 3) // 4):
         _wide_vectors()
         group = np.int64(index)
         tile = _new_tile(out)
-        for t in range(4 * group, min(places.shape[0], 4 * group + 4)):
+        for t in range(4 * group, min(len(places), 4 * group + 4)):
             first, last, begin, end = _tile_place(places, t, pairs.X, pairs.Y)
             _fill_tile(kernel, pairs, first, last, begin, end, tile)
             for i in range(first, last):
@@ -2106,13 +2106,13 @@ def gram_diagonal(X, kernel):
         array: (n,), in the precision of X.
     """
     diagonal = _diagonal(*_points_and_kernel(X, kernel))
-    _require(_all_below(diagonal), "kernel values on X must be finite in the precision of X")
+    _require_finite("kernel values on X", diagonal)
     return diagonal
 
 
 @_core_alone
 def _call_diagonal(X, kernel, out):
-    for i in range(X.shape[0]):
+    for i in range(len(X)):
         out[i] = kernel_value(kernel, X[i], X[i])
 
 
@@ -2182,13 +2182,13 @@ def _multiply_add(A, first, last, start, stop, p, panels, row, out):
                 a = A[i, start:stop]
                 v = panels[0, q, row : row + stop - start]
                 total = v.dtype.type(0)
-                for j in range(a.shape[0]):
+                for j in range(len(a)):
                     total += a[j] * v[j]
                 out[i - first, q] += total
         return
-    end = A.shape[0] - 1
+    end = len(A) - 1
     for r in range(0, last - first, _PRODUCT_ROWS):
-        for c in range(panels.shape[0]):
+        for c in range(len(panels)):
             panel = panels[c, row : row + stop - start]
             _add_product(A, first + r, end, start, stop, panel, out, r, c * panels.shape[2])
 
@@ -2201,11 +2201,11 @@ def _multiply_add_transposed(A, first, last, start, stop, p, panels, row, out):
             a = A[i, start:stop]
             for q in range(p):
                 v = panels[0, q, row + i - first]
-                for j in range(a.shape[0]):
+                for j in range(len(a)):
                     out[j, q] += a[j] * v
         return
     end = A.shape[1] - 1
-    for c in range(panels.shape[0]):
+    for c in range(len(panels)):
         panel = panels[c, row : row + last - first]
         column = c * panels.shape[2]
         for r in range(0, stop - start, _PRODUCT_ROWS):
@@ -2222,19 +2222,19 @@ def _sum_of_slots(slots, n, p, dtype):
 def _add_tiles(kernel, pairs, tasks, tall, wide, p, panels, slots):
     """Task (a, b) has the tiles in run a of `tall` rows and run b of `wide` columns. It adds their
     products to the rows of a in slot b and, if symmetric, to the rows of b in slot a."""
-    for index in prange(tasks.shape[0]):
+    for index in prange(len(tasks)):
         _wide_vectors()
         task = np.int64(index)
         a = tasks[task, 0]
         b = tasks[task, 1]
         tile = _new_tile(panels)
         product = _aligned((_BLOCK, slots.shape[2]), panels)
-        for first in range(a * tall, min(pairs.X.shape[0], a * tall + tall), _BLOCK):
-            n = min(pairs.X.shape[0] - first, _BLOCK)
-            for begin in range(b * wide, min(pairs.Y.shape[0], b * wide + wide), _BLOCK):
+        for first in range(a * tall, min(len(pairs.X), a * tall + tall), _BLOCK):
+            n = min(len(pairs.X) - first, _BLOCK)
+            for begin in range(b * wide, min(len(pairs.Y), b * wide + wide), _BLOCK):
                 if pairs.symmetric and begin < first:
                     continue
-                m = min(pairs.Y.shape[0] - begin, _BLOCK)
+                m = min(len(pairs.Y) - begin, _BLOCK)
                 _fill_tile(kernel, pairs, first, first + n, begin, begin + m, tile)
                 product[:] = 0
                 _multiply_add(tile, 0, n, 0, m, p, panels, begin, product)
@@ -2389,11 +2389,11 @@ def _add_rows(A, m, p, panels, tasks, slots):
         _wide_vectors()
         task = np.int64(index)
         wide = slots.shape[2]
-        segments = slots.shape[0]
+        segments = len(slots)
         columns = (m + _WIDE_BLOCK - 1) // _WIDE_BLOCK
         first = task // segments * _BLOCK
         slot = task % segments
-        last = min(A.shape[0], first + _BLOCK)
+        last = min(len(A), first + _BLOCK)
         product = _aligned((_BLOCK, wide), panels)
         for b in range(slot * columns // segments, (slot + 1) * columns // segments):
             product[:] = 0
@@ -2422,11 +2422,11 @@ def _dense_product(A, V):
 @_core
 def _add_columns(U, m, p, panels, slots):
     """slots[part] += U[rows, :m]^T V[rows] for each run of rows."""
-    for index in prange(slots.shape[0]):
+    for index in prange(len(slots)):
         _wide_vectors()
         part = np.int64(index)
-        parts = slots.shape[0]
-        blocks = _blocks(U.shape[0])
+        parts = len(slots)
+        blocks = _blocks(len(U))
         for b in range(part * blocks // parts, (part + 1) * blocks // parts):
             first, last = _block(b, len(U))
             _multiply_add_transposed(U, first, last, 0, m, p, panels, first, slots[part])
@@ -2449,7 +2449,7 @@ def _transposed_product(U, V, m=None):
 @_core
 def _add_panel_products(left, right, places, out):
     """Add left^T right to the tiles of `out` listed in `places`. Factors are panels of columns."""
-    for index in prange(places.shape[0]):
+    for index in prange(len(places)):
         _wide_vectors()
         t = np.int64(index)
         rows = left.shape[1]
@@ -2528,7 +2528,7 @@ def _combine_rows(typing, out, row, a, i, factor, b, j):
 def _multiply_rows(data, indices, indptr, panels, out):
     """Multiply a CSR by one column, or by panels with rows of 64 bytes. Four sums take turns,
     because an addition to a sum waits 3.5 ns for the previous addition to that sum."""
-    for index in prange(_blocks(out.shape[0])):
+    for index in prange(_blocks(len(out))):
         _wide_vectors()
         first_row, last_row = _block(index, len(out))
         lanes = panels.shape[2]
@@ -2541,10 +2541,10 @@ def _multiply_rows(data, indices, indptr, panels, out):
                 values = data[begin:end]
                 columns = indices[begin:end]
                 sum_of_row = out.dtype.type(0)
-                for q in range(values.shape[0]):
+                for q in range(len(values)):
                     sum_of_row += values[q] * only[np.uint64(columns[q])]  # unsigned: no sign check
                 out[i, 0] = sum_of_row
-            for group in range(panels.shape[0] if lanes > 1 else 0):
+            for group in range(len(panels) if lanes > 1 else 0):
                 V = panels[group]
                 whole = begin + (end - begin) // 4 * 4
                 total[:] = 0
@@ -2607,11 +2607,11 @@ def _fill_tables(V, start, table):
         begin = start + 6 * q + min(q, 2)
         stop = begin + (7 if q < 2 else 6)
         table[base] = 0
-        for row in range(begin, min(stop, V.shape[0])):
+        for row in range(begin, min(stop, len(V))):
             _combine_rows(table, base, table, base, V.dtype.type(-1), V, row)
         size = 1
         for bit in range(begin, stop):  # setting one more bit turns one -v into +v
-            row = min(bit, V.shape[0] - 1)
+            row = min(bit, len(V) - 1)
             twice = V.dtype.type(2 if row == bit else 0)
             for e in range(base, base + size):
                 _combine_rows(table, e + size, table, e, twice, V, row)
@@ -2629,14 +2629,14 @@ def _multiply_bits(words, scale, panels, tasks, out):
         groups, _, lanes = panels.shape
         first = task // groups * rows
         group = task % groups
-        last = min(out.shape[0], first + rows)
+        last = min(len(out), first + rows)
         table = _aligned((640, lanes), panels)
         total = _aligned((rows, lanes), panels)
         total[:] = 0
-        for chunk in range(words.shape[0]):
+        for chunk in range(len(words)):
             _fill_tables(panels[group], 32 * chunk, table)
             row = words[chunk, first:last]  # i starts at 0: no sign check, 1.5 times as fast
-            for i in range(row.shape[0]):
+            for i in range(len(row)):
                 _add_table_rows(total, np.uint64(i), table, np.uint64(row[i]))
         for i in range(first, last):
             for q in range(min(lanes, out.shape[1] - group * lanes)):
@@ -2713,7 +2713,7 @@ class _ByProducts:
     def product(self, V):
         R = _as_array("product(V)", self.function(V.copy()), 2)
         _require(R.shape == V.shape, f"product(V) must have V's shape {V.shape}, got {R.shape}")
-        _require(_all_below(R), "product(V) must be finite (no NaN or infinity)")
+        _require_finite("product(V)", R)
         W = np.array(R, np.float64)
         if self.precision is None:  # first product; the test below admits half precision
             G = _transposed_product(V, W)
@@ -2841,7 +2841,7 @@ def _as_operator(name, value, symmetric=False):
     """The operator `value`, checked (also for symmetry, if `symmetric`), with arrays in C order."""
     if isinstance(value, (list, np.ndarray)) or hasattr(value, "to_numpy"):
         A = _as_array(name, value, 2)
-        square = A.shape[0] == A.shape[1] > 0
+        square = len(A) == A.shape[1] > 0
         _require(square, f"{name} must be square, with at least one row, got shape {A.shape}")
     else:
         kind = type(value)
@@ -2886,7 +2886,7 @@ def matmat(A, V):
     A = _as_operator("A", A)
     columns = _as_columns("V", V, None)
     product = _product(A, _checked_points("V", columns, rows=_size(A)))
-    _require(_all_below(product), "A must be finite, and so must A V")
+    _require_finite("A and A V", product)
     return product.reshape(np.shape(V))
 
 
@@ -2902,7 +2902,7 @@ def dense(A):
     A = _as_operator("A", A)
     _fits("A", 8.0 * _size(A) ** 2)
     entries = _rows(A, 0, _size(A))
-    _require(_all_below(entries), "A must be finite (no NaN or infinity)")
+    _require_finite("A", entries)
     return entries
 
 
@@ -2945,8 +2945,8 @@ def center(A):
     """
     A = _as_operator("A", A)
     sums = _product(A, np.ones((_size(A), 1)))
-    _require(_all_below(sums), "A must be finite (no NaN or infinity)")
-    return Centered(A, sums[:, 0].astype(np.float64) / len(sums))
+    _require_finite("A", sums)
+    return Centered(A, _in_double(sums[:, 0]) / len(sums))
 
 
 # --------------------------------------------------------------------------------------------------
@@ -2981,7 +2981,7 @@ class Eigen(NamedTuple):
 @_helper
 def _dot(u, v):
     total = 0.0
-    for i in range(u.shape[0]):
+    for i in range(len(u)):
         total += u[i] * v[i]
     return total
 
@@ -3011,10 +3011,10 @@ def _orthonormalize(W, key):
 def _tridiagonalize(A, d, e):
     """Reduce a symmetric A with largest magnitude 1 to diagonals d and e (Householder). Row j of A
     then stores the reflection I - beta v v^T: beta on the diagonal, and v to the right."""
-    w = np.empty(A.shape[0])
-    for j in range(A.shape[0]):
+    w = np.empty(len(A))
+    for j in range(len(A)):
         v = A[j, j + 1 :]
-        m = v.shape[0]
+        m = len(v)
         square = _dot(v, v)
         d[j], A[j, j] = A[j, j], 0.0
         if square < 1e-280:  # far below the rounding error of A
@@ -3037,7 +3037,7 @@ def _tridiagonalize(A, d, e):
 @_helper
 def _diagonalize(d, e, Z):
     """Replace d by eigenvalues and rotate rows of Z, by implicit QR (Golub, Van Loan, 8.3.3)."""
-    n = d.shape[0]
+    n = len(d)
     high = n - 1
     while high > 0:
         low = high
@@ -3082,12 +3082,12 @@ def _solve(A, values, beside, rows):
     """Write eigenvalues of A to `values`, and eigenvectors to `rows` (I on entry). Overwrites A."""
     _tridiagonalize(A, values, beside)
     _diagonalize(values, beside, rows)
-    for j in range(A.shape[0] - 2, -1, -1):  # apply reflection j to each eigenvector
+    for j in range(len(A) - 2, -1, -1):  # apply reflection j to each eigenvector
         v = A[j, j + 1 :]
-        for q in range(rows.shape[0] if A[j, j] > 0.0 else 0):
+        for q in range(len(rows) if A[j, j] > 0.0 else 0):
             z = rows[q, j + 1 :]
             factor = A[j, j] * _dot(v, z)
-            for t in range(v.shape[0]):
+            for t in range(len(v)):
                 z[t] -= factor * v[t]
 
 
@@ -3136,7 +3136,7 @@ def _finite_product(A, V):
     """A V, checked, and `summands`: the largest column norm among the products whose sum is A V.
     The rounding error of A V is proportional to this norm."""
     W, summands = _measured_product(A, V)
-    _require(_all_below(W), "the operator or Gram matrix must be finite (no NaN or infinity)")
+    _require_finite("the operator or Gram matrix", W)
     return W, summands
 
 
@@ -5609,7 +5609,7 @@ def _draw_frequency(kernel, key, j, w):
     row = _subkey(_subkey(key, _DIRECTIONS), j)
     cauchy = kernel.kind == _CITY_BLOCK
     factor = kernel.gamma if cauchy else _mixture_scale(kernel, _subkey(key, _MIXTURES), j)
-    for t in range(w.shape[0]):
+    for t in range(len(w)):
         entry = math.tan(math.pi * (_uniform(row, t) - 0.5)) if cauchy else _normal(row, t)
         w[t] = factor * entry
 
@@ -5622,13 +5622,13 @@ def _phase(key, j, copies):
 
 @_core_alone
 def _draw_phases(key, first, copies, phases):
-    for i in range(phases.shape[0]):
+    for i in range(len(phases)):
         phases[i] = _phase(key, first + i, copies)
 
 
 @_core_alone
 def _draw_frequencies(kernel, key, first, copies, W):
-    for i in range(W.shape[0]):
+    for i in range(len(W)):
         _draw_frequency(kernel, key, (first + i) // copies, W[i])
 
 
@@ -5701,14 +5701,14 @@ def _transform(rows, order, factors, out):
     """out = H diag(factors) rows[order] for the Walsh-Hadamard matrix H. Columns are points."""
     values = out.reshape(-1)
     h = out.shape[1]
-    for t in range(out.shape[0]):
+    for t in range(len(out)):
         target = out[t]
         source = rows[order[t]]
         factor = out.dtype.type(factors[t])
         for i in range(h):
             target[i] = source[i] * factor
-    while h < values.shape[0]:
-        for begin in range(0, values.shape[0], 2 * h):
+    while h < len(values):
+        for begin in range(0, len(values), 2 * h):
             a = values[begin : begin + h]
             b = values[begin + h : begin + 2 * h]
             for t in range(h):
@@ -5719,7 +5719,7 @@ def _transform(rows, order, factors, out):
 @_helper
 def _write_cosines(angles, rows, phases, factor, out, row, column):
     """Write factor cos(angles + phases) to out[row:, column:], and count infinite angles."""
-    columns = phases.shape[0]
+    columns = len(phases)
     one = angles.dtype.type(factor)
     near = angles.dtype.type(_NEAR[angles.itemsize // 8])
     far = 0
@@ -5744,19 +5744,19 @@ def _write_cosines(angles, rows, phases, factor, out, row, column):
 def _fourier_tile(X, block, panels, phases, begin, factor, angles, out, row):
     """Write up to 128 features of 128 points to out[row:, begin:], and count infinite angles."""
     first = block * _BLOCK
-    rows = min(_BLOCK, X.shape[0] - first)
+    rows = min(_BLOCK, len(X) - first)
     width = panels.shape[2]
-    columns = min(_BLOCK, phases.shape[0] - begin)
+    columns = min(_BLOCK, len(phases) - begin)
     for c in range(0, columns, width):
         panel = panels[(begin + c) // width]
         for r in range(0, rows, 4):
-            _inner_products(X, first + r, X.shape[0] - 1, 0, X.shape[1], panel, angles, r, c)
+            _inner_products(X, first + r, len(X) - 1, 0, X.shape[1], panel, angles, r, c)
     return _write_cosines(angles, rows, phases[begin : begin + columns], factor, out, row, begin)
 
 
 @_core
 def _fourier(X, panels, phases, factor, infinite, out):
-    for index in prange(_blocks(X.shape[0])):
+    for index in prange(_blocks(len(X))):
         _wide_vectors()
         block = np.int64(index)
         row = block * _BLOCK
@@ -5770,13 +5770,13 @@ def _fourier(X, panels, phases, factor, infinite, out):
 @_core
 def _fastfood(X, parts, copies, phases, factor, infinite, out):
     """Features for the frequencies S H G P H B, 32 points per task."""
-    for index in prange(infinite.shape[0]):
+    for index in prange(len(infinite)):
         _wide_vectors()
         flips, order, weights, lengths = parts
         task = np.int64(index)
         blocks, size = order.shape
         first = task * _SIDE_BY_SIDE
-        rows = min(_SIDE_BY_SIDE, X.shape[0] - first)
+        rows = min(_SIDE_BY_SIDE, len(X) - first)
         points = np.zeros((size, _SIDE_BY_SIDE), X.dtype)
         one = _aligned((size, _SIDE_BY_SIDE), X)
         two = _aligned((size, _SIDE_BY_SIDE), X)
@@ -5976,7 +5976,7 @@ def equispaced_features_map(kernel, low, high, eps):
     """
     kernel = _checked_kernel("kernel", kernel)
     _require(kernel.kind == _GAUSSIAN, f"kernel must be gaussian, got {kernel}")
-    box = _checked_points("low and high", [low, high]).astype(np.float64)
+    box = _in_double(_checked_points("low and high", [low, high]))
     low, high = box
     d = low.size
     sound = d <= 3 and (low <= high).all()
@@ -6136,11 +6136,11 @@ def _gram_of_columns(columns, G):
     for first in range(0, m, _BLOCK):
         last = min(m, first + _BLOCK)
         for t in range(first, last):
-            for c in range(panels.shape[0]):
+            for c in range(len(panels)):
                 target = panels[c, t - first]
                 for q in range(width):  # the padding of the last panel is never read
                     target[q] = columns[t, min(c * width + q, size - 1)]
-        for c in range(panels.shape[0]):
+        for c in range(len(panels)):
             panel = panels[c, : last - first]
             for r in range(0, (c + 1) * width, _PRODUCT_ROWS):
                 _add_transposed_product(columns, r, size - 1, first, last, panel, G, r, c * width)
@@ -6152,15 +6152,15 @@ def _turn(columns, V, p):
     m, size = columns.shape
     width = _NARROW_PANEL // columns.itemsize
     panels = _aligned(((p + width - 1) // width, size, width), columns)
-    for j in range(panels.shape[0] * width):
+    for j in range(len(panels) * width):
         for t in range(size):
             panels[j // width, t, j % width] = V[j, t] if j < p else 0.0
-    product = _aligned((_BLOCK, panels.shape[0] * width), columns)
+    product = _aligned((_BLOCK, len(panels) * width), columns)
     for first in range(0, m, _BLOCK):
         last = min(m, first + _BLOCK)
         product[:] = 0
         for r in range(0, last - first, _PRODUCT_ROWS):
-            for c in range(panels.shape[0]):
+            for c in range(len(panels)):
                 _add_product(columns, first + r, m - 1, 0, size, panels[c], product, r, c * width)
         for r in range(last - first):
             row = columns[first + r]
@@ -6173,7 +6173,7 @@ def _decompose(G, exact, values, V):
     """Decompose G[exact:, exact:], of which the upper half is given. Write eigenvalues to
     values[exact:], and eigenvectors to the rows of V beyond `exact` unit vectors. Sort both by
     descending values. Returns the number of values that are accurate enough."""
-    size = values.shape[0]
+    size = len(values)
     rest = size - exact
     A = np.empty((rest, rest))  # loops, because assignments of slices compile for seconds
     vectors = np.zeros((rest, rest))
@@ -6216,7 +6216,7 @@ def _shorten(values, V, exact, rules, last):
     of V accordingly. Returns the number of lengths above 0 and the amount subtracted. If more than
     the first `exact` lengths are needed, changes nothing and returns len(V) and 0."""
     ell, half, share, _ = rules
-    size = V.shape[0]
+    size = len(V)
     rows = (ell + 1) // 2 if half else ell
     place = ell if last else rows - half
     spared = min(np.int64((1.0 - share) * rows), rows - 1)
@@ -6249,25 +6249,25 @@ def _fill(X, features, fade, used, run, mean, mass, squares):
     of the earlier rows, and `mean` is their mean. The sum of z z^T is then the scatter matrix of
     all rows. Writes |z|^2 to `squares`. Returns the number of infinite angles."""
     panels, phases, factor = features
-    n = X.shape[0]
+    n = len(X)
     angles = _new_tile(X)
     cosines = _new_tile(X)
     rows = _new_tile(run)
     infinite = 0
     squares[:] = 0.0
     left = fade ** (0.5 * n)
-    for begin in range(0, run.shape[0], _BLOCK):
-        count = min(_BLOCK, run.shape[0] - begin)
+    for begin in range(0, len(run), _BLOCK):
+        count = min(_BLOCK, len(run) - begin)
         for t in range(count if fade < 1.0 else 0):
             for q in range(used):
                 run[begin + t, q] *= left
-        if phases.shape[0] > 0:
+        if len(phases) > 0:
             part = panels[begin // panels.shape[2] :]
             shifts = phases[begin : begin + count]
             infinite += _fourier_tile(X, 0, part, shifts, 0, factor, angles, cosines, 0)
         n_before = mass
         for i in range(n):
-            source = cosines[i] if phases.shape[0] > 0 else X[i, begin:]
+            source = cosines[i] if len(phases) > 0 else X[i, begin:]
             row = rows[i]
             for t in range(count):
                 row[t] = source[t]
@@ -6275,7 +6275,7 @@ def _fill(X, features, fade, used, run, mean, mass, squares):
             step = 1.0 / (n_before + 1.0)
             root = math.sqrt(n_before * step)
             n_before += 1.0
-            for t in range(count if mean.shape[0] > 0 else 0):
+            for t in range(count if len(mean) > 0 else 0):
                 gap = row[t] - mean[begin + t]
                 mean[begin + t] += step * gap
                 row[t] = root * gap
@@ -6296,7 +6296,7 @@ def _sketch_runs(X, features, begins, rules, last, columns, numbers, means, leng
     squared length of column ell + 1 is subtracted. Eigenvalues of A^T A, where A is columns[t],
     have rounding errors relative to the largest. While the one to subtract is inaccurate, the short
     columns are decomposed again. Measured: LAPACK's SVD takes 4 to 8 times as long."""
-    for index in prange(begins.shape[0] - 1):
+    for index in prange(len(begins) - 1):
         _wide_vectors()
         task = np.int64(index)
         fade = rules[3]
@@ -6486,7 +6486,7 @@ def fd_update(state, Z):
         FDState: The new state. If half_life is None, the split into calls changes none of its bits.
     """
     state = _checked_as(FDState, "state", state)
-    Z = _checked_points("Z", Z, columns=len(state.columns)).astype(np.float64, copy=False)
+    Z = _in_double(_checked_points("Z", Z, columns=len(state.columns)))
     return _absorb(state, Z)
 
 
@@ -6711,7 +6711,7 @@ def _by_slabs(function, X, subspace):
         found.append(function(Z, basis))
         del Z  # Measured for 20,000 x 1000 features: 54 ms without this line, 30 ms with it.
     features = np.concatenate(found)
-    _require(_all_below(features), "features of X must be finite")
+    _require_finite("features of X", features)
     return features
 
 
@@ -7224,10 +7224,10 @@ def _centered(state, U):
 @_core
 def _add_features(X, kernel, key, frequencies, copies, used, factor, p, panels, infinite, slots):
     """Add each task's terms of sum_j coef_j phi_j(x) to its slot, and count infinite angles."""
-    for index in prange(slots.shape[0]):
+    for index in prange(len(slots)):
         _wide_vectors()
         task = np.int64(index)
-        segments = slots.shape[0]
+        segments = len(slots)
         phase_key = _subkey(key, _PHASES)
         shifts = np.empty(_BLOCK, X.dtype)
         angles = _new_tile(X)
@@ -7242,16 +7242,16 @@ def _add_features(X, kernel, key, frequencies, copies, used, factor, p, panels, 
             count = min(_BLOCK, used - begin)
             for i in range(count):
                 j = begin + i
-                if frequencies.shape[0]:
+                if len(frequencies):
                     w = frequencies[j]
                 else:
                     _draw_frequency(kernel, key, j // copies, w)
                 for t in range(d):
                     directions[i // width, t, i % width] = w[t]
                 shifts[i] = _phase(phase_key, j, copies)
-            for block in range(_blocks(X.shape[0])):
+            for block in range(_blocks(len(X))):
                 first = block * _BLOCK
-                rows = min(_BLOCK, X.shape[0] - first)
+                rows = min(_BLOCK, len(X) - first)
                 infinite[task] += _fourier_tile(
                     X, block, directions, shifts[:count], 0, factor, angles, cosines, 0
                 )
@@ -10144,7 +10144,7 @@ def median_bandwidth(X, seed=0):
     X = _as_array("X", X, 2)
     key = _checked_key(seed, _PAIRS)
     rows = _draw_uniformly(len(X), min(len(X), 1000), key)
-    P = _checked_points("X", X[rows], numbers=rows).astype(np.float64)
+    P = _in_double(_checked_points("X", X[rows], numbers=rows))
     unit = np.ldexp(1.0, np.frexp(np.abs(P).max())[1])  # avoids underflow
     distances = pdist(P / unit)
     if not distances.any():
@@ -10198,7 +10198,7 @@ def choose(X, Y, landmarks, kernel, k=10):
     X, kernel = _points_and_kernel(X, kernel)
     Z = _checked_landmarks(X, landmarks)
     k = min(_checked_whole("k", k, 1), len(Z))
-    P = X.astype(np.float64, copy=False)
+    P = _in_double(X)
     T = _minus_row(P) if Y is None else _checked_targets(Y, len(P))
     T = T / math.sqrt(len(T) * T.var(0).sum() or 1.0)
     if Y is None and T.shape[1] > 32:  # random signs preserve distances (AMS section 5)
