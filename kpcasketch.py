@@ -10504,6 +10504,7 @@ def _define_landmark_features():
 
         @_public
         def fit(self, X, y=None):
+            """Choose the kernel and landmarks for X, (n, d). Only sigma="auto" uses targets y."""
             X = check(self, X, dtype=_FLOATS, order="C", ensure_min_samples=2)
             seed = self.random_state
             if not isinstance(seed, (int, np.integer)):
@@ -10513,6 +10514,7 @@ def _define_landmark_features():
 
         @_public
         def transform(self, X):
+            """Features of X, (n, d), as an array with a row for each point."""
             validation.check_is_fitted(self)
             return features(check(self, X, dtype=_FLOATS, order="C", reset=False), self.map_)
 

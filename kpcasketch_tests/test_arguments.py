@@ -237,7 +237,10 @@ def test_kernel_parameters_are_refused_by_name(make, name, value):
         ),
         (lambda: kp.matmat(np.zeros((2, 3)), np.ones((3, 1))), "matmat: A must be square"),
         (lambda: kp.matmat(K, np.ones((8, 1))), "matmat: V must have 9 rows"),
-        (lambda: kp.matmat(np.full((9, 9), np.nan), np.ones((9, 1))), "matmat: A and A V must be finite"),
+        (
+            lambda: kp.matmat(np.full((9, 9), np.nan), np.ones((9, 1))),
+            "matmat: A and A V must be finite",
+        ),
         (lambda: kp.matmat(None, np.ones((9, 1))), "matmat: A must be a square array"),
         (
             lambda: kp.matmat(kp.CSR(np.ones(1), np.array([5]), np.array([0, 1])), np.ones((1, 1))),
