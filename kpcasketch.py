@@ -10960,6 +10960,14 @@ def _csv_rows(path):
             raise ValueError(f"cannot read {path}, line {rows.line_num}: {error}") from None
 
 
+def _as_labels(fields):
+    """The fields as numbers if all of them are, so that label 10 sorts after label 9."""
+    labels = np.array(fields)
+    with contextlib.suppress(ValueError):
+        labels = labels.astype(np.float64)
+    return labels
+
+
 def _load_csv(options, wanted):
     """(points, column names or None, labels or None) of a CSV file; _CSV describes the format."""
     path = options.points
@@ -11015,9 +11023,7 @@ def _load_csv(options, wanted):
     if header and figures:
         told = f"{path}, line 1 is read as a header: {', '.join(first)}"
         _to_stderr(f"{told}; if it is not one, pass --no-header")
-    y = np.array(labels) if label else None
-    with contextlib.suppress(ValueError, AttributeError):  # so that label 10 sorts after label 9
-        y = y.astype(np.float64)
+    y = _as_labels(labels) if label else None
     return X, [known[j] for j in chosen] if names or asked else None, y
 
 
