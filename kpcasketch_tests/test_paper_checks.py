@@ -293,11 +293,41 @@ def test_points_of_an_archive_are_its_X(tmp_path):
 
 def test_a_panel_of_the_users_points_was_titled_rough(tmp_path):
     np.save(tmp_path / "mine.npy", np.random.default_rng(0).standard_normal((3000, 2)))
-    options = argparse.Namespace(data_dir=None, data=data.Users(tmp_path / "mine.npy"), seed=0)
+    options = argparse.Namespace(
+        data_dir=None, data=data.Users(tmp_path / "mine.npy"), seed=0, kernel=None
+    )
     experiments = importlib.import_module("paper_checks.rls2017_experiments")
     assert [name for name, *_ in experiments.data_sets(options)] == ["uneven", "mine.npy"]
     options.data = None
     assert [name for name, *_ in experiments.data_sets(options)] == ["uneven", "rough"]
+
+
+def test_figure_2_of_rls_takes_a_kernel_and_says_how_many_points_it_needs(
+    tmp_path, capsys, monkeypatch
+):
+    X = np.random.default_rng(0).standard_normal((3000, 2))
+    np.save(tmp_path / "mine.npy", X)
+    kernels = []
+
+    def judged(options):
+        kernels.extend(kernel for _, _, kernel in rls2017_experiments.data_sets(options))
+        return claims.observation({"drawn": True}, "", "", measured=0.5, bound=1.0)
+
+    chosen = next(one for one in claims.CLAIMS if one.name == "RLS-Fig2")
+    monkeypatch.setattr(chosen, "check", judged)
+    asked = ["--claim", "RLS-Fig2", "--kernel", "cauchy"]
+    assert command.main([*asked, "--data", str(tmp_path / "mine.npy")]) == 0
+    assert kernels[0] == kp.gaussian(1.5) and kernels[1].kind == kp.cauchy(1.0).kind
+    half = kp.cauchy(kp.median_bandwidth(X) / 2)
+    assert kernels[1].gamma == pytest.approx(half.gamma, rel=0.1)
+    assert "takes 3000" not in capsys.readouterr().out
+    np.save(tmp_path / "few.npy", X[:2999])
+    assert command.main([*asked[:2], "--data", str(tmp_path / "few.npy")]) == 0
+    assert capsys.readouterr().out.startswith("RLS-Fig2 takes 3000 points, and few.npy has 2999")
+    assert command.main(asked) == 2 and "--kernel needs --data" in capsys.readouterr().err
+    asked[1] = "RLS-T3"
+    assert command.main([*asked, "--data", str(tmp_path / "mine.npy")]) == 2
+    assert "--kernel is for --claim RLS-Fig2" in capsys.readouterr().err
 
 
 def test_an_index_says_where_theorems_are(capsys):
@@ -350,7 +380,7 @@ def test_data_sets_are_those_of_the_folder_standardised(tmp_path):
     X[:, 1] = 4
     np.savez(tmp_path / "covtype.npz", X=X, part=np.arange(50) % 2)
     np.savez(tmp_path / "cpu_act.npz", X=X)
-    options = argparse.Namespace(data_dir=tmp_path, data=None, seed=0)
+    options = argparse.Namespace(data_dir=tmp_path, data=None, seed=0, kernel=None)
     (first, points, _), (second, everything, _) = rls2017_experiments.data_sets(options)
     assert (
         (first, second) == ("Covertype", "cpu_act")

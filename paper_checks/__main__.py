@@ -45,6 +45,12 @@ def parser():
         type=pathlib.Path,
         help="a directory with the papers' data sets, as covtype.npz, pendigits.npz, for their figures",
     )
+    out.add_argument(
+        "--kernel",
+        choices=kp._KERNELS,
+        help="kernel of the points of --data or --data-dir, with half the median distance as bandwidth, in figures 2 "
+        "to 4 of RLS: choose them by --claim RLS-Fig2, RLS-Fig3 or RLS-Fig4",
+    )
     out.add_argument("--seed", type=int, default=0, help="default %(default)s")
     out.add_argument(
         "--report",
@@ -88,6 +94,9 @@ def parser():
     return out
 
 
+WITH_KERNEL = ("RLS-Fig2", "RLS-Fig3", "RLS-Fig4")
+
+
 def refusal(text):
     print(f"paper_checks: error: {text}", file=sys.stderr)
     return 2
@@ -96,6 +105,12 @@ def refusal(text):
 def judge(chosen, options, written):
     """Print a line for each claim as it is judged, and add it to the report, if there is one; returns how many ended
     badly."""
+    for one in chosen if options.data is not None else ():
+        if one.points > len(options.data.X):
+            print(
+                f"{one.name} takes {one.points} points, and {options.data.name} has {len(options.data.X)}: "
+                "it takes points of its own"
+            )
     print(
         f"{'claim':24}{'measured':>11} {'bound':>10} {'slack':>9} {'bound/trivial':>13} {'seconds':>8}  verdict"
     )
@@ -199,6 +214,10 @@ def main(argv=None):
         return refusal(
             f"no claim starts with {options.claim}{'; there are ' + ', '.join(near) if near else ''}"
         )
+    if options.kernel and not all(c.name in WITH_KERNEL for c in chosen):
+        return refusal(f"--kernel is for --claim {', '.join(WITH_KERNEL)}")
+    if options.kernel and options.data is None and options.data_dir is None:
+        return refusal("--kernel needs --data or --data-dir")
     if options.list:
         print(*(f"{c.name:26}{c.statement}" for c in chosen), sep="\n")
         return 0

@@ -133,6 +133,7 @@ class Claim:
     control: str = ""  # what must break the bound; of an experiment, nothing
     no_trivial: str = ""  # why no trivial bound is given, where none is
     errata: list = field(default_factory=list)  # tags
+    points: int = 0  # how many of the user's it takes; 0 is any number
 
 
 @dataclass
@@ -162,12 +163,12 @@ def claim(name, paper, statement, *, measures, control, no_trivial="", errata=()
     return _registered(name, paper, statement, measures, control, no_trivial, errata)
 
 
-def experiment(name, paper, statement, *, measures, errata=()):
+def experiment(name, paper, statement, *, measures, errata=(), points=0):
     """Register what a paper's own runs show: it can be seen or not, and has neither control nor trivial bound."""
-    return _registered(name, paper, statement, measures, "", QUOTIENT, errata)
+    return _registered(name, paper, statement, measures, "", QUOTIENT, errata, points)
 
 
-def _registered(name, paper, statement, measures, control, no_trivial, errata):
+def _registered(name, paper, statement, measures, control, no_trivial, errata, points=0):
     for one in errata:
         if isinstance(one, Erratum):
             if one.kind not in ("false", "step", "misprint", "arguable", "note"):
@@ -186,6 +187,7 @@ def _registered(name, paper, statement, measures, control, no_trivial, errata):
                 control,
                 no_trivial,
                 [getattr(one, "tag", one) for one in errata],
+                points,
             )
         )
         return check
