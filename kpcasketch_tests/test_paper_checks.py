@@ -348,11 +348,10 @@ def test_pictures_of_the_readme_are_drawn(tmp_path, monkeypatch):
         {name: (sizes[:1], make) for name, (sizes, make) in pictures.SKETCHES.items()},
     )
     rng = np.random.default_rng(0)
-    np.savez(
-        tmp_path / "mnist10k.npz",
-        X=rng.integers(0, 256, (400, 30), dtype=np.uint8),
-        y=rng.integers(0, 10, 400),
-    )
+    X, y = rng.integers(0, 256, (400, 30), dtype=np.uint8), rng.integers(0, 10, 400)
+    np.savez(tmp_path / "mnist10k.npz", X=X, y=y)
+    assert command.main(["--pictures", str(tmp_path / "out"), "--data-dir", str(tmp_path)]) == 2
+    np.savez(tmp_path / "pendigits.npz", X=X, y=y)
     assert command.main(["--pictures", str(tmp_path / "out"), "--data-dir", str(tmp_path)]) == 0
     assert {path.name for path in (tmp_path / "out").iterdir()} == {"digits.png", "sketches.png"}
     assert command.main(["--pictures", str(tmp_path / "out")]) == 2

@@ -24,28 +24,15 @@ def smaller(path, pixels):
 
 
 def digits(folder, X, y):
-    """What `python -m kpcasketch embed digits.npz --center --plot digits.png` draws."""
+    """What `python -m kpcasketch embed pendigits.npz --center --no-errors --plot digits.png` draws."""
     with tempfile.TemporaryDirectory() as place:
-        points = pathlib.Path(place, "digits.npz")
+        points = str(pathlib.Path(place, "pendigits.npz"))
         np.savez(points, X=X, y=y)
         path = folder / "digits.png"
-        if (
-            kp.main(
-                [
-                    "embed",
-                    str(points),
-                    "--center",
-                    "--sigma",
-                    "7",
-                    "--no-errors",
-                    "--plot",
-                    str(path),
-                ]
-            )
-            != 0
-        ):
+        asked = ["embed", points, "--center", "--no-errors", "--plot", str(path)]
+        if kp.main(asked) != 0:
             raise ValueError("the picture of digits could not be drawn")
-    smaller(path, 1000)
+    smaller(path, 1200)
 
 
 SKETCHES = {
@@ -86,7 +73,7 @@ def sketches(folder, X):
     kernel = kp.gaussian(kp.median_bandwidth(X))
     exact = kp.Implicit(X, kernel)
     norm = kp.spectral_norm(exact)
-    figure = Figure(figsize=(8, 4.2), layout="constrained")
+    figure = Figure(figsize=(8, 5), layout="constrained")
     axes = figure.subplots()
     for (name, (sizes, make)), marker in zip(SKETCHES.items(), "os^vDP"):
         made = [make(X, kernel, size) for size in sizes]
@@ -94,27 +81,29 @@ def sketches(folder, X):
         axes.loglog(
             [kp.nbytes(A) / 1e6 for A in made], errors, marker + "-", label=name, markersize=5
         )
-    axes.axvline(8e-6 * len(X) ** 2, color="0.5", linestyle=":", label="the Gram matrix")
+    axes.axvline(8e-6 * len(X) ** 2, color="0.5", linestyle=":", label="Gram matrix")
     axes.set(
-        xlabel="megabytes held",
-        ylabel="error, of the largest eigenvalue",
-        title=f"{len(X):,} handwritten digits, Gaussian kernel of the median distance",
+        xlabel="memory of the sketch in megabytes",
+        ylabel="spectral error / largest eigenvalue",
+        title=f"{len(X):,} handwritten digits, Gaussian kernel with the median distance as bandwidth",
     )
-    axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False)
+    for axis in (axes.xaxis, axes.yaxis):
+        axis.set_major_formatter("{x:g}")
+    axes.legend(loc="lower left", frameon=False)
     axes.grid(alpha=0.3)
     figure.savefig(folder / "sketches.png", dpi=200)
-    smaller(folder / "sketches.png", 1000)
+    smaller(folder / "sketches.png", 1200)
 
 
 def draw(folder, data_dir):
     """Both pictures; returns their paths."""
-    found = data.load(data_dir, "mnist", POINTS, raw=True)
-    if found is None:
-        raise ValueError(f"the pictures need {data.FILES['mnist']} in --data-dir")
+    found = {name: data.load(data_dir, name, POINTS, raw=True) for name in ("pendigits", "mnist")}
+    for name, arrays in found.items():
+        if arrays is None:
+            raise ValueError(f"the pictures need {data.FILES[name]} in --data-dir")
     folder.mkdir(parents=True, exist_ok=True)
-    X = np.ascontiguousarray(found[0]) / 255.0
     print("drawing digits.png", flush=True)
-    digits(folder, X, found[1])
+    digits(folder, *found["pendigits"])
     print("drawing sketches.png, which takes a minute or two", flush=True)
-    sketches(folder, X)
+    sketches(folder, found["mnist"][0] / 255.0)
     return [folder / "digits.png", folder / "sketches.png"]
