@@ -74,7 +74,7 @@ SKPCA
     equispaced_features_map  frequencies on a grid, with a bounded error, for d <= 3
     fourier_features       features from a map      skpca_residual         distance from a subspace
     frequent_directions    sketch of ell rows       rnca                   PCA of random features
-    reservoir_nystrom      over a random sample     random_noisy           the paper's data
+    reservoir_nystrom      over a random sample
     fd_start, fd_update, fd_merge, fd_finish  frequent_directions for a stream
     rnca_start, rnca_update, rnca_merge, rnca_finish  rnca for a stream
     reservoir_start, reservoir_update, reservoir_merge, reservoir_finish  for a stream
@@ -1177,7 +1177,7 @@ def _log_one_plus(gamma, v):
 # has its own sequence, so draws for different purposes are independent under one seed.
 # --------------------------------------------------------------------------------------------------
 
-_START, _KEEP, _ROUND_UP, _ROUND_KEPT, _PAIRS, _PROBES, _DATA = range(1, 8)
+_START, _KEEP, _ROUND_UP, _ROUND_KEPT, _PAIRS, _PROBES = range(1, 7)
 _ROUND_COEFFICIENTS, _SIGNS, _DRAWS, _CENTERS, _LANDMARKS, _FREQUENCIES = range(8, 14)
 _RESERVOIRS, _PARED, _THINNED, _BATCHES, _REVISITS, _NORMS, _HELD_OUT = range(14, 21)
 
@@ -7106,40 +7106,6 @@ def reservoir_nystrom(X, kernel, c, k, seed=0):
     return reservoir_finish(reservoir_update(state, X), kernel, k)
 
 
-# 11.5 The paper's test data
-
-
-@_public
-def random_noisy(n, d, seed=0, signal=50, zeta=10.0, decay=0):
-    """RandomNoisy points X = S D U + F / zeta: strong directions plus noise (SKPCA section 4).
-
-    S and F are standard normal, D_ii = 1 - (i - 1) / decay, and U has random orthonormal rows.
-
-    Args:
-        n: int, at least 1. Number of points (20000 in the paper).
-        d: int, at least 1. Number of coordinates (1000 in the paper).
-        seed: int from 0 to 2**64 - 1. Seed of S, F and U.
-        signal: int, at least 1. Number of strong directions (rows of U). At most d are used.
-        zeta: float, positive. Ratio of signal to noise.
-        decay: int. 0 means d, so that D_ii >= .951 in the paper. Liberty 2013 uses decay = signal.
-    Returns:
-        array: (n, d) in float64.
-    """
-    n = _checked_whole("n", n, 1, _MOST)
-    d = _checked_whole("d", d, 1, _MOST)
-    signal = min(_checked_whole("signal", signal, 1, _MOST), d)
-    key = _checked_key(seed, _DATA)
-    zeta = _checked_real("zeta", zeta, 1e-300)
-    decay = _checked_whole("decay", decay, 0)
-    _fits("d", 8.0 * n * d)
-    S = _gaussian_matrix(n, signal, _python_subkey(key, 0))
-    F = _gaussian_matrix(n, d, _python_subkey(key, 1))
-    U = _gaussian_matrix(d, signal, _python_subkey(key, 2))
-    U = _orthonormalize(U, _python_subkey(key, 3))[0]
-    S *= 1.0 - np.arange(signal) / (decay or d)
-    return _dense_product(S, U.T) + F / zeta
-
-
 # --------------------------------------------------------------------------------------------------
 # 12. Doubly stochastic gradients (DSGD)
 #
@@ -9247,7 +9213,7 @@ def learn_metric(X, Y, kernel, lam, rounds=4, s=1000, seed=0):
     Returns:
         tuple: M, an Expansion for scale_points(X, M), and the held-out mean squared errors by round.
     Example:
-        >>> X = random_noisy(300, 4)
+        >>> X = np.random.default_rng(0).standard_normal((300, 4))
         >>> M, model, errors = learn_metric(X, X[:, 0] ** 2, gaussian(4.0), 1e-3)
         >>> int(M.diagonal().argmax()), bool(errors.argmin() > 0)
         (0, True)
@@ -9766,7 +9732,7 @@ def sketch_error(sketch, X, kernel, k=None, seed=0, rows=512, centered=False):
     Returns:
         SketchError: Eigenvalues minus exact eigenvalues, and angles to the exact span, descending.
     Example:
-        >>> X, kernel = random_noisy(2000, 4), gaussian(10.0)
+        >>> X, kernel = np.random.default_rng(0).random((2000, 4)), gaussian(1.0)
         >>> found = sketch_error(quantize_gram(X, kernel), X, kernel, 2)
     """
     X, kernel = _points_and_kernel(X, kernel)

@@ -1780,14 +1780,6 @@ def test_the_source_works_when_pasted_or_executed(tmp_path, name):
     assert not list(pathlib.Path(tmp_path).glob("__pycache__/*.nbc"))
 
 
-def test_random_noisy_has_the_spectrum_of_its_description():
-    A = kp.random_noisy(4000, 60, 3, 20, 10.0, 20)
-    variances = np.linalg.eigvalsh(A.T @ A / 4000)[::-1]
-    expected = np.append((1 - np.arange(20) / 20) ** 2, np.zeros(40)) + 0.01
-    assert np.allclose(variances, expected, rtol=0.12, atol=0.02)
-    assert np.array_equal(A[:9], kp.random_noisy(4000, 60, 3, 20, 10.0, 20)[:9])
-
-
 def test_a_model_of_standardized_points_was_loaded_without_a_word(tmp_path, capsys):
     points = np.random.default_rng(0).standard_normal((60, 3)) * [1.0, 1e5, 1.0] + [0.0, 1e6, 0.0]
     np.savetxt(tmp_path / "points.csv", points, "%.17g", ",", header="a,b,c", comments="")

@@ -247,7 +247,6 @@ MANY = np.broadcast_to(np.ones((1, 1)), (400_000, 1))
         (kp.fastfood_features_map, (KERNEL, 2, 2**31 - 1), "m"),
         (kp.fd_start, (2**31 - 1, 2**31 - 1), "ell"),
         (kp.reservoir_start, (2**31 - 1, 2**31 - 1), "c"),
-        (kp.random_noisy, (2**31 - 1, 2**31 - 1), "d"),
         (kp.rademacher_projection, (np.ones((100, 2)), 2**31 - 1), "s"),
         (kp.gram, (MANY, MANY, KERNEL), "Y"),
         (

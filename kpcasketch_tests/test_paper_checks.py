@@ -597,3 +597,10 @@ def test_subsampled_points_are_pared_ones_of_equal_weight(rng):
     model = rskpca2013.subsampled_kpca(X, 50, kernel, 3, 1)
     assert np.array_equal(model.points, kp.kde_pare(X, 50, 1).centers)
     assert np.allclose(model.values, kp.kpca(X, kernel, 3).values, rtol=1e-11)
+
+
+def test_random_noisy_has_the_spectrum_of_its_description():
+    A = tools.random_noisy(4000, 60, 3, 20, 10.0, 20)
+    variances = np.linalg.eigvalsh(A.T @ A / 4000)[::-1]
+    expected = np.append((1 - np.arange(20) / 20) ** 2, np.zeros(40)) + 0.01
+    assert np.allclose(variances, expected, rtol=0.12, atol=0.02)

@@ -11,7 +11,7 @@ import kpcasketch as kp
 from paper_checks import data
 from paper_checks.claims import SHARP, bounded, claim, experiment, figure, observation
 from paper_checks.skpca2015 import blob, counted, sketched
-from paper_checks.tools import draw_ranges, finish, fourier, seeds, shorter
+from paper_checks.tools import draw_ranges, finish, fourier, random_noisy, seeds, shorter
 
 
 SIZES = (10, 20, 50, 100, 200, 500, 1000)  # m = c: features, and points of the Nystrom method
@@ -47,7 +47,7 @@ def measured_curves(name, folder, full, seed):
     tested = (800 if name == "cpu_act" else 1000) if full else 400
     n = 20_000 if full else 3000
     X = (
-        kp.random_noisy(n + tested, 1000, seed)
+        random_noisy(n + tested, 1000, seed)
         if name == "RandomNoisy"
         else data.load(folder, name)[0]
     )

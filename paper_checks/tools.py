@@ -102,6 +102,15 @@ def fourier(X, kernel, m, seed):
     return kp.fourier_features(X, kp.fourier_features_map(kernel, X.shape[1], m, seed))
 
 
+def random_noisy(n, d, seed, signal=50, zeta=10.0, decay=0):
+    """Points S D U + F / zeta of SKPCA section 4: S and F standard normal, D_ii = 1 - (i - 1) / decay (0 is d), U with
+    orthonormal rows."""
+    rng = np.random.default_rng(seed)
+    S = rng.standard_normal((n, signal)) * (1 - np.arange(signal) / (decay or d))
+    U = np.linalg.qr(rng.standard_normal((d, signal)))[0].T
+    return S @ U + rng.standard_normal((n, d)) / zeta
+
+
 def hermite(x, count, s=1.0, ell=1.0):
     """Eigenvalues and eigenfunctions (orthonormal in L2 of N(0, s^2)) of exp(-(x - y)^2 / (2 ell^2)), closed forms."""
     a, b = 1 / (4 * s * s), 1 / (2 * ell * ell)
