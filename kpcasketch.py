@@ -2688,9 +2688,9 @@ def _bits_at(A, i, j):
     )
 
 
-def _csr_rows(A, first, last):
-    """Dense rows first to last - 1. Entries at the same place are added."""
-    n = A.indptr.size - 1
+def _csr_rows(A, first, last, n=None):
+    """Dense rows first to last - 1, with n columns. Entries at the same place are added."""
+    n = n or A.indptr.size - 1
     entries = slice(A.indptr[first], A.indptr[last])
     rows = np.repeat(np.arange(last - first), np.diff(A.indptr[first : last + 1]))
     places = rows * n + A.indices[entries]
@@ -4045,7 +4045,6 @@ def kernel_pca_preimage(features, expansion, ridge=0.0, max_iterations=1000):
 # --------------------------------------------------------------------------------------------------
 
 _BANDS = 64  # runs of rows with equal numbers of pairs, one run per task
-_GAPS = 16  # gaps drawn at a time, in a loop that vectorizes
 
 
 @_helper
@@ -4061,7 +4060,7 @@ def _kept(key, i, log_miss, n, columns):
     j = i
     count = 0
     while j < n:
-        end = min(n, count + _GAPS)
+        end = min(n, count + 16)  # gaps are drawn together, in a loop that vectorizes
         for c in range(count, end):  # min avoids overflow of a gap
             columns[c] = np.int64(min(_log64(_uniform(row, c)) / log_miss, 4.0e18))
         for c in range(count, end):
@@ -4088,9 +4087,10 @@ def _count_kept(keep, log_miss, n, upper, lower):
 
 
 @_core
-def _write_kept(kernel, X, s, keep, coin, bound, log_miss, upper, lower, data, indices, indptr):
+def _write_kept(kernel, X, s, keep, coin, bound, log_miss, upper, lower, sketch):
     for index in prange(_BANDS):
         _wide_vectors()
+        data, indices, indptr = sketch
         band = np.int64(index)
         n = len(X)
         columns = np.empty(n, np.int64)
@@ -4141,7 +4141,7 @@ def _sampled_gram(X, kernel, s, seed, quantized):
     s = _checked_real("s", s, 1.0)
     keep = _checked_key(seed, _KEEP)
     coin = _checked_key(seed, _ROUND_KEPT)
-    _fits("s", (4.0 + X.itemsize * (not quantized)) * n**2 / s)
+    _fits("s", (4.0 + X.itemsize) * n**2 / s)
     bound = _entry_bound(kernel, X) if quantized else -1.0
     log_miss = math.log1p(-1.0 / s) if s > 1.0 else -math.inf
     upper = np.zeros(n, np.int64)
@@ -4149,15 +4149,13 @@ def _sampled_gram(X, kernel, s, seed, quantized):
     entries = 0.5 * n * (n + 1.0) / s
     _count_kept(5.0 * entries, keep, log_miss, n, upper, lower)
     np.cumsum(lower, axis=0, out=lower)
-    indptr = np.concatenate([[0], np.cumsum(lower[_BANDS] + upper)])
-    data = _new_array((indptr[n],), X.dtype)
-    indices = _new_array((indptr[n],), np.int32)
+    indptr = np.append(0, np.cumsum(lower[_BANDS] + upper))
+    sketch = CSR(_new_array((indptr[n],), X.dtype), _new_array((indptr[n],), np.int32), indptr)
     each = 18.0 + (_CUSTOM_VALUE if kernel.kind == _CUSTOM else _SCALAR * X.shape[1])
-    place = data, indices, indptr
-    _write_kept(each * entries, kernel, X, s, keep, coin, bound, log_miss, upper, lower, *place)
-    sound = s * _value_limit(kernel, X) < 1e38 or _all_below(data)
+    _write_kept(each * entries, kernel, X, s, keep, coin, bound, log_miss, upper, lower, sketch)
+    sound = s * _value_limit(kernel, X) < 1e38 or _all_below(sketch.data)
     _require(sound, "s times kernel values on X must be finite in the precision of X")
-    return CSR(data, indices, indptr)
+    return sketch
 
 
 @_public
@@ -4237,8 +4235,7 @@ def quantize_gram(X, kernel, seed=0):
     Evaluates n (n + 1) / 2 kernel values. A custom or precomputed kernel needs n^2 more to find b.
 
     Args:
-        X, kernel: See `sample_gram`.
-        seed: int from 0 to 2**64 - 1. Seed of the random numbers.
+        X, kernel, seed: See `sample_gram`.
     Returns:
         Bits: the rounded matrix, which is symmetric.
     Example:
@@ -4282,7 +4279,7 @@ def round_expansion(coef, s, seed=0):
     steps = unit * np.sqrt(np.square(A / unit).sum(0)) / s
     kept = (uniforms[:, None] * steps < sizes).T  # always true where steps <= |a|
     values = np.copysign(np.maximum(sizes, steps), A).T
-    indptr = np.concatenate([[0], np.cumsum(kept.sum(1))])
+    indptr = np.append(0, np.cumsum(kept.sum(1)))
     return CSR(values[kept], np.nonzero(kept)[1], indptr)
 
 
@@ -4302,9 +4299,7 @@ def thin_expansion(expansion, rounded):
     inside = ((0 <= rounded.indices) & (rounded.indices < m)).all()
     _require(rounded.indptr.size == k + 1, "rounded must have one row per feature")
     _require(inside, "rounded.indices must be from 0 to m - 1 for the m points of expansion")
-    coef = np.zeros_like(E.coef)
-    columns = np.repeat(np.arange(k), np.diff(rounded.indptr))
-    np.add.at(coef, (rounded.indices, columns), rounded.data.astype(coef.dtype))
+    coef = np.ascontiguousarray(_csr_rows(rounded, 0, k, m).T, E.coef.dtype)
     survives = coef.any(1)
     survives[0] |= not survives.any()  # keeps one point if all are dropped
     mean = np.array([np.nan]) if E.mean.size else E.mean  # it used dropped points
@@ -4689,12 +4684,13 @@ def _shadows(X, known, eps, grow):
         while rows.size:
             work = rows.size * (in_cells if by_cells else in_order * (count - first))
             _find_shadows(work, X, rows, cells, first, count, by_cells, limit, labels)
+            if not grow:
+                break
+            # New centers are found on one thread. All threads compare later rows with them.
             rows = rows[labels[rows] < 0]
             first = count
-            # New centers are found on one thread. All threads compare later rows with them.
-            size = rows.size if by_cells or not grow else _BLOCK
-            if grow:
-                count = _enter(X, rows[:size], cells, first, count, limit, labels)
+            size = rows.size if by_cells else _BLOCK
+            count = _enter(X, rows[:size], cells, first, count, limit, labels)
             rows = rows[size:]
     return cells.centers[:count].copy(), labels
 
@@ -4718,7 +4714,7 @@ def shadow_select(X, eps):
     X = _checked_points("X", X)
     eps = _checked_real("eps", eps, 1e-150, 1e150)
     centers, labels = _shadows(X, np.empty((0, X.shape[1])), eps, True)
-    return ReducedSet(centers.astype(X.dtype), np.bincount(labels).astype(np.float64), labels)
+    return ReducedSet(centers.astype(X.dtype), _in_double(np.bincount(labels)), labels)
 
 
 @_public
@@ -4746,8 +4742,7 @@ def shadow_labels(X, centers, eps):
         array: (n,) in int64. Indices of centers, or -1.
     """
     X, centers = _checked_two(X, "centers", centers)
-    eps = _checked_real("eps", eps, 1e-150, 1e150)
-    return _shadows(X, _in_double(centers), eps, False)[1]
+    return _shadows(X, _in_double(centers), _checked_real("eps", eps, 1e-150, 1e150), False)[1]
 
 
 @_public
@@ -4777,7 +4772,7 @@ def shadow_update(state, X):
     state = _checked_as(ShadowState, "state", state)
     X = _checked_points("X", X, columns=state.centers.shape[1])
     centers, labels = _shadows(X, state.centers, state.eps, True)
-    weights = np.bincount(labels, minlength=len(centers)).astype(np.float64)
+    weights = _in_double(np.bincount(labels, minlength=len(centers)))
     weights[: state.weights.size] += state.weights
     return state._replace(centers=centers, weights=weights, count=state.count + len(X))
 
@@ -4960,7 +4955,7 @@ def kmeans_select(X, m, seed=0, restarts=1, max_iterations=100):
     X = _checked_points("X", X)
     m = _checked_whole("m", m, 1, len(X))
     centers, labels, _ = _lloyd(X, m, seed, restarts, max_iterations)
-    return ReducedSet(centers, np.bincount(labels, minlength=m).astype(np.float64), labels)
+    return ReducedSet(centers, _in_double(np.bincount(labels, minlength=m)), labels)
 
 
 def _checked_choice(X, m, kernel):
@@ -5071,9 +5066,8 @@ def _split_blocks(kernel, X, starts, begin, blocks, log_inverse, key, spreads, l
                 gap = tile[x] - tile[x + 1]
                 square = max(0.0, gap[x] - gap[x + 1])
                 spread = spreads[k]
-                limit = (
-                    max(math.sqrt(2.0 * square * log_inverse) * math.sqrt(spread), square) or 1.0
-                )
+                limit = math.sqrt(2.0 * square * log_inverse) * math.sqrt(spread)
+                limit = max(limit, square) or 1.0
                 more = square * (1.0 + (square / limit - 2.0) * (spread / limit))
                 spreads[k] += max(0.0, more)
                 i = first + x
@@ -5146,8 +5140,7 @@ def kernel_thin(X, m, kernel, seed=0, delta=None):
     """
     X, m, kernel = _checked_choice(X, m, kernel)
     key = _checked_key(seed, _THINNED)
-    delta = _as_delta(delta, 0.5)
-    return _herd_of(X, kernel, _thinned(X, m, kernel, key, delta))
+    return _herd_of(X, kernel, _thinned(X, m, kernel, key, _as_delta(delta, 0.5)))
 
 
 @_public
@@ -5181,8 +5174,7 @@ def compress_thin(X, m, kernel, seed=0, g=4, delta=None):
         of_level = _python_subkey(_python_subkey(key, 2), level)
         rows = rows[~_halve(kernel, X, rows, starts, of_level, log_inverse)]
         starts = np.append(0, np.cumsum((np.diff(starts) + 1) // 2))
-    chosen = _thinned(X[rows], m, kernel, _python_subkey(key, 3), delta)
-    return _herd_of(X, kernel, rows[chosen])
+    return _herd_of(X, kernel, rows[_thinned(X[rows], m, kernel, _python_subkey(key, 3), delta)])
 
 
 # 10.3 Kernel PCA of reduced sets (RSKPCA section 3)
@@ -5436,8 +5428,7 @@ def manifold_features(X, manifold):
         ((least < sums) & (sums < np.inf)).all(),
         "X must be closer to manifold.points: sums of kernel values must be positive and finite",
     )
-    coordinates = found.factor * (products[:, :-1] / sums**found.power)
-    return coordinates.astype(X.dtype, copy=False)
+    return (found.factor * (products[:, :-1] / sums**found.power)).astype(X.dtype, copy=False)
 
 
 # 10.5 Distances between a reduced set and all points (RSKPCA section 5)
@@ -5476,7 +5467,7 @@ def _distance_of_means(X, C, w, kernel, square):
     pairs = _prepare(kernel, P, P, True)
     places = _tile_places(P, P, True)
     slots = np.empty(len(places))
-    shares = np.concatenate([np.ones(n), -w]) / n
+    shares = np.append(np.ones(n), -w) / n
     _sum_of_tiles(_tile_work(kernel, pairs, 0.5), kernel, pairs, places, shares, square, slots)
     total = slots.sum()
     _require_finite("kernel values on X and C", total)
@@ -5532,8 +5523,7 @@ def projection_distance(expansion, other):
     _require(alike, "expansion and other must have the same kernel and the same number of columns")
     plain = not any(E.targets or E.offset.any() for E in (a, b))
     _require(plain, "expansion and other must have no offset, and must not predict targets")
-    products = _features(b.points, a, np.float64).T @ b.coef
-    squares = np.square(products).sum()
+    squares = np.square(_features(b.points, a, np.float64).T @ b.coef).sum()
     _require_finite("features of other.points by expansion", squares)
     kept = sum(np.count_nonzero(E.values > 0.0) for E in (a, b))
     return math.sqrt(max(0.0, kept - 2.0 * squares))
@@ -5741,9 +5731,8 @@ def _write_cosines(angles, rows, phases, factor, out, row, column):
 
 
 @_helper
-def _fourier_tile(X, block, panels, phases, begin, factor, angles, out, row):
+def _fourier_tile(X, first, panels, phases, begin, factor, angles, out, row):
     """Write up to 128 features of 128 points to out[row:, begin:], and count infinite angles."""
-    first = block * _BLOCK
     rows = min(_BLOCK, len(X) - first)
     width = panels.shape[2]
     columns = min(_BLOCK, len(phases) - begin)
@@ -5758,13 +5747,11 @@ def _fourier_tile(X, block, panels, phases, begin, factor, angles, out, row):
 def _fourier(X, panels, phases, factor, infinite, out):
     for index in prange(_blocks(len(X))):
         _wide_vectors()
-        block = np.int64(index)
-        row = block * _BLOCK
+        first = np.int64(index) * _BLOCK
         angles = _new_tile(X)
         for begin in range(0, out.shape[1], _BLOCK):
-            infinite[block] += _fourier_tile(
-                X, block, panels, phases, begin, factor, angles, out, row
-            )
+            far = _fourier_tile(X, first, panels, phases, begin, factor, angles, out, first)
+            infinite[index] += far
 
 
 @_core
@@ -5893,11 +5880,6 @@ def fourier_features_map(kernel, d, m, seed=0, stored=True, paired=False):
         paired: bool. If True, m / 2 vectors r_j give two features each, a cosine and a sine.
     Returns:
         FourierMap: The map. If stored, it contains d m floats. Drawing each float takes 20 ns.
-    Example:
-        >>> found = fourier_features_map(gaussian(1.0), 2, 1000)
-        >>> Z = fourier_features(np.array([[0.0, 0.0], [1.0, 0.0]]), found)
-        >>> bool(abs(Z[0] @ Z[1] - np.exp(-0.5)) < 0.1)
-        True
     """
     return _new_map(kernel, d, m, seed, _PLAIN, stored, paired)
 
@@ -6023,10 +6005,7 @@ def fourier_features(X, feature_map):
 
 
 @_validated(
-    "FDRuns of an FDState",
-    lambda runs: runs.used <= runs.columns.shape[1],
-    columns=2,
-    means=1,
+    "FDRuns of an FDState", lambda runs: runs.used <= runs.columns.shape[1], columns=2, means=1
 )
 class FDRuns(NamedTuple):
     """A sketch of runs of rows, with fields as in FDState. count: number of rows. means: (m,), mean
@@ -6053,10 +6032,9 @@ _NO_RUNS = FDRuns(np.empty((0, 0)), 0, 0.0, 0.0, 0, np.empty(0))
     columns=2,
 )
 class FDState(NamedTuple):
-    """A frequent directions sketch in progress. columns: (m, size) array. Column i is row i of the
-    sketch of the current run. The first `used` columns are in use. shrunk: squared lengths
-    subtracted in the run. squares: sum of |z|^2 over its rows z. older: sketch of earlier runs.
-    count: number of rows of all runs."""
+    """A frequent directions sketch in progress. columns: (m, size) array. Its first `used` columns
+    are the rows of the sketch of the current run. shrunk: squared lengths subtracted in the run.
+    squares: sum of |z|^2 over its rows z. older: sketch of earlier runs. count: rows of all runs."""
 
     columns: np.ndarray
     used: int
@@ -6084,11 +6062,6 @@ class Sketch(NamedTuple):
     count: int
 
 
-_GRAM_SUFFICES = 1e-9  # columns^T columns has accurate eigenvalues above 1e-9 times the largest
-_GRAM_ROUNDING = 4.5e-16  # rounding error per column, relative to the largest eigenvalue
-_LEAST_RUN = 1000  # rows of a run, or 20 ell if that is more: merging it is 3 % of its work
-
-
 def _weight_at(half_life, age):
     return np.exp2(-age / (half_life or math.inf))
 
@@ -6108,20 +6081,15 @@ def _started(state):
         return state.columns.shape, *state[5:9]
     # The other fields determine the frequencies. Unlike arrays, lists compare to one truth value.
     feature_map = state.map._replace(frequencies=None, grid=state.map.grid.tolist())
-    return (
-        feature_map,
-        state.centered,
-        _started(state.sketch) if hasattr(state, "sketch") else state.half_life,
-    )
+    others = _started(state.sketch) if hasattr(state, "sketch") else state.half_life
+    return feature_map, state.centered, others
 
 
 def _two_states(cls, a, b):
     a = _checked_as(cls, "a", a)
     b = _checked_as(cls, "b", b)
-    _require(
-        not getattr(a, "sketch", a).half_life,
-        "a and b must have no half_life: age is defined only within one stream",
-    )
+    sound = not getattr(a, "sketch", a).half_life
+    _require(sound, "a and b must have no half_life: age is defined only within one stream")
     _require(_started(a) == _started(b), "a and b must have been started with the same arguments")
     return a, b
 
@@ -6152,16 +6120,14 @@ def _turn(columns, V, p):
     m, size = columns.shape
     width = _NARROW_PANEL // columns.itemsize
     panels = _aligned(((p + width - 1) // width, size, width), columns)
-    for j in range(len(panels) * width):
+    for j in range(p):  # the padding of the last panel is never read
         for t in range(size):
-            panels[j // width, t, j % width] = V[j, t] if j < p else 0.0
+            panels[j // width, t, j % width] = V[j, t]
     product = _aligned((_BLOCK, len(panels) * width), columns)
     for first in range(0, m, _BLOCK):
         last = min(m, first + _BLOCK)
         product[:] = 0
-        for r in range(0, last - first, _PRODUCT_ROWS):
-            for c in range(len(panels)):
-                _add_product(columns, first + r, m - 1, 0, size, panels[c], product, r, c * width)
+        _multiply_add(columns, first, last, 0, size, len(panels) * width, panels, 0, product)
         for r in range(last - first):
             row = columns[first + r]
             for q in range(size):
@@ -6177,8 +6143,7 @@ def _decompose(G, exact, values, V):
     rest = size - exact
     A = np.empty((rest, rest))  # loops, because assignments of slices compile for seconds
     vectors = np.zeros((rest, rest))
-    found = np.zeros(rest)
-    order = np.empty(size, np.int64)
+    found = values.copy()
     scale = 1e-300
     for i in range(exact, size):
         scale = max(scale, G[i, i])
@@ -6187,26 +6152,22 @@ def _decompose(G, exact, values, V):
         for j in range(i, rest):
             A[i, j] = G[exact + i, exact + j] / scale
             A[j, i] = A[i, j]
-    _solve(A, found, np.zeros(rest), vectors)
-    for i in range(size):
-        value = scale * found[i - exact] if i >= exact else values[i]
-        j = i
-        while j > 0 and values[j - 1] < value:
-            values[j] = values[j - 1]
-            order[j] = order[j - 1]
-            j -= 1
-        values[j] = value
-        order[j] = i
+    _solve(A, found[exact:], np.zeros(rest), vectors)
+    for i in range(exact, size):
+        found[i] *= scale
     V[:] = 0.0
     for i in range(size):
-        j = order[i]
-        if j < exact:
-            V[i, j] = 1.0
-        for t in range(rest if j >= exact else 0):
-            V[i, exact + t] = vectors[j - exact, t]
-    floor = _GRAM_SUFFICES * values[exact]
-    while exact < size and values[exact] >= floor:
-        exact += 1
+        place = 0
+        for j in range(size):
+            place += found[j] > found[i] or found[j] == found[i] and j < i
+        values[place] = found[i]
+        if i < exact:
+            V[place, i] = 1.0
+        for t in range(rest if i >= exact else 0):
+            V[place, exact + t] = vectors[i - exact, t]
+    floor = 1e-9 * values[exact]  # smaller eigenvalues are inaccurate
+    for value in values[exact:]:
+        exact += value >= floor
     return exact
 
 
@@ -6220,12 +6181,12 @@ def _shorten(values, V, exact, rules, last):
     rows = (ell + 1) // 2 if half else ell
     place = ell if last else rows - half
     spared = min(np.int64((1.0 - share) * rows), rows - 1)
-    lowest = (_GRAM_ROUNDING * size) ** (2 if last else 1) * values[0]
+    lowest = (4.5e-16 * size) ** (2 if last else 1) * values[0]  # rounding error
     if exact <= place and values[exact] > lowest:
         return size, 0.0
     kept = 0
-    while kept < size and values[kept] > lowest:
-        kept += 1
+    for value in values:
+        kept += value > lowest
     if kept <= ell:
         place = kept
         spared = kept
@@ -6252,7 +6213,7 @@ def _fill(X, features, fade, used, run, mean, mass, squares):
     n = len(X)
     angles = _new_tile(X)
     cosines = _new_tile(X)
-    rows = _new_tile(run)
+    row = np.empty(_BLOCK)
     infinite = 0
     squares[:] = 0.0
     left = fade ** (0.5 * n)
@@ -6268,7 +6229,6 @@ def _fill(X, features, fade, used, run, mean, mass, squares):
         n_before = mass
         for i in range(n):
             source = cosines[i] if len(phases) > 0 else X[i, begin:]
-            row = rows[i]
             for t in range(count):
                 row[t] = source[t]
             n_before *= fade
@@ -6280,45 +6240,44 @@ def _fill(X, features, fade, used, run, mean, mass, squares):
                 mean[begin + t] += step * gap
                 row[t] = root * gap
             squares[i] += _dot(row[:count], row[:count])
-        for i in range(n):
             weight = fade ** (0.5 * (n - 1 - i))
             for t in range(count):
-                run[begin + t, used + i] = weight * rows[i, t]
+                run[begin + t, used + i] = weight * row[t]
     return infinite
 
 
 @_core
 def _sketch_runs(X, features, begins, rules, last, columns, numbers, means, lengths):
-    """Sketch runs of rows of X, begins[t] to begins[t + 1] - 1, or of their features. numbers[t]:
-    columns in use, the amount subtracted, squares of rows, total weight, and infinite angles.
-
-    When no column is free, columns become orthogonal and shorter as in `fd_start`. If `last`, the
-    squared length of column ell + 1 is subtracted. Eigenvalues of A^T A, where A is columns[t],
-    have rounding errors relative to the largest. While the one to subtract is inaccurate, the short
-    columns are decomposed again. Measured: LAPACK's SVD takes 4 to 8 times as long."""
-    for index in prange(len(begins) - 1):
+    """Sketch runs of rows of X, begins[t] to begins[t + 1] - 1, or of their features, by `fd_start`.
+    If `last`, the squared length of column ell + 1 is subtracted. numbers[t]: columns in use, the
+    amount subtracted; squares, number and weight of rows; infinite angles. Eigenvalues of A^T A,
+    where A is columns[t], have rounding errors relative to the largest. While the one to subtract
+    is inaccurate, the short columns are decomposed again. LAPACK's SVD takes 4 to 8 times as long."""
+    for index in prange(len(numbers)):
         _wide_vectors()
         task = np.int64(index)
         fade = rules[3]
         run = columns[task]
+        totals = numbers[task]
         size = run.shape[1]
         width = _NARROW_PANEL // run.itemsize
         whole = (size + width - 1) // width * width
         G = _aligned((whole, whole), run)
         V = np.empty((size, size))
         squares = np.empty(_BLOCK)
-        used = np.int64(numbers[task, 0])
-        mass = numbers[task, 3]
+        used = np.int64(totals[0])
         begin = begins[task]
-        while begin < begins[task + 1] or last:
-            n = min(size - used, _BLOCK, begins[task + 1] - begin)
-            numbers[task, 4] += _fill(
-                X[begin : begin + n], features, fade, used, run, means[task], mass, squares[:n]
-            )
-            numbers[task, 1] *= fade**n
+        end = begins[task + 1]
+        while True:
+            n = min(size - used, _BLOCK, end - begin)
+            rows = X[begin : begin + n]
+            mass = totals[4]
+            totals[5] += _fill(rows, features, fade, used, run, means[task], mass, squares[:n])
+            totals[1] *= fade**n
+            totals[3] += n
             for i in range(n):  # sequential sums have the same bits for every split into calls
-                mass = mass * fade + 1.0
-                numbers[task, 2] = numbers[task, 2] * fade + squares[i]
+                totals[4] = totals[4] * fade + 1.0
+                totals[2] = totals[2] * fade + squares[i]
             used += n
             begin += n
             exact = np.int64(0)
@@ -6328,53 +6287,48 @@ def _sketch_runs(X, features, begins, rules, last, columns, numbers, means, leng
                 exact = _decompose(G, exact, lengths[task], V)
                 used, taken = _shorten(lengths[task], V, exact, rules, last)
                 _turn(run, V, used)
-                numbers[task, 1] += taken
+                totals[1] += taken
                 busy = used == size
-            if last:
+            if begin == end:
                 break
-        numbers[task, 0] = used
-        numbers[task, 3] = mass
+        totals[0] = used
 
 
 _ROWS_THEMSELVES = np.empty((0, 0, 0)), np.empty(0), 1.0  # in place of features
 
 
-def _sketch(run, X, state, begins=None, features=_ROWS_THEMSELVES, half_life=0.0, last=False):
+def _sketch(run, X, state, begins=(), features=_ROWS_THEMSELVES, half_life=0.0, last=False):
     """Sketches of runs of rows of X, or of their features, and squared lengths for `last`. The
     first sketch continues `run`. By default, all rows are one run."""
-    begins = np.array([0, len(X)]) if begins is None else begins
+    begins = np.array(begins or [0, len(X)])
     tasks = len(begins) - 1
     m, size = run.columns.shape
     columns = np.zeros((tasks, m, size))
-    numbers = np.zeros((tasks, 5))
+    numbers = np.zeros((tasks, 6))
     means = np.zeros((tasks, run.means.size))
     lengths = np.zeros((tasks, size))
     columns[0] = run.columns
-    numbers[0, :4] = *run[1:4], _total_weight(half_life, run.count)
+    numbers[0, :5] = *run[1:5], _total_weight(half_life, run.count)
     means[0] = run.means
-    rules = state.ell, state.half, state.share, float(_weight_at(half_life, 1))
+    rules = state.ell, state.half, state.share, _weight_at(half_life, 1)
     # Measured nanoseconds: 2 to store an entry, 1.5 for a cosine, .6 size^3 for an eigenproblem.
     each = 2.0 * m + 1.5 * len(features[1]) + _MULTIPLY_ADD * features[0].size
     turn = 2.0 * _MULTIPLY_ADD * m * size + 0.6 * size * size  # for each freed column
     work = (each + 1.6 * turn) * len(X) + turn * size * last
     _sketch_runs(work, X, features, begins, rules, last, columns, numbers, means, lengths)
-    _require_finite_angles(numbers[:, 4])
-    counts = np.diff(begins)
-    counts[0] += run.count
+    _require_finite_angles(numbers[:, 5])
     found = [
         FDRuns(A, int(used), shrunk, squares, int(count), mean)
-        for A, (used, shrunk, squares), count, mean in zip(
-            columns, numbers[:, :3].tolist(), counts, means
-        )
+        for A, (used, shrunk, squares, count), mean in zip(columns, numbers[:, :4].tolist(), means)
     ]
     return found, lengths[0]
 
 
-def _current(state):
-    """The current run of an FDState or SKPCAState."""
+def _parts(state):
+    """The sketch of an FDState or SKPCAState, and its current run."""
     sketch = getattr(state, "sketch", state)
     means = state.means if getattr(state, "centered", False) else np.empty(0)
-    return FDRuns(*sketch[:4], sketch.count - sketch.older.count, means)
+    return sketch, FDRuns(*sketch[:4], sketch.count - sketch.older.count, means)
 
 
 def _with_run(state, run, older=_NO_RUNS):
@@ -6398,11 +6352,9 @@ def _merged(older, run, state):
         share = 1.0 / (1.0 + mass / _total_weight(state.half_life, run.count))
         rows = np.vstack([rows, math.sqrt(mass * share) * gap])
         means = means + share * gap
-    start = older._replace(
-        columns=math.sqrt(left) * older.columns,
-        shrunk=left * older.shrunk + run.shrunk,
-        means=np.empty(0),
-    )
+    columns = math.sqrt(left) * older.columns
+    shrunk = left * older.shrunk + run.shrunk
+    start = older._replace(columns=columns, shrunk=shrunk, means=np.empty(0))
     (found,), _ = _sketch(start, rows.copy(), state)
     squares = left * older.squares + run.squares + float(np.square(rows[run.used :]).sum())
     return found._replace(squares=squares, count=older.count + run.count, means=means)
@@ -6410,31 +6362,28 @@ def _merged(older, run, state):
 
 def _whole(state):
     """A sketch of all rows of an FDState or SKPCAState."""
-    sketch = getattr(state, "sketch", state)
-    return _merged(sketch.older, _current(state), sketch)
+    sketch, run = _parts(state)
+    return _merged(sketch.older, run, sketch)
 
 
 def _absorb(state, X, features=_ROWS_THEMSELVES):
     """The state after the rows of X, or their features. Runs are sketched in parallel. Complete
     runs are merged in order."""
-    sketch = getattr(state, "sketch", state)
+    sketch, run = _parts(state)
     older = sketch.older
-    run = _current(state)
-    new_run = FDRuns(np.zeros(run.columns.shape), 0, 0.0, 0.0, 0, np.zeros(run.means.size))
-    length = max(_LEAST_RUN, 20 * sketch.ell)
-    begins = np.array([0, *range(max(0, length - run.count), len(X), length), len(X)])
+    empty = _NO_RUNS._replace(columns=np.zeros_like(run.columns), means=np.zeros_like(run.means))
+    latest = empty
+    length = max(1000, 20 * sketch.ell)  # merging a run is 3 % of its work
+    begins = [0, *range(max(0, length - run.count), len(X), length), len(X)]
     together = max(16, min(64, 2**23 // run.columns.size))  # at most 64 MB, or 16 sketches
     for first in range(0, len(begins) - 1, together):
         part = begins[first : first + together + 1]
-        rows = X[part[0] : part[-1]]
-        found, _ = _sketch(run, rows, sketch, part - part[0], features, sketch.half_life)
-        run = new_run
-        if part[-1] == len(X):
-            run = found.pop()
-        for complete in found:
-            older = _merged(older, complete, sketch)
-    run = run._replace(columns=run.columns.copy())  # frees the other sketches
-    return _with_run(state, run, older)
+        for found in _sketch(run, X, sketch, part, features, sketch.half_life)[0]:
+            older = _merged(older, latest, sketch)
+            latest = found
+        run = empty
+    latest = latest._replace(columns=latest.columns.copy())  # frees the other sketches
+    return _with_run(state, latest, older)
 
 
 @_public
@@ -6469,10 +6418,9 @@ def fd_start(ell, m, half=True, share=1.0, half_life=None):
     ell = _checked_whole("ell", ell, 1, m)
     half = _as_flag("half", half)
     share = _checked_real("share", share, 0.0, 1.0)
-    half_life = _as_half_life(half_life)
     _fits("ell", 16.0 * ell * m)
     size = ell + max(1, ell // 4) if half else 2 * ell  # more than ell, so that rank ell fits
-    return FDState(np.zeros((m, size)), 0, 0.0, 0.0, 0, ell, half, share, half_life)
+    return FDState(np.zeros((m, size)), 0, 0.0, 0.0, 0, ell, half, share, _as_half_life(half_life))
 
 
 @_public
@@ -6522,7 +6470,7 @@ def _finished(state, run):
     """The sketch of a run, after the last step, which the paper omits."""
     (found,), lengths = _sketch(run, np.empty((0, len(run.columns))), state, last=True)
     B = found.columns.T[: state.ell].copy()
-    values = lengths[: state.ell].copy()
+    values = lengths[: state.ell]
     return Sketch(B, values, found.shrunk, 0.5 * found.shrunk, run.squares, run.count)
 
 
@@ -6597,13 +6545,8 @@ def skpca_start(feature_map, ell, centered=False, half=True, share=1.0, half_lif
         SKPCAState: The state before the first point.
     """
     feature_map = _checked_map("feature_map", feature_map)
-    centered = _as_flag("centered", centered)
-    return SKPCAState(
-        feature_map,
-        fd_start(ell, feature_map.m, half, share, half_life),
-        np.zeros(feature_map.m),
-        centered,
-    )
+    sketch = fd_start(ell, feature_map.m, half, share, half_life)
+    return SKPCAState(feature_map, sketch, np.zeros(feature_map.m), _as_flag("centered", centered))
 
 
 @_public
@@ -6621,7 +6564,7 @@ def skpca_update(state, X):
     if state.map.kind not in (_FASTFOOD, _EQUISPACED):
         return _absorb(state, X, _drawn(X, state.map, 0, state.map.m, state.map.m))
     for Z in _feature_slabs(X, state.map, max(4 * _BLOCK, 2**20 // state.map.m)):
-        state = _absorb(state, Z.astype(np.float64, copy=False))
+        state = _absorb(state, _in_double(Z))
     return state
 
 
@@ -6715,13 +6658,9 @@ def _by_slabs(function, X, subspace):
     return features
 
 
-def _along(Z, basis):
-    return _dense_product(Z, basis)
-
-
 def _off(Z, basis):
     """Distances of the rows of Z from the span of the basis. Overwrites Z."""
-    Z -= _dense_product(_along(Z, basis), basis.T)
+    Z -= _dense_product(_dense_product(Z, basis), basis.T)
     return np.sqrt(np.einsum("ij,ij->i", Z, Z, dtype=np.float64))
 
 
@@ -6735,7 +6674,7 @@ def skpca_transform(X, subspace):
     Returns:
         array: (n, k) in the precision of X. Costs O(n m (d + k)) time.
     """
-    return _by_slabs(_along, X, subspace)
+    return _by_slabs(_dense_product, X, subspace)
 
 
 @_public
@@ -6839,12 +6778,12 @@ def _on_nodes(state):
 
 def _add_moments(a, squares, means, mass, n):
     """The state after n more points of total weight `mass` (Chan, Golub, LeVeque 1983)."""
-    left = float(_weight_at(a.half_life, n))
+    left = _weight_at(a.half_life, n)
     before = left * _total_weight(a.half_life, a.count)
     share = mass / max(1.0, before + mass)
     gap = means - a.means
     total = left * a.squares + squares
-    if a.centered and a.map.kind != _EQUISPACED:
+    if a.centered and gap.any():  # an equispaced map has means 0
         total += before * share * np.outer(gap, gap)
     return a._replace(squares=total, means=a.means + share * gap, count=a.count + n)
 
@@ -6865,10 +6804,9 @@ def rnca_start(feature_map, centered=False, half_life=None):
     shape = _shape_of_squares(feature_map)
     widest = feature_map.grid[3:].max(initial=0.0)  # the end takes 4 widest^2 numbers
     _fits("feature_map.m", 8.0 * max(math.prod(shape), 4.0 * widest**2))
-    half_life = _as_half_life(half_life)
     centered = _as_flag("centered", centered)
     means = np.zeros(feature_map.m)
-    return RNCAState(feature_map, np.zeros(shape), means, 0, centered, half_life)
+    return RNCAState(feature_map, np.zeros(shape), means, 0, centered, _as_half_life(half_life))
 
 
 @_public
@@ -6946,9 +6884,8 @@ def rnca(X, feature_map, k, seed=0, centered=False):
     Args:
         X: (n, d) array. Points.
         feature_map: FourierMap. It contains the kernel.
-        k: int from 1 to m. Number of directions.
-        seed: int from 0 to 2**64 - 1. Seed of the eigensolver's starting vectors.
-        centered: bool. If True, subtract the mean of the features.
+        k, seed: See `rnca_finish`.
+        centered: See `rnca_start`.
     Returns:
         Subspace: Directions with shrunk = 0. Costs O(n m (d + m)) time and O(m^2) memory.
     """
@@ -7073,8 +7010,8 @@ def reservoir_finish(state, kernel, k):
     _require(state.count >= 1, "state must have seen a point")
     W = _gram(kernel, points, points, True)
     own = W.diagonal()
-    alike = np.abs(own - own[0]) <= 1e-6 * abs(own[0])  # points may be normalized in float32
-    sound = alike.all() and np.isfinite(W).all()
+    # Points may be normalized in float32.
+    sound = (np.abs(own - own[0]) <= 1e-6 * abs(own[0])).all() and np.isfinite(W).all()
     _require(sound, "kernel must have the same k(x, x) for all points, and finite values")
     values, vectors = _small_eigen(W)
     eigen = Eigen(values[:k], vectors[:, :k], 0, len(W) * 8.9e-16)
@@ -7215,11 +7152,10 @@ def _add_features(X, kernel, key, frequencies, copies, used, factor, p, panels, 
                 for t in range(d):
                     directions[i // width, t, i % width] = w[t]
                 shifts[i] = _phase(phase_key, j, copies)
-            for block in range(_blocks(len(X))):
-                first = block * _BLOCK
+            for first in range(0, len(X), _BLOCK):
                 rows = min(_BLOCK, len(X) - first)
                 infinite[task] += _fourier_tile(
-                    X, block, directions, shifts[:count], 0, factor, angles, cosines, 0
+                    X, first, directions, shifts[:count], 0, factor, angles, cosines, 0
                 )
                 product[:] = 0
                 _multiply_add(cosines, 0, rows, 0, count, p, panels, begin, product)
@@ -7228,7 +7164,6 @@ def _add_features(X, kernel, key, frequencies, copies, used, factor, p, panels, 
 
 _POINTS_AT_A_TIME = 32 * _BLOCK  # points per pass; a pass stores up to 16 k partial sums per point
 _START_POINTS = 2048  # largest number of points in the initial problem
-_NO_VARIANCE = 1e-14  # rounding error of the variance of constant features, relative to k(x, x)
 
 
 def _values(state, X, second=False):
@@ -7251,18 +7186,15 @@ def _values(state, X, second=False):
         P = X[rows]
         infinite = np.zeros(segments, np.int64)
         slots = np.zeros((segments, _whole_blocks(len(P)), wide))
-        work = used * (
-            len(P) * (1.0 + _MULTIPLY_ADD * (feature_map.d + wide)) + 25.0 * feature_map.d
-        )
-        _add_features(work, P, *drawn, factor, k, panels, infinite, slots)
+        each = len(P) * (1.0 + _MULTIPLY_ADD * (feature_map.d + wide)) + 25.0 * feature_map.d
+        _add_features(used * each, P, *drawn, factor, k, panels, infinite, slots)
         _require_finite_angles(infinite, "X (or Y)")
         values.append(_sum_of_slots(slots, len(P), k, np.float64))
     return np.concatenate(values)
 
 
 def _some_features(X, feature_map, first, count, divisor=1.0):
-    features = _features_from(X, feature_map, first, count, divisor, "X (or Y)")
-    return _in_double(features)
+    return _in_double(_features_from(X, feature_map, first, count, divisor, "X (or Y)"))
 
 
 # 12.3 Initial problems
@@ -7310,7 +7242,8 @@ _RANK = "k must be at most the rank of the initial features on X: pass more poin
 
 def _first_features(state, feature_map, X):
     Z = _centered(state, _some_features(X, feature_map, 0, state.used, state.used))
-    _require((Z**2).sum() > _NO_VARIANCE * feature_map.kernel.scale * len(Z), _RANK)
+    # Rounding errors give constant features a variance of about 1e-14 k(x, x).
+    _require((Z**2).sum() > 1e-14 * feature_map.kernel.scale * len(Z), _RANK)
     return Z
 
 
@@ -7341,7 +7274,7 @@ def _singular_pairs(C, k):
     values, U = _small_eigen(_column_products(B, B))
     values = np.sqrt(np.maximum(values, 0.0))
     _require(k <= min(C.shape) and values[k - 1] > 1e-6 * values[0], _RANK)
-    return values, U[:, :k].copy(), _combined(B, U, k) / values[:k]
+    return values, U[:, :k], _combined(B, U, k) / values[:k]
 
 
 def _first_variates(Z, B, left, right, k):
@@ -7349,7 +7282,7 @@ def _first_variates(Z, B, left, right, k):
     cross = _dense_product(_column_products(Z, B) / len(Z), right)
     _, U, V = _singular_pairs(_column_products(left, cross), k)
     share = math.sqrt(0.5)
-    return share * _combined(left, U, k), share * V
+    return share * _dense_product(left, U), share * V
 
 
 def _whitener(Z, ridge, share):
@@ -7412,8 +7345,9 @@ def dsgd_start(
         (10, [0.6])
     """
     task = _SINGLE_COMPONENTS if _as_flag("individual", individual) else _COMPONENTS
-    settings = (k, feature_batch, theta0, theta1, initial, centered)
-    state, Z = _start_of_one_view(task, X, feature_map, *settings)
+    state, Z = _start_of_one_view(
+        task, X, feature_map, k, feature_batch, theta0, theta1, initial, centered
+    )
     values, vectors = _small_eigen(_column_products(Z, Z) / len(Z))
     _require(values[k - 1] > 1e-12 * values[0], _RANK)
     return _with_steps(state, values, vectors[:, :k])
@@ -7436,8 +7370,9 @@ def dsgd_ksvd_start(
     Returns:
         DSGDState: Functions that approximate singular functions of E k(x, .) l(y, .).
     """
-    settings = (k, feature_batch, theta0, theta1, initial, centered)
-    state, Z, B = _start_of_two_views(_SINGULAR, X, Y, map_x, map_y, *settings)
+    state, Z, B = _start_of_two_views(
+        _SINGULAR, X, Y, map_x, map_y, k, feature_batch, theta0, theta1, initial, centered
+    )
     values, U, V = _singular_pairs(_column_products(Z, B) / len(Z), k)
     share = math.sqrt(0.5)
     return _with_steps(state, values, share * U, other_coef=_of_all_features(state, share * V))
@@ -7468,12 +7403,13 @@ def dsgd_kcca_start(
     Returns:
         DSGDState: State for `dsgd_update`. Convergence is slow where eigenvalues are small.
     """
-    settings = (k, feature_batch, theta0, theta1, initial, centered, ridge)
-    state, Z, B = _start_of_two_views(_CANONICAL, X, Y, map_x, map_y, *settings)
+    state, Z, B = _start_of_two_views(
+        _CANONICAL, X, Y, map_x, map_y, k, feature_batch, theta0, theta1, initial, centered, ridge
+    )
     left, largest_x = _whitener(Z, state.ridge, 0.001)
     right, largest_y = _whitener(B, state.ridge, 0.001)
     weights, V = _first_variates(Z, B, left, right, k)
-    other_coef = _of_all_features(state, _combined(right, V, k))
+    other_coef = _of_all_features(state, _dense_product(right, V))
     largest = max(largest_x, largest_y) + state.ridge
     return _with_steps(state, [largest], weights, other_coef=other_coef)
 
@@ -7533,16 +7469,16 @@ def dsgd_ksir_start(
     targets = _checked_targets(targets, len(X), "targets")
     edges = _quantile_edges(targets, _checked_whole("slices", slices, 2, 10000))
     _require((edges < math.inf).any(), "targets must not be constant")
-    settings = (k, feature_batch, theta0, theta1, initial, centered, ridge)
-    state, Z = _start_of_one_view(_SLICED, X, feature_map, *settings)
+    state, Z = _start_of_one_view(
+        _SLICED, X, feature_map, k, feature_batch, theta0, theta1, initial, centered, ridge
+    )
     B = _centered(state, _indicators(targets, edges))
     left, largest = _whitener(Z, state.ridge, 0.001)
     right, _ = _whitener(B, 0.0, 0.0)
     weights, V = _first_variates(Z, B, left, right, k)
     size = math.sqrt(largest)  # both views share a step size, so they need the same scale
     slices = Slices(edges, right * size)
-    values = [largest + state.ridge]
-    return _with_steps(state, values, weights, other_coef=V / size, slices=slices)
+    return _with_steps(state, [largest + state.ridge], weights, other_coef=V / size, slices=slices)
 
 
 # 12.4 Steps (DSGD algorithms 1, 3 and 4)
@@ -7653,13 +7589,6 @@ def dsgd_update(state, X, Y=None):
         Y: (n, e) array of second views, (n,) or (n, t) array of targets, or None for kernel PCA.
     Returns:
         DSGDState: State after the step. If the steps diverge, a ValueError says at which step.
-    Example:
-        >>> X = np.random.default_rng(0).standard_normal((5000, 2))
-        >>> state = dsgd_start(X[:500], fourier_features_map(gaussian(1.0), 2, 1000, 0, False), 3)
-        >>> for t in range(9):
-        ...     state = dsgd_update(state, X[500 + 500 * t:1000 + 500 * t])
-        >>> state.used, state.step
-        (1000, 9)
     """
     state = _checked_as(DSGDState, "state", state)
     X = _checked_points("X", X, state.map.d)
@@ -7837,12 +7766,10 @@ def dsgd_gha(
     """Doubly stochastic kernel PCA by the generalized Hebbian rule (DSGD section 4.3).
 
     Args:
-        X, kernel: See `dsgd_kpca`.
-        k: int from 1 to 256. Number of functions. Each converges to an eigenfunction.
-        m, seed, steps, batch: See `dsgd_kpca`.
+        X, kernel, k, m, seed, steps, batch: See `dsgd_kpca`.
         feature_batch, theta0, theta1, centered: See `dsgd_start`.
     Returns:
-        DSGDState: Finished state. Steps may continue from it.
+        DSGDState: Finished state. Each function converges to an eigenfunction.
     """
     views = (_checked_points("X", X),)
     settings = (k, True, feature_batch, theta0, theta1, 256, centered)
@@ -7942,8 +7869,7 @@ def dsgd_ksir(
         targets: (n,) or (n, t) array. One or several targets per point.
         kernel: Kernel. Shift-invariant, as for `dsgd_kpca`.
         k: int from 1 to t (slices - 1), or less if quantiles coincide. Number of functions.
-        m: int, at least k. Number of random features.
-        seed, steps, batch: See `dsgd_kpca`.
+        m, seed, steps, batch: See `dsgd_kpca`.
         feature_batch, theta0, theta1: See `dsgd_start` and `dsgd_kcca_start`.
         slices, ridge, centered: See `dsgd_ksir_start`.
     Returns:
@@ -7997,8 +7923,7 @@ class LandmarkPoints(NamedTuple):
 )
 class NystromMap(NamedTuple):
     """Map from points to Nystrom features. points: (s, d) landmarks. factor: (s, s), a lower
-    triangular L. L L^T is the Gram matrix of the first `rank` landmarks. All other entries of L
-    are 0."""
+    triangular L. L L^T is the Gram matrix of the first `rank` landmarks. Its other entries are 0."""
 
     points: np.ndarray
     factor: np.ndarray
@@ -8007,7 +7932,6 @@ class NystromMap(NamedTuple):
 
 
 _SLAB = 64 * _BLOCK  # number of points processed at a time: 64 tasks
-_CHECKED_FIRST = 2048  # `nystrom_to` first estimates the error on this many points
 # Keys of random numbers: three for the whole recursion, and three for each of its levels.
 _HALVING, _TOP, _LEVELS = 0, 2, 3
 _TAIL, _COINS, _AT_RANDOM = range(3)
@@ -8043,8 +7967,7 @@ def _forward_substitute(kernel, pairs, lower, below, start, rows, squares, growt
     """Forward substitution for all points x: y_c = (k(x, z_c) - sum_{b < c} L_cb y_b) / L_cc. Adds
     y_c^2 to `squares` and growth_c y_c^2 to `errors`. `pairs` holds points x and landmarks z. The
     first z has column `start`. `lower` is -L, but with 1 / L_cc on the diagonal, and `below` is -L
-    in panels. `rows` receives y. Its columns before `start` are given. If it is empty, y is not
-    stored."""
+    in panels. `rows` receives y, unless it is empty. Its columns before `start` are given."""
     for index in prange(_blocks(len(pairs.X))):
         _wide_vectors()
         m = len(pairs.Y)
@@ -8139,9 +8062,7 @@ def _choose_pivots(H, least, bar, greedy, chosen, columns):
     count = len(H)
     found = 0
     for step in range(count):
-        i = step
-        if greedy:
-            i = np.argmax(np.diag(H))
+        i = np.argmax(np.diag(H)) if greedy else step
         if H[i, i] <= least[i] or H[i, i] < bar and found > 0:
             continue
         column = columns[found]
@@ -8160,9 +8081,8 @@ def _choose_pivots(H, least, bar, greedy, chosen, columns):
 
 def _candidates(rest, count, share, key):
     """Rows that may become pivots, and the least residual to accept. If share = 1, rows have the
-    largest residuals. Otherwise, they are drawn with probability proportional to residuals. If
-    share = 0, draws are independent. Otherwise, they are without replacement, and residuals must be
-    at least share * largest."""
+    largest residuals. Otherwise, they are drawn with probability proportional to residuals: if
+    share = 0, independently, else without replacement, with share * largest as the least."""
     if share == 0.0:
         sums = np.cumsum(rest)
         rows = np.searchsorted(sums, _uniforms(key, np.arange(count)) * sums[-1], "right")
@@ -8193,8 +8113,7 @@ def _new_pivots(P, kernel, shift, F, found, rest, floor, count, share, key):
     if share == 0.0:
         # A candidate is accepted with probability (current residual) / left. The pivots then have
         # the same distribution as without blocks (Epperly, Tropp, Webber 2025).
-        coins = _uniforms(_python_subkey(key, 1), np.arange(rows.size))
-        least = np.maximum(least, coins * left)
+        least = np.maximum(least, left * _uniforms(_python_subkey(key, 1), np.arange(rows.size)))
     chosen = np.empty(rows.size, np.int64)
     columns = np.zeros(H.shape)
     new = _choose_pivots(H, least, bar, share > 0.0, chosen, columns)
@@ -8245,7 +8164,7 @@ def _pivoted(counts, P, kernel, block, share, like, key, shift=0.0):
             growth = diagonal[pivots] * (2.0 * value_rounding / L[:, found:].diagonal()) ** 2
             rest -= _substitute(kernel, P, P[pivots], L, found, F, growth, errors)
             F[pivots, : L.shape[1]] = L
-            indices = np.concatenate([indices, pivots])
+            indices = np.append(indices, pivots)
             evaluations += computed + n * pivots.size
         F = np.ascontiguousarray(F[:, :found])
         if found < s and not definite:  # a definite K - F F^T with diagonal 0 is 0
@@ -8261,11 +8180,10 @@ def _factor(Z, kernel, shift=0.0):
     s = len(Z)
     if s == 0:
         return NystromMap(Z, np.empty((0, 0)), 0, kernel), 0
-    P = _in_double(Z)
-    found, F, *_ = next(_pivoted([s], P, kernel, _BLOCK, 0.1, Z, np.uint64(0), shift))
+    found, F, *_ = next(_pivoted([s], _in_double(Z), kernel, _BLOCK, 0.1, Z, np.uint64(0), shift))
     rank = found.indices.size
     L = np.pad(np.tril(F[found.indices]), (0, s - rank))
-    order = np.concatenate([found.indices, np.setdiff1d(np.arange(s), found.indices)])
+    order = np.append(found.indices, np.setdiff1d(np.arange(s), found.indices))
     return NystromMap(Z[order], L, rank, kernel), found.evaluations
 
 
@@ -8332,8 +8250,7 @@ def approximate_ridge_leverage_scores(X, landmarks, weights, kernel, lam):
     part of lemma 5 requires the cap. Costs about n s kernel values and O(n s (d + s)) time.
 
     Args:
-        X: (n, d) array. Points.
-        landmarks: Landmarks, LandmarkPoints, ReducedSet, CertifiedNystrom, row numbers or points.
+        X, landmarks: See `nystrom`.
         weights: (s,) array. 1 / sqrt(p) for a landmark kept with probability p, or 1 for all.
         kernel, lam: See `ridge_leverage_scores`.
     Returns:
@@ -8444,8 +8361,7 @@ def _tail_ridge(kernel, Z, weights, k, key):
         return 1.0
     tail = 0.0
     if k < n:
-        p = min(n, k + 8)
-        W = _gaussian_matrix(n, p, _python_subkey(key, 0))
+        W = _gaussian_matrix(n, min(n, k + 8), _python_subkey(key, 0))
         for step in range(4):
             Q = _orthonormalize(W, _python_subkey(key, step + 1))[0]
             W = _dense_product(A, Q)
@@ -8456,13 +8372,12 @@ def _tail_ridge(kernel, Z, weights, k, key):
 def _recursive(
     X, kernel, key, delta, lam, size, top, constant=1.0, factor=1.0, oversampling=1.0, division=1.0
 ):
-    """RLS algorithm 2 (lam given), RLS algorithm 3 (lam None), and practical variants.
-    Comments number steps as in algorithm 3, with numbers of algorithm 2 in parentheses. `factor`
-    multiplies scores, and `division` divides delta at each level. If top > 0, the top level draws
-    exactly `top` landmarks."""
+    """RLS algorithm 2 (lam given), RLS algorithm 3 (lam None), and practical variants, which draw
+    exactly `top` landmarks at the top level. Comments number steps as in algorithm 3 (algorithm 2).
+    `factor` multiplies scores, and `division` divides delta at each level."""
     # depth: number of successive halvings that a point survives, each with probability 1/2.
     words = _words(_python_subkey(key, _HALVING), np.arange(len(X)))
-    depth = np.frexp((~words & (words + np.uint64(1))).astype(np.float64))[1] - 1
+    depth = np.frexp(_in_double(~words & (words + np.uint64(1))))[1] - 1
 
     def sample(level, delta):
         """Landmarks among the points that are left after `level` halvings."""
@@ -8535,8 +8450,7 @@ def recursive_rls_fixed(X, kernel, s, delta, seed=0, constant=640.0, oversamplin
     most k points, s uniform points replace it.
 
     Args:
-        X: (n, d) array. Points.
-        kernel: Kernel. Positive semidefinite.
+        X, kernel: See `rls_nystrom`.
         s: int, at least 1. Sample size. If s >= n, all points are returned.
         delta: float between 0 and 1/32. A third of the probability of failure.
         seed: int from 0 to 2**64 - 1.
@@ -8671,9 +8585,9 @@ class RLSState(NamedTuple):
 
 
 def _with_landmarks(state, more, count):
-    """Add `more`, the landmarks of `count` further points, to a state. If the union has more than s
-    landmarks, s are drawn with probability proportional to q / p. Scores in the union give q. The
-    probability that a landmark was kept so far is p = 1 / weight^2."""
+    """Add `more`, the landmarks of `count` further points, to a state. Of more than s landmarks, s
+    are drawn with probability proportional to q / p. Scores in the union give q, and p = 1 /
+    weight^2 is the probability that a landmark was kept so far."""
     s = state.s
     arriving = more.points, state.count + more.indices, more.weights
     points, indices, weights = union = [np.concatenate(pair) for pair in zip(state[:3], arriving)]
@@ -8801,8 +8715,7 @@ def nystrom_map(X, landmarks, kernel):
 
     Args:
         X: (n, d) array. Points. Only the rows of landmarks are read.
-        landmarks: Landmarks, LandmarkPoints, ReducedSet, CertifiedNystrom, row numbers or points.
-        kernel: Kernel. Positive semidefinite.
+        landmarks, kernel: See `nystrom`.
     Returns:
         NystromMap: Landmarks in pivot order. Linearly dependent ones come last, with features 0.
     """
@@ -8947,9 +8860,7 @@ def nystrom_kpca(X, landmarks, kernel, k, seed=0, centered=False):
     Costs n s kernel values, O(n s (d + s)) time and O(n + s^2) memory.
 
     Args:
-        X: (n, d) array. Points.
-        landmarks: Landmarks, LandmarkPoints, ReducedSet, CertifiedNystrom, row numbers or points.
-        kernel: Kernel. Positive semidefinite.
+        X, landmarks, kernel: See `nystrom`.
         k: int from 1 to the number of landmarks. Number of components.
         seed: int from 0 to 2**64 - 1.
         centered: bool. If True, use H K~ H with H = I - 1 1^T / n instead of K~. A large mean loses
@@ -8982,9 +8893,6 @@ class CertifiedNystrom(NamedTuple):
     trace_left: float
     error_bound: float
     chance: float = math.nan
-
-
-_RANK_KEPT = 1.3  # number of components kept / lowest rank that can suffice
 
 
 def _landmark_counts(most):
@@ -9023,7 +8931,7 @@ def nystrom_to(X, kernel, error, seed=0, limit=0):
     error = _checked_real("error", error, 1e-300)
     most = min(n, _checked_whole("limit", limit, 0) or n)
     key, start, norms = [_checked_key(seed, purpose) for purpose in (_LANDMARKS, _START, _NORMS)]
-    some = _draw_by_size(np.ones(n), min(n, _CHECKED_FIRST), start)[0]
+    some = _draw_by_size(np.ones(n), min(n, 2048), start)[0]
     norm = 0.0
     measured = 0
     looks = 0
@@ -9044,7 +8952,7 @@ def nystrom_to(X, kernel, error, seed=0, limit=0):
             if on_some > error * norm * some.size / n:
                 continue
         values, V = _small_eigen(_column_products(F, F))
-        fitting = _RANK_KEPT * max(1, np.count_nonzero(values > error * norm))
+        fitting = 1.3 * max(1, np.count_nonzero(values > error * norm))
         left_out = error - bound if by_trace else 0.9 * error
         least = 1 if by_trace else int(fitting)
         rank = min(found, max(least, np.count_nonzero(values > left_out * norm)))
@@ -9231,11 +9139,14 @@ def learn_metric(X, Y, kernel, lam, rounds=4, s=1000, seed=0):
 
     M = best = np.eye(X.shape[1])
     errors = []
-    for _ in range(1 + _checked_whole("rounds", rounds, 0)):
+    rounds = _checked_whole("rounds", rounds, 0)
+    while True:
         P = scale_points(X, M)
         model = fitted(P[kept], T[kept])
         errors.append(np.square(expand(P[held], model) - T[held]).mean())
         best = M if errors[-1] == min(errors) else best
+        if len(errors) > rounds:
+            break
         M = scale_points(scale_points(relevance(P[kept], model, True), M).T, M)
         if M.trace() == 0.0:
             break
