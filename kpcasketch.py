@@ -44,7 +44,7 @@ streams
 any model
     features               of any points            save                   writes a model to a file
     load                   reads a model            warm_up                compiles typical tasks
-    main                   the command line
+    main                   the command line       prepared_points        prepares X for a model
 
 From the papers
 ---------------
@@ -7896,7 +7896,8 @@ def dsgd_ksir(
 
 @_validated("Landmarks")
 class Landmarks(NamedTuple):
-    """Selected points: indices (s,); weights (s,), 1 / sqrt(probability); kernel evaluations."""
+    """Selected points: indices (s,); weights (s,), 1 / sqrt(probability); kernel evaluations. Their
+    number s is len(landmarks.indices), because len of the tuple is 3."""
 
     indices: np.ndarray
     weights: np.ndarray
@@ -8884,9 +8885,10 @@ def nystrom_kpca(X, landmarks, kernel, k, seed=0, centered=False):
 
 @_validated("a CertifiedNystrom")
 class CertifiedNystrom(NamedTuple):
-    """K~ = F F^T with an error bound. landmarks: in the order of choice. factor: F (n, r), with
-    orthogonal columns by descending norm. trace_left: tr(K - K~) / tr K. error_bound: an upper
-    bound of |K - K~|_2 / |K|_2. chance: probability that it fails, 0 if the trace proves it."""
+    """K~ = F F^T with an error bound. landmarks: len(certified.landmarks.indices) of them, in the
+    order of choice. factor: F (n, r), with orthogonal columns by descending norm. trace_left:
+    tr(K - K~) / tr K. error_bound: an upper bound of |K - K~|_2 / |K|_2. chance: probability that
+    it fails, 0 if the trace proves it."""
 
     landmarks: Landmarks
     factor: np.ndarray
@@ -9812,7 +9814,8 @@ _SIZES = {"sample": 4.0, "sample-quantize": 4.0, **dict.fromkeys(_SAMPLERS, 500)
 # 16.2 Files
 
 
-_STANDARDIZED = ("standardized.mean", "standardized.scale")  # written by the command line
+# Arrays that the command line writes next to a model.
+_PREPARED = ("columns", "missing.median", "standardized.mean", "standardized.scale")
 
 
 @_validated("an Advice")
@@ -9935,6 +9938,8 @@ def _from_arrays(arrays, path, inside=None):
     """The tuple that `_as_arrays` wrote. Missing fields get their defaults."""
     if inside is None:  # a file of the command line also has the embedding
         inside = "" if "class" in arrays else "model."
+        # "forget" is the name of half_life in version 0.1.
+        arrays = {name.replace("forget", "half_life"): arrays[name] for name in arrays}
     name = inside[:-1] or "class"
     cls = _TUPLES.get(str(arrays.get(name)))
     wrong = f"{path} must be a file written by save, but {{}} has the wrong type"
@@ -9944,8 +9949,6 @@ def _from_arrays(arrays, path, inside=None):
     fields = {}
     for field, kind in cls.__annotations__.items():
         place = inside + field
-        if field == "half_life" and f"{inside}forget" in arrays:  # its name in version 0.1
-            place = f"{inside}forget"
         if place not in arrays and field in cls._field_defaults:
             continue
         value = arrays.get(place, np.array("none"))
@@ -9990,13 +9993,13 @@ def load(path):
     Args:
         path: str, path, or file open for reading. A .npz file.
     Returns:
-        tuple: The result. A warning is given if it needs points (X - mean) / scale.
+        tuple: The result. A warning is given if it needs points from `prepared_points`.
     """
     arrays = _arrays_in(path)
     made = _from_arrays(arrays, path)
-    if _STANDARDIZED[0] in arrays:
-        text = "this model needs (X - mean) / scale: mean, scale = {!r}, {!r} in numpy.load(path)"
-        warnings.warn(text.format(*_STANDARDIZED), stacklevel=_USERS_LINE)
+    if _PREPARED[2] in arrays:
+        text = "this model needs standardized points: prepared_points(path, X)"
+        warnings.warn(text, stacklevel=_USERS_LINE)
     return made
 
 
@@ -10124,8 +10127,8 @@ def _sketch_of(method, X, kernel, s, seed):
 
 
 def _predicted_sketches(X, kernel, P, wanted, seed, k):
-    """Yield (method, size, bytes, error, size in the pilot, work, source) for each sketch of X. A
-    pilot runs on the points P. The sketch of X takes `work` times as long as the one of P."""
+    """Yield (method, size, bytes, error, work, source) for each sketch of X. A pilot runs on the
+    points P. The sketch of X takes `work` times as long as the one of P."""
     n = len(X)
     few = len(P)
     growth = n / few
@@ -10138,30 +10141,21 @@ def _predicted_sketches(X, kernel, P, wanted, seed, k):
         A = _sketch_of(method, P, kernel, size, (seed + draw) % 2**64)
         return spectral_error(K, A, seed, 0.05) / norm
 
-    source = "exact; time grows like n^2"
-    yield "lanczos", 0, n * n * X.itemsize, 0.0, 0, squared, source
-    source = "exact; each product recomputes the kernel values; time grows like n^2"
-    yield "implicit", 0, X.nbytes, 0.0, 0, squared, source
-    source = "error of the pilot, divided by sqrt(n / pilot points) (AMS theorem 1)"
-    error = error_of("quantize", 0) / math.sqrt(growth)
-    yield "quantize", 0, 4 * n * math.ceil(n / 32), error, 0, squared, source
-    # A sampled entry has the variance (s - 1) k(x, y)^2.
-    slope = error_of("sample", 4.0) ** 2 / 3.0 / growth
-    s = min(1.0 + wanted**2 / max(slope, 1e-300), max(1.0, n / 4.0))  # at least 4 entries per row
-    here = min(s, max(1.0, few / 4.0))
-    error = math.sqrt((s - 1.0) * slope)
-    held = n * n / s * (X.itemsize + 4)
-    yield "sample", round(s, 2), held, error, here, squared * here / s, source
-    source = "largest error of six draws in the pilot"
+    yield "lanczos", 0, n * n * X.itemsize, 0.0, squared, "exact; time grows like n^2"
+    yield "implicit", 0, X.nbytes, 0.0, squared, "exact, in little memory; time grows like n^2"
+    error = error_of("quantize", 0) / math.sqrt(growth)  # AMS theorem 1
+    bits = 4 * n * math.ceil(n / 32)
+    yield "quantize", 0, bits, error, squared, "error of the pilot / sqrt(n / pilot points)"
     ladder = [size for size in _LADDER if k <= size <= few // 4] or [few]
     for method in (*_SAMPLERS, "skpca") if _KINDS[kernel.kind].has_law else _SAMPLERS:
         size, error = _least_size(functools.partial(error_of, method), wanted, ladder)
-        yield method, size, n * size * X.itemsize, error, size, growth, source
+        held = n * size * X.itemsize
+        yield method, size, held, error, growth, "largest error of six draws in the pilot"
 
 
 @_public
 def advise(X, kernel, error, memory=None, seed=0, k=10):
-    """Predicted size, cost and error of each sketch of the Gram matrix, best first.
+    """Predicted size, cost and error of sketches of the Gram matrix, best first.
 
     A pilot on at most 4096 points, run on this machine, is scaled to n: |K|_2 grows like n, and
     errors from independent noise grow like sqrt(n) (AMS theorem 1). At most 1024 landmarks (skpca:
@@ -10192,23 +10186,21 @@ def advise(X, kernel, error, memory=None, seed=0, k=10):
     P = X[np.sort(np.random.default_rng(seed).choice(len(X), few, replace=False))]
     rows = []
     sketches = _predicted_sketches(X, kernel, P, wanted, seed, k)
-    for method, size, held, error, here, work, source in sketches:
+    for method, size, held, error, work, source in sketches:
         flaw = ""
         if error > wanted * (1.0 + 1e-3):  # sizes are rounded
             flaw = "error above 80 % of the requested error; "
         elif held > memory:
             flaw = f"larger than the allowed memory of {_human(memory)}; "
-        elif method != "lanczos" and held >= len(X) ** 2 * X.itemsize:
-            flaw = "no smaller than the exact matrix; "
         seconds = math.nan
         if not flaw:
             runs = timeit.repeat(
-                lambda: block_lanczos(_sketch_of(method, P, kernel, here, seed), min(k, few), seed),
+                lambda: block_lanczos(_sketch_of(method, P, kernel, size, seed), min(k, few), seed),
                 repeat=3,
                 number=1,
             )
             seconds = work * min(runs)  # the first run may compile
-        rows.append(Advice(method, size, int(held), seconds, error, not flaw, flaw + source))
+        rows.append(Advice(method, size, held, seconds, error, not flaw, flaw + source))
 
     def rank(row):
         return not row.works, max(row.seconds, 1.0) if row.works else row.error, row.bytes
@@ -10290,6 +10282,15 @@ def warm_up():
 # 16.5 A transformer for scikit-learn
 
 
+def _library(module, package, user):
+    """A module that only `user` needs. If it is missing, say how to install its package."""
+    try:
+        return importlib.import_module(module)
+    except ModuleNotFoundError as error:
+        text = f"{user} needs {package}: python -m pip install {shlex.quote(package)}"
+        raise ImportError(text) from error
+
+
 def _kernel_of_transformer(own, X, y, seed):
     sigma = own.sigma
     if own.kernel is not None:
@@ -10343,8 +10344,9 @@ def _fit_landmarks(own, X, y, seed):
 
 def _define_landmark_features():
     global LandmarkFeatures  # errors show this name, and pickle finds the class by it
-    base = importlib.import_module("sklearn.base")
-    validation = importlib.import_module("sklearn.utils.validation")
+    library = functools.partial(_library, package="scikit-learn", user="LandmarkFeatures")
+    base = library("sklearn.base")
+    validation = library("sklearn.utils.validation")
     check = validation.validate_data
 
     @dataclasses.dataclass(eq=False, repr=False)
@@ -10422,7 +10424,7 @@ def __dir__():
 def _dask(module="dask"):
     if not _CACHED:
         raise ImportError("kpcasketch must be imported as a module, so that workers can import it")
-    return importlib.import_module(module)
+    return _library(module, "dask[array]", "dask_*")
 
 
 def _row_blocks(name, X):
@@ -10706,15 +10708,14 @@ _KERNELS = {
     "linear": lambda sigma: linear(),
 }
 
-_StreamMethod = collections.namedtuple("_StreamMethod", "options start update finish")
-_STREAMS = {
-    "skpca": _StreamMethod(
+_STREAMS = {  # defaults of options, start, update and finish
+    "skpca": (
         {"m": 2000, "ell": 50, "block": 8192},
         lambda points, feature_map, options: skpca_start(feature_map, options.ell, options.center),
         skpca_update,
         skpca_finish,
     ),
-    "dsgd": _StreamMethod(
+    "dsgd": (
         {"m": 8192, "block": 512},
         lambda points, feature_map, options: dsgd_start(
             points.rows(slice(_START_POINTS)), feature_map, options.k, centered=options.center
@@ -10740,12 +10741,14 @@ def _chosen_kernel(options, points):
 
 
 class _Points(NamedTuple):
-    """Points, possibly on disk. Optional: column names, labels, and moments = [mean, scale]."""
+    """Points, possibly on disk. Optional: names of columns, a label and an id of each point, and
+    arrays of `_PREPARED` for its columns. The default id is the number of the row, from 1."""
 
     X: np.ndarray
     names: list = None
     labels: np.ndarray = None
-    moments: list = ()
+    ids: list = None
+    prepared: dict = {}
     source: str = "ten clusters"
 
     def some(self, most, seed=0):
@@ -10758,13 +10761,48 @@ class _Points(NamedTuple):
         return _slabs(len(self.X), 8192)
 
     def rows(self, chosen=slice(None)):
-        """The chosen rows in float64 or float32. If `moments` is given, they are standardized."""
-        d = len(self.moments[0]) if self.moments else None
+        """The chosen rows in float64 or float32, filled and standardized by `prepared`."""
+        rows = _as_array(self.source, self.X[chosen], 2)
+        d = next(map(len, self.prepared.values()), None)
+        median, mean, scale = map(self.prepared.get, _PREPARED[1:])
+        if median is not None and rows.shape[1] == d:
+            rows = np.where(np.isnan(rows), median, rows).astype(rows.dtype)
         numbers = range(len(self.X))[chosen] if isinstance(chosen, slice) else chosen
-        rows = _checked_points(self.source, self.X[chosen], d, numbers)
-        if self.moments:
-            return ((rows - self.moments[0]) / self.moments[1]).astype(rows.dtype)
-        return rows
+        rows = _checked_points(self.source, rows, d, numbers)
+        return rows if mean is None else ((rows - mean) / scale).astype(rows.dtype)
+
+
+def _preparation(arrays):
+    return {name: arrays[name] for name in _PREPARED if arrays.get(name) is not None}
+
+
+@_public
+def prepared_points(path, X):
+    """Points prepared for a model of the command line, for `features` and `residual` (textbook).
+
+    If the model was trained with --missing median, NaN becomes the median of its column. If it was
+    trained with --standardize, the result is (X - mean) / scale. Both are taken from the model.
+
+    Args:
+        path: str, path, or file open for reading. The .npz file of the model.
+        X: (n, d) array or pandas DataFrame. Points. An array has the model's columns in their order.
+            The columns of a DataFrame are found by name, and others are ignored.
+    Returns:
+        array: (n, d) points. They are X if the model was trained without these options.
+    Example:
+        >>> import io
+        >>> file = io.BytesIO()
+        >>> np.savez(file, **{"standardized.mean": [1.0], "standardized.scale": [2.0]})
+        >>> file.seek(0), prepared_points(file, np.array([[5.0]]))
+        (0, array([[2.]]))
+    """
+    held = _preparation(_arrays_in(path, kept=_PREPARED))
+    if hasattr(X, "rename") and "columns" in held:
+        X = X.rename(columns=str).filter(held["columns"].tolist())
+    return _Points(X, prepared=held, source="X").rows()
+
+
+_READ = "--header --columns --drop --labels --id --missing"  # options for .csv files
 
 
 def _load_points(options, beside={}):
@@ -10778,14 +10816,16 @@ def _load_points(options, beside={}):
     wanted = beside["columns"].tolist() if "columns" in beside else None
     names = None
     if kind == ".csv":
-        X, names, labels = _load_csv(options, wanted)
-    elif options.columns or options.labels or options.header is not None:
-        raise ValueError("--columns, --labels and --header are for .csv files")
+        missing = options.missing or ("missing.median" in beside and "median")
+        X, names, labels, ids = _load_csv(options, wanted, missing)
     else:
+        free = all(vars(options)[name[2:]] is None for name in _READ.split())
+        _require(free, f"{_READ} are for .csv files")
         read = ["X", "y"] if options.plot else ["X"]
         arrays = _arrays_in(path, "r" if kind == ".npy" else None, read)
         X = arrays.get("X", arrays.get(""))
         labels = arrays.get("y")
+        ids = None
         _require(
             X is not None, f"{path} must have an array X, got {', '.join(arrays) or 'no array'}"
         )
@@ -10794,24 +10834,35 @@ def _load_points(options, beside={}):
         labels = labels.ravel()
         told = f"{path} must have one label in y for each point, got {labels.size}"
         _require(labels.size == len(X), told)
-    moments = [beside[name] for name in _STANDARDIZED if name in beside]
     names = names if options.columns else wanted or names
-    points = _Points(X, names, labels, moments, path)
-    if options.standardize and not moments:
-        return points._replace(moments=_mean_and_scale(points))
+    prepared = _preparation(beside)
+    points = _Points(X, names, labels, ids, prepared, path)
+    if options.missing == "median" and not beside:
+        empty = np.isnan(X).all(0)
+        _require(
+            not empty.any(), f"{path} has no value in column {empty.argmax() + 1} of those chosen"
+        )
+        prepared["missing.median"] = np.nanmedian(X, 0)
+    filled = options.missing != "median" or "missing.median" in prepared
+    _require(filled, "--missing median needs a model that was trained with --missing median")
+    if options.standardize and not beside:
+        prepared.update(zip(_PREPARED[2:], _mean_and_scale(points)))
     return points
 
 
 def _mean_and_scale(points):
     """Mean and scale of each column. The scale is the standard deviation, or 1 if that is 0."""
-    first = np.asarray(points.X[0], np.float64)  # subtracting this row first saves digits
+    first = _in_double(points.rows(slice(1)))  # subtracting this row first saves digits
 
     def mean_of(term):
         return sum(term(points.rows(rows)).sum(0) for rows in points.blocks()) / len(points.X)
 
-    mean = first + mean_of(lambda rows: rows - first)
+    mean = first[0] + mean_of(lambda rows: rows - first)
     scale = np.sqrt(mean_of(lambda rows: np.square(rows - mean)))
     return [mean, np.where(scale > 0.0, scale, 1.0)]
+
+
+_MISSING = {"", "#N/A", "<NA>", "N/A", "NA", "NULL", "NaN", "None", "n/a", "nan", "null"}
 
 
 def _number(field):
@@ -10823,16 +10874,14 @@ def _number(field):
 
 
 def _csv_rows(path):
-    """Yield (line number, fields) for each row. Blank lines are errors, except at the end."""
+    """Yield (line number, fields) for each row, except for blank lines at the end."""
     with open(path, encoding="utf-8-sig", newline="") as file:
         rows = csv.reader(file, strict=True)
         try:
             for row in rows:
                 line = rows.line_num
-                if row:
+                if row or any(rows):
                     yield line, row
-                else:
-                    _require(not any(rows), f"{path}, line {line} is blank")
         except (UnicodeDecodeError, csv.Error) as error:
             raise ValueError(f"cannot read {path}, line {rows.line_num}: {error}") from None
 
@@ -10845,8 +10894,47 @@ def _as_labels(fields):
     return labels
 
 
-def _load_csv(options, wanted):
-    """(points, column names or None, labels or None) of a CSV file; _CSV describes the format."""
+def _typed_columns(typed, names):
+    """Names and numbers of the typed columns. 3-42 means 3, 4, ..., 42, unless it is a name."""
+    columns = []
+    for text in typed or ():
+        ends = text.split("-", 1)
+        if text in names or not all(map(str.isdecimal, ends)):
+            columns.append(text)
+        else:
+            columns += range(int(ends[0]), int(ends[-1]) + 1) or [text]
+    return columns
+
+
+def _csv_columns(options, names, width, wanted):
+    """(names and numbers of all columns; positions of columns for points, for labels and for ids;
+    whether the file or the user names columns)"""
+    known = [*names, *range(1, width + 1)]
+    counts = collections.Counter(known)
+    position = dict(zip(known, [*range(width)] * 2))
+
+    def positions(columns):
+        if wrong := [column for column in columns if counts[column] != 1 or column == ""]:
+            raise ValueError(
+                f"{options.points} must have each of the columns {wrong} exactly once; columns in the file: "
+                f"{names or width}. Choose others with --columns (a,b or 1,2 or 3-42). "
+                "If the first column is an index, pass --drop 1"
+            )
+        return [position[column] for column in columns]
+
+    asked = _typed_columns(options.columns, names) or wanted
+    dropped, label, own = (
+        positions(_typed_columns(typed, names))
+        for typed in (options.drop, options.labels, options.id)
+    )
+    others = {*range(width)}.difference(dropped, label, own)
+    chosen = positions(asked or [known[j] for j in sorted(others)])
+    chosen = [j for j in chosen if j not in dropped]
+    return known, chosen, label, own, names or asked or dropped
+
+
+def _load_csv(options, wanted, missing):
+    """(points, column names or None, labels or None, ids) of a CSV file; _CSV describes the format."""
     path = options.points
     rows = _csv_rows(path)
     (_, first) = next(rows, (0, [""]))
@@ -10861,47 +10949,46 @@ def _load_csv(options, wanted):
         sound = header or first != [str(j) for j in range(width)]
         _require(sound, f"{path}, line 1 may be a header: pass --header or --no-header")
     names = first if header else []
-    known = [*names, *range(1, width + 1)]  # --columns takes names, or numbers starting at 1
-    typed = options.columns or ()
-    asked = [int(x) if x.isdecimal() and x not in names else x for x in typed] or wanted
-    label = options.labels
-    shown = asked or [name for name in names or known if name != label]
-    if wrong := [name for name in shown if known.count(name) != 1 or name == ""]:
-        raise ValueError(
-            f"{path} must have each of the columns {wrong} exactly once; columns in the file: {names or width}. "
-            "Choose others with --columns (a,b or 1,2). If the first column is an index, omit it (pandas: index=False)"
-        )
-    _require(label is None or label in names, f"{path} has no column {label!r} for --labels")
-    chosen = [known.index(name) % width for name in shown]
+    known, chosen, label, own, asked = _csv_columns(options, names, width, wanted)
     labels = []
+    ids = []
+    left_out = []
 
     def numbers():
-        for line, row in rows if header else itertools.chain([(1, first)], rows):
+        lines = rows if header else itertools.chain([(1, first)], rows)
+        for count, (line, row) in enumerate(lines, 1):
             if len(row) != width:
                 raise ValueError(
                     f"{path}, line {line} has {len(row)} fields, but line 1 has {width}: remove row names "
                     "(R: row.names = FALSE) and commas within or after numbers"
                 )
-            if label:
-                labels.append(row[names.index(label)])
-            for j in chosen:
-                number = _number(row[j])
-                if not -1e150 < number < 1e150:
+            fields = [row[j].strip() for j in chosen]
+            if missing == "drop" and not _MISSING.isdisjoint(fields):
+                left_out.append(line)
+                continue
+            labels.append(" ".join(row[j] for j in label))
+            ids.append(" ".join(row[j] for j in own) or count)
+            for j, field in zip(chosen, fields):
+                number = _number(field)
+                if not (-1e150 < number < 1e150 or missing and field in _MISSING):
                     raise ValueError(
-                        f"{path}, line {line}, column {known[j]!r} holds {row[j]!r}, not a number within +-1e150: "
-                        "separate columns by commas, use decimal points, fill in missing values, or pass --columns"
+                        f"{path}, line {line}, column {known[j]!r} holds {field!r}, not a number within +-1e150: "
+                        "separate columns by commas, use decimal points, pass --missing median or --missing drop "
+                        "if a value is missing, or choose columns with --columns or --drop"
                     )
                 yield number
 
-    X = np.fromiter(numbers(), np.float64).reshape(-1, len(chosen))
-    if not (names or asked) and len(X) > 2:
-        if set(X[:, 0] - np.arange(len(X))) in ({0.0}, {1.0}):
-            raise ValueError(f"{path}, column 1 has only row numbers: omit it, or pass --columns")
+    X = np.fromiter(numbers(), np.float64).reshape(-1, len(chosen) or 1)
+    if not asked and len(X) > 2 and set(X[:, 0] - np.arange(len(X))) in ({0.0}, {1.0}):
+        raise ValueError(f"{path}, column 1 has only row numbers: pass --drop 1, or --columns")
     if header and figures:
         told = f"{path}, line 1 is read as a header: {', '.join(first)}"
         _to_stderr(f"{told}; if it is not one, pass --no-header")
-    y = _as_labels(labels) if label else None
-    return X, [known[j] for j in chosen] if names or asked else None, y
+    if missing == "drop":
+        told = f"{len(left_out)} of {len(ids) + len(left_out)} rows have missing values"
+        _to_stderr(f"{path}: {told} and are left out")
+    held = [known[j] for j in chosen] if asked or len(chosen) < width else None
+    return X, held, _as_labels(labels) if label else None, ids
 
 
 # 18.3 demo and embed
@@ -10936,33 +11023,39 @@ def _fitted(name, X, kernel, options, exact):
     A = LowRank(nystrom(X, A, kernel)) if isinstance(A, Landmarks) else A
     error = spectral_error(center(A) if centered else A, K) / max(eigen.values[0], 1e-300)
     right = 0
-    kept = explained = math.nan
+    kept = math.nan
     with contextlib.suppress(ValueError):  # raised if all points are equal
         Q = np.linalg.qr(Z[:, Z.any(0)].astype(np.float64))[0].copy()
         right = np.count_nonzero(np.degrees(principal_angles(eigen.vectors, Q)) <= 10.0)
         kept = (Q * matmat(K, Q)).sum() / max(eigen.values.sum(), 1e-300)
-        explained = explained_variance_ratio(X, model).sum()
-    told = (error, f"{right} of {options.k}", 100 * kept, 100 * explained)
-    row += "{:11.3g}{:>16}{:12.4g}{:13.4g}".format(*told)
+    row += "{:11.3g}{:>16}{:12.4g}".format(error, f"{right} of {options.k}", 100 * kept)
     return model, Z, row.replace("nan", "  -")
 
 
-_LEGEND = """seconds: time of the method, including compilation
+_LEGEND = """seconds: time of the method
 error: |K - A|_2 / |K|_2 for the Gram matrix K and its sketch A; --center centers K and A
 within 10 deg: how many principal angles to the exact components are at most 10 degrees
-of best %: variance along the components, in percent of the variance along the exact ones
-explained %: variance along the components, in percent of the total variance about the mean"""
+of best %: variance along the components, in percent of the variance along the exact ones"""
+
+
+def _named(options, kernel):
+    sigma = _sigma_of(kernel)
+    name = options.kernel or _KINDS[kernel.kind].name  # a linear kernel is of the kind polynomial
+    return f"{name} kernel" + (f", sigma {sigma:.6g}" if sigma else "")
 
 
 def _print_head(options, points, kernel):
-    sigma = _sigma_of(kernel)
-    named = f"{options.kernel} kernel" + (f", sigma {sigma:.6g}" if sigma else "")
+    named = _named(options, kernel)
     told = (points.source, *points.X.shape, points.X.dtype, named, options.k, options.seed)
     print("{}: {} points, {} coordinates, {}; {}; k = {}, seed {}".format(*told), flush=True)
 
 
-def _print_eigenvalues(values):
-    print("eigenvalues / n:", *(f"{value:.4g}" for value in values[:10]))
+def _shares(points, model):
+    """Share of each component in the variance of some points, or [] if there is none."""
+    try:
+        return explained_variance_ratio(points.rows(points.some(10_000)), model)
+    except ValueError:  # some models have no components
+        return np.zeros(0)
 
 
 def _embed(options):
@@ -10978,18 +11071,20 @@ def _embed(options):
         exact = _kpca(X, kernel, options.k, options.seed, options.center, 1e-8)[1:]
     elif options.errors:
         print(f"more than {_DENSE_POINTS} points: not compared with exact results")
-    print(
-        "method            seconds  bytes held      error   within 10 deg   of best %  explained %"
-    )
+    print("method            seconds  bytes held      error   within 10 deg   of best %")
     results = []
     for name in names:
         with _progress(name):
+            if options.points is None:  # compile before time is measured
+                _fitted(name, X[: 600 + options.k], kernel, options, None)
             results.append(_fitted(name, X, kernel, options, exact))
         print(results[-1][2], flush=True)
     if exact:
         print(_LEGEND)
     model, Z, _ = results[0]
-    _print_eigenvalues(model.values / len(X))
+    shares = _shares(points, model)
+    shown = [f"{share:.1%}" for share in shares[:10]]
+    print("share of the variance:", *shown, f"(sum {shares.sum():.1%})")
     _write_results(options, points, names[0], model, Z)
 
 
@@ -11007,13 +11102,12 @@ def _check_files(options):
         _require(place not in places, f"{path} is given twice and would be overwritten")
         places.add(place)
     if options.plot:
-        importlib.import_module("matplotlib.figure")  # if it is missing, fail now
+        _library("matplotlib.figure", "matplotlib", "--plot")
 
 
 def _arrays_to_write(model, points, inside=""):
-    """Arrays of a model or state, its column names, and the moments of --standardize."""
-    arrays = _as_arrays(model, inside)
-    arrays.update(zip(_STANDARDIZED, points.moments))
+    """Arrays of a model or state, its column names, and the arrays of `_PREPARED`."""
+    arrays = _as_arrays(model, inside) | points.prepared
     if points.names:
         arrays["columns"] = points.names
     return arrays
@@ -11025,8 +11119,8 @@ def _eigenvalues_of(model):
     return np.atleast_1d(getattr(model, "values", []))
 
 
-def _relevances(points, model):
-    """Print the columns that make each component. Returns their names and shares, for `_plot`."""
+def _print_relevances(points, model):
+    """Print the columns that make each component."""
     some = points.rows(points.some(2000))
     shares = relevance(some, model, by_component=True)[:10]
     names = points.names or [f"column {t + 1}" for t in range(some.shape[1])]
@@ -11034,12 +11128,11 @@ def _relevances(points, model):
     print("relevance: share of a column in the mean squared gradient of a component")
     for j, row in enumerate(most):
         print(f"component {j + 1}:", ", ".join(f"{names[t]} {shares[j, t]:.1%}" for t in row))
-    drawn = np.unique(most)
-    return [names[t] for t in drawn], shares[:, drawn]
 
 
-def _write_results(options, points, what, model, embedding=None, verdicts=None):
-    """Write the requested files. If `embedding` is None, it is computed by the model."""
+def _write_results(options, points, what, model, embedding=None, more={}):
+    """Write the requested files. If `embedding` is None, it is computed by the model. more: further
+    columns by name."""
     values = _eigenvalues_of(model)
     arrays = _arrays_to_write(model, points, "model.")
 
@@ -11047,22 +11140,28 @@ def _write_results(options, points, what, model, embedding=None, verdicts=None):
         return features(points.rows(rows), model) if embedding is None else embedding[rows]
 
     def columns(rows):
-        """Features of the chosen rows, then the columns of --residual and --novelty."""
-        X = points.rows(rows)
-        parts = [components(rows)]
-        parts += [residual(X, model)] if options.residual else []
-        parts += [] if verdicts is None else [verdicts[rows]]
-        return np.column_stack(parts).astype(X.dtype)
+        parts = [components(rows), *(column[rows] for column in more.values())]
+        return np.column_stack(parts).astype(points.rows(slice(1)).dtype)
 
-    def write(file):
+    def write(file):  # in blocks: the embedding may exceed memory
         first = columns(slice(1))
-        shape = (len(points.X), first.size)
-        head = {"descr": first.dtype.str, "fortran_order": False, "shape": shape}
-        np.lib.format.write_array_header_1_0(file, head)
-        for rows in points.blocks():  # the embedding may exceed memory
-            file.write(columns(rows))
+        if options.o.endswith(".npy"):
+            shape = (len(points.X), first.size)
+            head = {"descr": first.dtype.str, "fortran_order": False, "shape": shape}
+            np.lib.format.write_array_header_1_0(file, head)
+            for rows in points.blocks():
+                file.write(columns(rows))
+            return
+        names = [f"component_{j + 1}" for j in range(first.size - len(more))]
+        ids = points.ids or range(1, len(points.X) + 1)
+        encoded = SimpleNamespace(write=lambda text: file.write(text.encode()))
+        table = csv.writer(encoded, lineterminator="\n")
+        table.writerow([" ".join(options.id or ["row"]), *names, *more])
+        for rows in points.blocks():
+            table.writerows([own, *row] for own, row in zip(ids[rows], columns(rows).tolist()))
 
-    relevances = _relevances(points, model) if options.relevance else None
+    if options.relevance:
+        _print_relevances(points, model)
     if options.model:
         _write_arrays(options.model, arrays)
     if options.o and options.o.endswith(".npz"):
@@ -11071,42 +11170,33 @@ def _write_results(options, points, what, model, embedding=None, verdicts=None):
     elif options.o:
         _write_whole(options.o, write)
     if options.plot:
-        kernel = getattr(model, "map", model).kernel
-        sigma = _sigma_of(kernel)
-        named = _KINDS[kernel.kind].name + (f", sigma {sigma:.4g}" if sigma else "")
+        named = _named(options, getattr(model, "map", model).kernel)
         title = f"{points.source}: kernel PCA ({what}), {named}"
         title += ", centered" * bool(options.center)
-        _plot(options, points, title, model, components, values, relevances)
+        plain = {"axes.formatter.min_exponent": 5, "axes.formatter.useoffset": False}
+        with importlib.import_module("matplotlib").rc_context(plain):  # ticks: 0.1, not 10^-1
+            _plot(options, points, title, model, components, values)
     for path in filter(None, (options.model, options.o, options.plot)):
         print(f"wrote {path}")
 
 
-def _plot(options, points, title, model, components, values, relevances):
-    """Draw the spectrum, the first two components, colored by label, and relevances if given."""
+def _plot(options, points, title, model, components, values):
+    """Draw the first two components, colored by label, and the spectrum."""
+    shares = _shares(points, model)
     rows = points.some(10_000)  # in random order, so that no class hides the others
     if len(rows) < len(points.X):
         title += f", {len(rows):,} of {len(points.X):,} points shown"
     Z = components(rows)
     names = [f"component {j + 1}" for j in range(Z.shape[1])]
-    with contextlib.suppress(ValueError):  # some models have no components
-        for j, share in enumerate(explained_variance_ratio(points.rows(rows), model)):
-            names[j] += f" ({share:.1%} of the variance)"
-    ratios = [3.0, 2.0]
-    if relevances:
-        ratios.append(2.0 + len(relevances[0]) / 15)  # names of columns fit
-    size = (2 * sum(ratios), 4.8)
-    figure = importlib.import_module("matplotlib.figure").Figure(size, layout="constrained")
-    left, right, *more = figure.subplots(1, len(ratios), width_ratios=ratios)
-    for axes in more:
-        drawn, parts = relevances
-        figure.colorbar(axes.imshow(parts, "Blues", aspect="auto", vmin=0.0), label="share")
-        axes.set_xticks(range(len(drawn)), drawn, rotation=90, parse_math=False)
-        axes.set_yticks(range(len(parts)), range(1, len(parts) + 1))
-        axes.set(title="relevance of columns", ylabel="component")
+    for j, share in enumerate(shares):
+        names[j] += f" ({share:.1%} of the variance)"
+    figures = importlib.import_module("matplotlib.figure")
+    figure = figures.Figure((10.0, 4.8), layout="constrained")
+    left, right = figure.subplots(1, 2, width_ratios=[3, 2])
     across = Z[:, 1] if len(names) > 1 else rows
     alpha = np.clip(2000.0 / len(Z), 0.15, 0.9)
     draw = functools.partial(left.scatter, Z[:, 0], across, 8, linewidths=0, alpha=alpha)
-    called = options.labels or "label"
+    called = " ".join(options.labels or ["label"])
     if points.labels is None:
         draw()
     else:
@@ -11126,12 +11216,17 @@ def _plot(options, points, title, model, components, values, relevances):
     right.semilogy(np.arange(1, len(values) + 1), np.maximum(values, 1e-300), "o-")
     right.xaxis.get_major_locator().set_params(integer=True)
     right.set(title="spectrum", xlabel="component", ylabel="eigenvalue")
+    if len(shares):
+        sums = right.twinx()
+        sums.plot(range(1, len(shares) + 1), 100.0 * np.cumsum(shares), "C1.-")
+        sums.set(ylabel="running sum of shares of the variance (%)", ylim=(0, 102))
+        sums.yaxis.label.set_color("C1")
     _write_whole(options.plot, lambda file: figure.savefig(file, dpi=200, format=options.plot[-3:]))
 
 
 # 18.5 stream: files of any size, and saved states
 # Options that must not change when a stream is resumed.
-_REMEMBERED = ["method", "kernel", "sigma", "m", "ell", "k", "seed", "center", "standardize"]
+_REMEMBERED = "method kernel sigma m ell k seed center standardize missing".split()
 
 
 def _resumed(options):
@@ -11153,7 +11248,7 @@ def _take_blocks(options, update, state, points, sources):
     name = os.path.realpath(options.points)
     n = len(points.X)
     begun, last = sources.get(name, [0, None])
-    if begun and points.X[begun - 1 : begun].tolist() != [last]:
+    if begun and repr(points.X[begun - 1 : begun].tolist()) != repr([last]):  # as NaN != NaN
         raise ValueError(f"{name} has changed since {options.state} was written")
     here = (state, begun)  # one tuple, so that an interrupt cannot separate the two
 
@@ -11185,9 +11280,9 @@ def _take_blocks(options, update, state, points, sources):
 
 
 def _stream(options):
-    stream = _STREAMS[options.method]
-    _require(options.ell is None or "ell" in stream.options, "--method dsgd takes no --ell")
-    for name, value in stream.options.items():
+    defaults, start, update, finish = _STREAMS[options.method]
+    _require(options.ell is None or "ell" in defaults, "--method dsgd takes no --ell")
+    for name, value in defaults.items():
         if getattr(options, name) is None:
             setattr(options, name, value)
     _checked_whole("block", options.block, 1)
@@ -11201,12 +11296,13 @@ def _stream(options):
         stored = options.method == "skpca"
         feature_map = fourier_features_map(kernel, d, options.m, options.seed, stored)
         _checked_whole("k", options.k, 1, options.ell or options.m)
-        state = stream.start(points, feature_map, options)
+        state = start(points, feature_map, options)
     _print_head(options, points, state.map.kernel)
-    state = _take_blocks(options, stream.update, state, points, sources)
-    model = stream.finish(state, options.k)
+    state = _take_blocks(options, update, state, points, sources)
+    model = finish(state, options.k)
     sketched = isinstance(model, Subspace)
-    _print_eigenvalues(_eigenvalues_of(model) / (model.count if sketched else 1))
+    values = _eigenvalues_of(model)[:10] / (model.count if sketched else 1)
+    print("eigenvalues / n:", *(f"{value:.4g}" for value in values))
     if sketched:
         least = f"components with eigenvalues / n below {model.shrunk / model.count:.3g}"
         print(f"{least} may reflect only the last points: use a larger --ell")
@@ -11217,7 +11313,7 @@ def _stream(options):
 
 
 def _verdicts(options, points, model, arrays):
-    """Columns of --novelty: the p-value of each point, and 1 where it is at most ALPHA."""
+    """Columns of --novelty: the p-value of each point, and whether it is at most ALPHA."""
     both = options.known and options.novelty is not None
     _require(both, "apply needs both --novelty ALPHA and --known FILE, or neither")
     alpha = _checked_between("novelty", options.novelty, 1)
@@ -11229,7 +11325,7 @@ def _verdicts(options, points, model, arrays):
     parts = [novelty_pvalues(points.rows(rows), model, residuals) for rows in points.blocks()]
     p = np.concatenate(parts)
     print(f"{np.count_nonzero(p <= alpha)} of {p.size} points have p <= {alpha}")
-    return np.column_stack([p, p <= alpha])
+    return {"p": p, "novel": p <= alpha}
 
 
 def _apply(options):
@@ -11239,12 +11335,15 @@ def _apply(options):
     model = _from_arrays(arrays, options.by)
     points = _load_points(options, arrays)
     print(f"{options.points}: {len(points.X)} points")
-    verdicts = None
+    more = {}
+    if options.residual:
+        parts = [residual(points.rows(rows), model) for rows in points.blocks()]
+        more["residual"] = np.concatenate(parts)
     if options.known or options.novelty is not None:
-        verdicts = _verdicts(options, points, model, arrays)
+        more.update(_verdicts(options, points, model, arrays))
         if points.labels is None:
-            points = points._replace(labels=np.where(verdicts[:, 1], "novel", "known"))
-    _write_results(options, points, pathlib.Path(options.by).name, model, None, verdicts)
+            points = points._replace(labels=np.where(more["novel"], "novel", "known"))
+    _write_results(options, points, pathlib.Path(options.by).name, model, None, more)
 
 
 def _advise(options):
@@ -11265,8 +11364,9 @@ def _advise(options):
     size = ["-m" if streamed else "-s", str(best.size)] if best.size else []
     command = ["stream" if streamed else "embed", *typed, "--method", best.method, *size]
     print(
-        "size: number of landmarks or random features; method sample keeps one in `size` entries\n"
-        "error: spectral norm of the error, relative to the largest eigenvalue\nrecommended:\npython -m kpcasketch",
+        "size: number of landmarks or random features\n"
+        "error: spectral norm of the error, relative to the largest eigenvalue, both without --center\n"
+        "recommended:\npython -m kpcasketch",
         shlex.join(command),
     )
 
@@ -11276,7 +11376,8 @@ def _advise(options):
 
 _CSV = """A CSV file is UTF-8 text. Commas separate columns, and numbers have decimal points. The first line is a
 header if any field in it is not a number; --header or --no-header overrides this. All other lines must have numbers in
-the columns that --columns chooses (default: all columns except for --labels)."""
+the columns that --columns chooses (default: all columns except for --drop, --labels and --id). A field is missing if it
+is empty, NA, #N/A, N/A, n/a, <NA>, NaN, nan, NULL, null or None. -o FILE.csv has a header, and ids in column 1."""
 
 
 def _file_type(*kinds):
@@ -11306,37 +11407,39 @@ _ARGUMENTS = {  # for argparse
     "by": {"metavar": "MODEL.npz", "help": "model written by -o, --model or kpcasketch.save"},
     "points": {"metavar": "FILE", "help": ".csv, .npy, or .npz (array X); one point per row"},
     "--header": {"action": _SWITCH, "help": "whether line 1 of a .csv file is a header"},
-    "--columns": {"type": _column_names, "help": "columns of a .csv file, such as a,b or 1,2"},
-    "--labels": {"help": "column of a .csv file that colors the picture (.npz: array y)"},
+    "--columns": {"type": _column_names, "help": "columns of a .csv file: a,b or 1,2 or 3-42"},
+    "--drop": {"type": _column_names, "help": "columns of a .csv file to leave out"},
+    "--labels": {"type": _column_names, "help": "column that colors the picture (.npz: array y)"},
+    "--id": {"type": _column_names, "help": "column copied to -o FILE.csv (default: row number)"},
+    "--missing": {
+        "choices": ["median", "drop"],
+        "help": "fill missing values, or drop their rows",
+    },
     "--standardize": {"action": "store_true", "help": "scale columns to mean 0 and variance 1"},
     "-k": {"type": int, "default": 10, "help": "number of components (default 10)"},
     "--seed": {"type": int, "default": 0, "help": "seed of random choices (default 0)"},
     "--kernel": {"choices": _KERNELS, "default": "gaussian"},
     "--sigma": {"type": _number_type, "help": "bandwidth, or auto (default: median distance)"},
     "--center": {"action": "store_true", "help": "subtract the mean in feature space"},
-    "-s": {
-        "type": _number_type,
-        "help": "number of landmarks (default 500); for --method sample, keep 1 in s entries (default 4)",
-    },
+    "-s": {"type": _number_type, "help": "landmarks (500), or sample one in s entries (4)"},
     "--errors": {"action": _SWITCH, "default": True, "help": "compare with exact results"},
     "-m": {"type": int, "help": "number of random features (default: skpca 2000, dsgd 8192)"},
     "--ell": {"type": int, "help": "rows of the sketch of skpca (default 50)"},
     "--block": {"type": int, "help": "points per step (default: skpca 8192, dsgd 512)"},
     "--state": {"type": _file_type(".npz"), "help": "resume from this file; save to it every 30 s"},
     "--error": {"type": float, "default": 0.01, "help": "largest relative error (default 0.01)"},
-    "--relevance": {"action": "store_true", "help": "print and draw each component's columns"},
+    "--relevance": {"action": "store_true", "help": "print each component's columns"},
     "--residual": {"action": "store_true", "help": "append a column of residuals (novelty)"},
-    "--novelty": {
-        "type": float,
-        "metavar": "ALPHA",
-        "help": "append p-values, and 1 if p <= ALPHA",
-    },
+    "--novelty": {"type": float, "metavar": "ALPHA", "help": "append p, and 1 if p <= ALPHA"},
     "--known": {"metavar": "FILE", "help": "for --novelty: known points, not used for the model"},
-    "-o": {"type": _file_type(".npz", ".npy"), "help": "write embedding (and model, if .npz)"},
-    "--model": {"type": _file_type(".npz"), "help": "write the model, for `apply`"},
+    "-o": {"type": _file_type(".npz", ".npy", ".csv"), "help": "write features (.npz: and model)"},
+    "--model": {
+        "type": _file_type(".npz"),
+        "help": "write the model, for `apply`. Privacy: it holds the landmarks (rls, ...) or all points (lanczos, ...)",
+    },
     "--plot": {"type": _file_type(".png", ".svg", ".pdf"), "help": "draw components and spectrum"},
 }
-_FIT = "points --header --columns --labels --standardize -k --seed --kernel --sigma"
+_FIT = f"points {_READ} --standardize -k --seed --kernel --sigma"
 _COMMANDS = {  # function, help, options, and methods (the first is the default)
     "demo": (
         _embed,
@@ -11361,9 +11464,13 @@ _COMMANDS = {  # function, help, options, and methods (the first is the default)
     "apply": (
         _apply,
         "features of new points, computed by a saved model",
-        "by points --header --columns --labels --residual --novelty --known -o --plot",
+        f"by points {_READ} --residual --novelty --known -o --plot",
     ),
-    "advise": (_advise, "recommend a sketch and its size for a requested error", f"{_FIT} --error"),
+    "advise": (
+        _advise,
+        "recommend a sketch and its size for a requested error",
+        f"{_FIT} --error --center -o --model --plot",
+    ),
 }
 
 

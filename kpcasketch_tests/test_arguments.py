@@ -680,7 +680,7 @@ SOUND = {
 ENTRIES = [
     getattr(kp, name)
     for name in kp.__all__
-    if inspect.isfunction(getattr(kp, name)) and name not in ("main", "load")
+    if inspect.isfunction(getattr(kp, name)) and name not in ("main", "load", "prepared_points")
 ]
 
 
