@@ -210,9 +210,12 @@ from llvmlite import binding as llvm
 from llvmlite import ir
 from numba import carray, cfunc, njit, prange, types
 from numba.core import cgutils
-from numba.extending import intrinsic, overload
+from numba.extending import intrinsic, overload, register_jitable
 
 __version__ = "0.1.0"
+
+if numba.config.DISABLE_JIT:
+    raise ImportError("kpcasketch needs compiled code: unset NUMBA_DISABLE_JIT")
 
 
 # --------------------------------------------------------------------------------------------------
@@ -223,9 +226,7 @@ __version__ = "0.1.0"
 # calls cores and LAPACK, and returns a tuple. A core is a compiled function that Python calls. It
 # does work that is slow in NumPy, such as kernel values, samples and bits. Loops over `prange` run
 # on all threads or serially. Each task writes to its own slot of an array, and slots are added in
-# order, so the results do not depend on the number of threads. A BLAS product between two calls of
-# cores has at most 2^18 multiply-adds. After a larger one, the threads of BLAS spin for 25 ms and
-# slow the next core.
+# order, so the results do not depend on the number of threads. BLAS does only small products (6.2).
 #
 # To add a part, write:
 # - public function: `@_public` above it, and an entry in a table of the module docstring
@@ -412,8 +413,6 @@ def _core(function):
             _account.ended = now
             _region.pop("holder", None)
 
-    if numba.config.DISABLE_JIT:  # a debugger can step through the function
-        return functools.wraps(function)(lambda work, *arguments: function(*arguments))
     core.twins = twins
     return core
 
@@ -421,8 +420,6 @@ def _core(function):
 def _core_alone(function):
     """Declare a core without `prange`. Its callers pass no work."""
     twins = {}
-    if numba.config.DISABLE_JIT:
-        return function
     return functools.wraps(function)(
         lambda *arguments: _run(function, twins, *_with_types(arguments), False)
     )
@@ -479,12 +476,7 @@ _MULTIPLY_ADD, _SCALAR = (0.05, 0.25) if _AVX512 else (0.1, 0.3)
 _CUSTOM_VALUE = 1e5  # nanoseconds per value of a custom kernel, which may be expensive
 
 
-def _intrinsic(in_python):
-    """Declare a numba intrinsic. If NUMBA_DISABLE_JIT=1, `in_python` replaces it."""
-    return (lambda definition: in_python) if numba.config.DISABLE_JIT else intrinsic
-
-
-@_intrinsic(lambda: None)
+@intrinsic
 def _wide_vectors(typing):
     """Let LLVM use 64-byte registers in the caller. Exp is 1.5 times as fast as with 32 bytes."""
 
@@ -517,24 +509,6 @@ def _new_array(shape, dtype):
 
 # 1.3 The micro-kernel
 
-_TERMS = {
-    "product": lambda x, y: x * y,
-    "square": lambda x, y: (x - y) ** 2,
-    "size": lambda x, y: abs(x - y),
-}
-
-
-def _in_python(term, rows, accumulate, transposed):
-    """The micro-kernel of `_register_tile` in NumPy."""
-
-    def register_tile(X, i, last, start, stop, panel, out, r, c):
-        x = (X.T if transposed else X)[np.minimum(i + np.arange(rows), last), start:stop, None]
-        found = _TERMS[term](x, panel[: stop - start]).sum(1)
-        sums = out[r : r + rows, c : c + panel.shape[1]]
-        sums[:] = sums + found if accumulate else found
-
-    return register_tile
-
 
 def _addend(builder, term, x, y):
     if term == "product":
@@ -545,6 +519,11 @@ def _addend(builder, term, x, y):
     name = f"llvm.fabs.v{gap.type.count}{gap.type.element.intrinsic_name}"
     absolute = builder.module.declare_intrinsic(name, (), ir.FunctionType(gap.type, [gap.type]))
     return builder.call(absolute, [gap])
+
+
+def _array_arguments(context, builder, signature, args, places):
+    """The arrays among the arguments of an intrinsic."""
+    return [context.make_array(signature.args[k])(context, builder, args[k]) for k in places]
 
 
 def _broadcast(builder, number, vector):
@@ -563,16 +542,14 @@ def _register_tile(term, rows, vectors, accumulate=True, transposed=False):
     X^T replaces X. Row `last` replaces later rows. Sums stay in registers: 76 billion multiply-adds
     per second for d = 54. Loops with sums in memory reach 40 billion."""
 
-    @_intrinsic(_in_python(term, rows, accumulate, transposed))
+    @intrinsic
     def register_tile(typing, X, i, last, start, stop, panel, out, r, c):
         if any(array.layout != "C" for array in (X, panel, out)):
             raise numba.TypingError("points, panels and sums must be in C order")
 
         def codegen(context, builder, signature, args):
             _, i, last, start, stop, _, _, r, c = args
-            X, panel, out = [
-                context.make_array(signature.args[k])(context, builder, args[k]) for k in (0, 5, 6)
-            ]
+            X, panel, out = _array_arguments(context, builder, signature, args, (0, 5, 6))
             element = context.get_value_type(signature.args[0].dtype)
             itemsize = signature.args[0].dtype.bitwidth // 8
             lanes = _VECTOR_BYTES // itemsize
@@ -682,48 +659,37 @@ def _public(function):
     return entry
 
 
-def _as_array(name, value, ndim, dtypes=None):
-    """value as a C-ordered array of float64. If dtypes is None, float32 arrays keep their type."""
+def _as_array(name, value, ndim, dtypes=_FLOATS):
+    """value as a C-ordered array of float64, or of its own type if that is in `dtypes`."""
     if (
         type(value) is np.ndarray
         and value.ndim == ndim
         and value.flags.c_contiguous
         and value.flags.aligned
-        and value.dtype in (dtypes or _FLOATS)
+        and value.dtype in dtypes
     ):
         return value
-    what = f"a {ndim}-D array of real numbers"
+    wanted = f"{name} must be a {ndim}-D array of real numbers"
     if isinstance(value, np.ma.MaskedArray):
         raise ValueError(f"{name} must be a plain array, got a masked array: call .filled(value)")
-    if hasattr(value, "to_numpy") and not isinstance(value, np.ndarray):  # pandas, maybe with NA
-        pandas = "na_value" in inspect.signature(value.to_numpy).parameters
+    if hasattr(value, "to_numpy"):
         try:
-            if pandas:
-                value[:0].astype(float)  # raises for dates and times
-            value = (
-                value.to_numpy(np.float64, na_value=np.nan)
-                if pandas
-                else np.asarray(value.to_numpy())
-            )
+            if hasattr(value, "astype"):  # pandas: NA becomes NaN, and dates are refused
+                value = value.astype(float)
+            value = value.to_numpy()
         except (TypeError, ValueError) as error:
-            raise ValueError(f"{name} must be {what}, got non-numeric columns ({error})") from None
+            raise ValueError(f"{wanted}, got non-numeric columns ({error})") from None
     if isinstance(value, list):
         with contextlib.suppress(ValueError):  # rows of unequal lengths remain a list
             value = np.asarray(value)
     if not isinstance(value, np.ndarray):
         hint = ": pass rademacher_projection(X, s)" if hasattr(value, "tocsr") else ""
-        raise ValueError(f"{name} must be {what}, got {type(value).__name__}{hint}")
-    if value.dtype.kind not in "biuf":
-        hint = {"O": ": call .astype(float)", "c": ": use .real or .imag"}.get(value.dtype.kind, "")
-        raise ValueError(f"{name} must hold real numbers, got dtype {value.dtype}{hint}")
-    _require(
-        value.ndim == ndim,
-        f"{name} must be {what}, got a {value.ndim}-D array"
-        + (": pass X[None] for one point, X[:, None] for one column" * (value.ndim == 1)),
-    )
-    single = value.dtype.newbyteorder("=") == np.float32
-    wanted = dtypes[0] if dtypes else np.float32 if single else np.float64
-    return np.require(value, wanted, ["C", "A", "E"])
+        raise ValueError(f"{wanted}, got {type(value).__name__}{hint}")
+    hint = ": pass X[None] for one point, X[:, None] for one column" * (value.ndim == 1 < ndim)
+    sound = value.ndim == ndim and value.dtype.kind in "biuf"
+    _require(sound, f"{wanted}, got a {value.ndim}-D array of {value.dtype}{hint}")
+    own = value.dtype.newbyteorder("=")
+    return np.require(value, own if own in dtypes else np.float64, "CAE")
 
 
 def _as_columns(name, value, dtypes=_DOUBLE):
@@ -894,17 +860,16 @@ def _fits(name, size):
 
 def _arrays(A):
     """The arrays in a tuple and in its fields, or an array itself."""
-    if isinstance(A, np.ndarray):
-        return [A]
-    return [
-        array for field in A if isinstance(field, (tuple, np.ndarray)) for array in _arrays(field)
-    ]
+    if isinstance(A, tuple):
+        return [array for field in A for array in _arrays(field)]
+    return [A] if isinstance(A, np.ndarray) else []
 
 
 def _require_finite(what, result):
     """Raise if a result is not finite because arguments were not, or because it overflowed."""
-    sound = _all_below(np.asarray(result))
-    _require(sound, f"{what} must be finite (no NaN, infinity or overflow)")
+    _require(
+        _all_below(np.asarray(result)), f"{what} must be finite (no NaN, infinity or overflow)"
+    )
 
 
 def _checked_out(name, out, shape, dtype, read):
@@ -977,8 +942,8 @@ def _checked_as(cls, name, value):
         fields = []
         for field, kind in cls.__annotations__.items():
             form = arrays.get(field, "seed" if field == "seed" else kind)
-            brought = _FORMS[form] if form in _FORMS else functools.partial(_checked_as, kind)
-            fields.append(brought(f"{name}.{field}", getattr(value, field)))
+            check = _FORMS.get(form, functools.partial(_checked_as, kind))
+            fields.append(check(f"{name}.{field}", getattr(value, field)))
         made = cls(*fields)
     except (AttributeError, OverflowError, TypeError, ValueError) as error:  # hand-built tuples
         if str(error).startswith(name):
@@ -1005,7 +970,7 @@ _SINGLE_FORMAT = np.float32, np.int32, 23
 def _polynomial(coefficients):
     """Make a helper: the polynomial with these coefficients, the leading one first (Horner)."""
 
-    @_intrinsic(lambda x: np.polyval(coefficients, x))
+    @intrinsic
     def horner(typing, x):
 
         def codegen(context, builder, signature, args):
@@ -1023,9 +988,9 @@ def _polynomial(coefficients):
 def _exp_of(number, integer, digits, constants, coefficients):
     """Make a helper: e^x in the precision `number`, with an error below 1.1 ulp."""
     bias = np.finfo(number).maxexp - 1
-    one, shift = np.array([1.0, 1.5 * 2.0**digits], number)
+    shift = number(1.5 * 2.0**digits)
     low, high, inverse, ln2, ln2_rest = np.array(constants, number)  # ln 2 is split
-    horner = _polynomial(np.array(coefficients, number).tolist())
+    horner = _polynomial(coefficients)
 
     @_strict_helper
     def exp(x):
@@ -1038,7 +1003,7 @@ def _exp_of(number, integer, digits, constants, coefficients):
         k = number(rounded).view(integer)
         half = k >> 1  # 2^k is two factors, so that a subnormal result is rounded once
         return (
-            (one + (r + r * r * q))
+            (number(1) + (r + r * r * q))
             * integer((half + bias) << digits).view(number)
             * integer((k - half + bias) << digits).view(number)
         )
@@ -1086,9 +1051,7 @@ def _log64(x):
     subnormal = x < 2.2250738585072014e-308
     bits = np.float64(x * 18014398509481984.0 if subnormal else x).view(np.int64)  # 2^54
     k = (bits - 0x3FE6A09E667F3BCD) >> 52  # x = 2^k (1 + f) with sqrt(1/2) <= 1 + f < sqrt(2)
-    e = np.int64(k + 0x4338000000000000).view(np.float64) - (
-        _ROUND64 + 54.0 if subnormal else _ROUND64
-    )
+    e = np.int64(k + 0x4338000000000000).view(np.float64) - _ROUND64 - (54.0 if subnormal else 0.0)
     f = np.int64(bits - (k << 52)).view(np.float64) - 1.0
     s = f / (2.0 + f)
     z = s * s
@@ -1110,7 +1073,7 @@ def _cos_of(number, integer, digits, parts_of_pi, coefficients):
     sign = 8 * np.dtype(number).itemsize - 1
     inverse, half, shift = np.array([1.0 / math.pi, 0.5, 1.5 * 2.0**digits], number)
     first, second, third, fourth = np.array(parts_of_pi, number)
-    horner = _polynomial(np.array(coefficients, number).tolist())
+    horner = _polynomial(coefficients)
 
     @_strict_helper
     def cos(x):
@@ -1146,13 +1109,13 @@ _cos32 = _cos_of(  # the error is below 2.5 ulp for abs(x) <= 2^13
 )
 
 
-# In Python, these functions call NumPy. In compiled code, they call the functions above.
+# Compiled code replaces these functions by the ones above, in the precision of x.
 def _exp(x):
-    return np.exp(x)
+    """e^x."""
 
 
 def _cos(x):
-    return np.cos(x)
+    """The cosine of x."""
 
 
 overload(_exp)(lambda x: (lambda x: _exp32(x)) if x == types.float32 else lambda x: _exp64(x))
@@ -1190,7 +1153,7 @@ def _mix(z):
     return z ^ (z >> np.uint64(31))
 
 
-_mixed = getattr(_mix, "py_func", _mix)  # for NumPy arrays, because NumPy scalars warn of overflow
+_mixed = _mix.py_func  # for NumPy arrays, because NumPy scalars warn of overflow
 
 
 @_strict_helper
@@ -1219,29 +1182,24 @@ def _checked_key(seed, purpose):
 
 def _words(keys, counters):
     """`_random_word` for NumPy arrays."""
-    counters = np.atleast_1d(counters).astype(np.uint64) + np.uint64(1)
-    return _mixed(np.asarray(keys, np.uint64) + counters * np.uint64(0x9E3779B97F4A7C15))
+    counters = np.atleast_1d(counters).astype(np.uint64) + 1
+    return _mixed(np.asarray(keys, np.uint64) + counters * 0x9E3779B97F4A7C15)
 
 
 def _uniforms(keys, counters):
     """`_uniform` for NumPy arrays."""
-    return (
-        (_words(keys, counters) >> np.uint64(12)).astype(np.float64) + 0.5
-    ) * 2.220446049250313e-16
+    return ((_words(keys, counters) >> 12) + 0.5) * 2.220446049250313e-16
 
 
 def _random_signs(n, count, key):
     """(n, count) array of independent +1 and -1."""
-    words = _words(_words(key, np.arange(count)), np.arange(n)[:, None])
-    return 1.0 - 2.0 * (words >> np.uint64(63)).astype(np.float64)
+    return 1.0 - 2.0 * (_words(_words(key, np.arange(count)), np.arange(n)[:, None]) >> 63)
 
 
 @_strict_helper
 def _uniform(key, counter):
     """Uniform random number in the open interval (0, 1): an odd multiple of 2^-53."""
-    return (
-        np.float64(_random_word(key, np.uint64(counter)) >> np.uint64(12)) + 0.5
-    ) * 2.220446049250313e-16
+    return (np.float64(_random_word(key, counter) >> np.uint64(12)) + 0.5) * 2.220446049250313e-16
 
 
 @_strict_helper
@@ -1310,12 +1268,12 @@ class _Kind(NamedTuple):
     # (_EVERY_PAIR). For _DISTANCES and _L1, k(x, x) = scale.
     base: int
     sigma: object = lambda kernel: None  # the bandwidth, or None if the kind has none
-    # Largest |dk / d(|x - y|^2)| divided by the largest value of k. The relative errors of
-    # _EXPANDED tiles are proportional to this number. If it is infinite, tiles are not _EXPANDED.
-    steepness: object = lambda kernel: math.inf
     # Whether k depends only on x - y. If so, k / scale is the Fourier transform of a probability
     # law (Bochner). Random features draw their frequencies from this law.
     has_law: bool = False
+    # Largest |dk / d(|x - y|^2)| divided by the largest value of k. The relative errors of
+    # _EXPANDED tiles are proportional to this number. If it is infinite, tiles are not _EXPANDED.
+    steepness: object = lambda kernel: math.inf
     drop: object = None  # 1 - k(r) / k(0) for r > 0, without cancellation
     slope: object = None  # the largest abs(d k / d r) / k(0)
 
@@ -1342,7 +1300,7 @@ def _power(name, alpha, sigma):
         return factor * (1.0 + u) ** (-alpha(kernel) - 1.0)
 
     return _add_kind(
-        name, _DISTANCES, sigma, lambda kernel: kernel.gamma * alpha(kernel), True, drop, slope
+        name, _DISTANCES, sigma, True, lambda kernel: kernel.gamma * alpha(kernel), drop, slope
     )
 
 
@@ -1381,14 +1339,11 @@ _RATIONAL = _power(
     sigma=lambda kernel: 1.0 / math.sqrt(2.0 * kernel.shape * kernel.gamma),
 )
 _CAUCHY = _power("cauchy", lambda kernel: 1.0, lambda kernel: 1.0 / math.sqrt(kernel.gamma))
-_GOLDEN = 0.5 * (1.0 + math.sqrt(5.0))
 _EXPONENTIAL = _matern("laplacian", 0.5, slope=1.0)
 # The slope a exp(-a) is largest at a = 1, and (a + a^2) exp(-a) / 3 at the golden ratio.
 _MATERN_3_2 = _matern("matern 3/2", 1.5, slope=1.0 / math.e)
-_MATERN_5_2 = _matern("matern 5/2", 2.5, slope=(_GOLDEN + _GOLDEN**2) * math.exp(-_GOLDEN) / 3.0)
-_CITY_BLOCK = _add_kind(
-    "laplacian of the city block", _L1, lambda kernel: 1.0 / kernel.gamma, has_law=True
-)
+_MATERN_5_2 = _matern("matern 5/2", 2.5, slope=0.279987364885725)
+_CITY_BLOCK = _add_kind("laplacian of the city block", _L1, lambda kernel: 1.0 / kernel.gamma, True)
 _POLYNOMIAL = _add_kind("polynomial", _PRODUCTS)
 _CUSTOM = _add_kind("custom", _EVERY_PAIR)
 _PRECOMPUTED = _add_kind("precomputed", _EVERY_PAIR)
@@ -1415,12 +1370,25 @@ def _function_at(address):
     return next((f for f, compiled in kernels if compiled.address == address), None)
 
 
+def _is_sound(kernel):
+    """Whether compiled code can use the kernel. An address of another process would crash."""
+    rows, columns = kernel.table.shape
+    return (
+        rows == columns
+        and 0 <= kernel.kind < len(_KINDS)
+        and (kernel.kind != _CUSTOM or _function_at(kernel.address) is not None)
+        and (kernel.kind != _POLYNOMIAL or 1.0 <= kernel.shape <= 64.0)
+        and kernel.scale > 0.0
+        and min(kernel.gamma, kernel.shape, kernel.offset) >= 0.0
+    )
+
+
 # 5.2 Functions that return a Kernel
 
 
 @_validated(
     "a Kernel returned by a function such as gaussian(sigma), or by custom(f) in this process",
-    lambda kernel: _is_sound(kernel),
+    _is_sound,
     table=2,
 )
 class Kernel(NamedTuple):
@@ -1439,11 +1407,8 @@ class Kernel(NamedTuple):
         # Addresses differ between processes, so the receiving process compiles the function again.
         if not self.address:
             return Kernel, tuple(self)
-        function = _function_at(self.address)
-        if function is None:
-            raise TypeError("kernel must be made by custom(f) in this process to be pickled")
         if self.scale == 1.0:
-            return custom, (function,)
+            return custom, (_function_at(self.address),)
         return scaled, (self._replace(scale=1.0), self.scale)
 
     def __eq__(self, other):  # tuple.__eq__ fails, because an array has no truth value
@@ -1599,8 +1564,7 @@ def precomputed(K):
     _require(len(K) == K.shape[1], f"K must be square, got shape {K.shape}")
     largest = max(K.max(), -K.min())
     for rows in _slabs(len(K), 128):  # saves memory
-        gaps = np.abs(K[rows] - K[:, rows].T)
-        _require(gaps.max() <= 1e-6 * largest, "K must be symmetric")
+        _require(np.abs(K[rows] - K[:, rows].T).max() <= 1e-6 * largest, "K must be symmetric")
     return Kernel(_PRECOMPUTED, table=K)
 
 
@@ -1618,11 +1582,9 @@ def custom(f):
         >>> gram(np.array([[1.0, 2.0]]), np.array([[3.0, 1.0]]), intersection).tolist()
         [[2.0]]
     """
-    if numba.config.DISABLE_JIT:
-        _custom_kernels[f] = SimpleNamespace(address=id(f))
-    elif not hasattr(f, "py_func"):
-        raise ValueError("f must be a function compiled with numba.njit: call numba.njit(f)")
-    parallel = getattr(f, "targetoptions", {}).get("parallel")
+    compiled = hasattr(f, "py_func")
+    _require(compiled, "f must be a function compiled with numba.njit: call numba.njit(f)")
+    parallel = f.targetoptions.get("parallel")
     _require(not parallel, "f must be compiled without parallel=True: call numba.njit(f.py_func)")
     if f not in _custom_kernels:
         vector = types.CPointer(types.float64)
@@ -1652,19 +1614,6 @@ def scaled(kernel, kappa):
     wanted = "kappa times the kernel's scale must be from 1e-300 to 1e300"
     _require(1e-300 <= scale <= 1e300, f"{wanted}, got {scale}")
     return kernel._replace(scale=scale)
-
-
-def _is_sound(kernel):
-    """Whether compiled code can use the kernel. An address of another process would crash."""
-    rows, columns = kernel.table.shape
-    return (
-        rows == columns
-        and 0 <= kernel.kind < len(_KINDS)
-        and (kernel.kind != _CUSTOM or _function_at(kernel.address) is not None)
-        and (kernel.kind != _POLYNOMIAL or 1.0 <= kernel.shape <= 64.0)
-        and kernel.scale > 0.0
-        and min(kernel.gamma, kernel.shape, kernel.offset) >= 0.0
-    )
 
 
 def _require_fitting_points(name, kernel, **points):
@@ -1697,12 +1646,12 @@ def _points_and_kernel(X, kernel):
     return X, _checked_kernel("kernel", kernel, X=X)
 
 
-@_intrinsic(lambda address, x, y: _function_at(address)(x, y))
+@intrinsic
 def _call_kernel(typing, address, x, y):
     """f(x, y) for the function f at `address` and two contiguous float64 vectors."""
 
     def codegen(context, builder, signature, args):
-        x, y = [context.make_array(signature.args[k])(context, builder, args[k]) for k in (1, 2)]
+        x, y = _array_arguments(context, builder, signature, args, (1, 2))
         pointer = ir.DoubleType().as_pointer()
         size = ir.IntType(64)
         function = ir.FunctionType(ir.DoubleType(), [pointer, pointer, size]).as_pointer()
@@ -1739,7 +1688,6 @@ def _apply_kernel(kernel, tile, rows):
     scale = number(kernel.scale)
     gamma = number(kernel.gamma)
     shape = number(kernel.shape)
-    offset = number(kernel.offset)
     bases = np.empty(_BLOCK, tile.dtype)
     steepness = gamma
     for i in range(rows):
@@ -1760,7 +1708,7 @@ def _apply_kernel(kernel, tile, rows):
                 values[j] = number(0) if a >= far else _exp(-a)
         elif kind == _POLYNOMIAL:
             for j in range(_BLOCK):
-                bases[j] = gamma * values[j] + offset
+                bases[j] = gamma * values[j] + number(kernel.offset)
                 values[j] = scale
             for _ in range(np.int64(shape)):
                 for j in range(_BLOCK):
@@ -1869,7 +1817,7 @@ def kernel_value(kernel, x, y):
     return kernel.scale * value
 
 
-_kernel_value = _core_alone(getattr(kernel_value, "py_func", kernel_value))  # for calls from Python
+_kernel_value = _core_alone(kernel_value.py_func)  # for calls from Python
 
 
 # 5.4 Prepared points
@@ -1891,9 +1839,15 @@ class _Pairs(NamedTuple):
     symmetric: bool
 
 
+@register_jitable
+def _ceil_div(a, b):
+    """a / b, rounded up to an integer."""
+    return -(-a // b)
+
+
 @_helper
 def _blocks(n):
-    return (n + _BLOCK - 1) // _BLOCK
+    return _ceil_div(n, _BLOCK)
 
 
 @_helper
@@ -1904,14 +1858,13 @@ def _block(index, n):
 
 
 def _whole_blocks(n):
-    return -(-n // _BLOCK) * _BLOCK
+    return _ceil_div(n, _BLOCK) * _BLOCK
 
 
-def _pack(Y, columns=None):
-    """Panels in which each point of Y is a column. Zeros pad the last tile, or up to `columns`."""
+def _pack(Y):
+    """Panels in which each point of Y is a column. Zeros pad the last tile."""
     width = _WIDE_PANEL // Y.itemsize
-    columns = columns or _whole_blocks(len(Y))
-    panels = _new_array((columns // width, Y.shape[1], width), Y.dtype)
+    panels = _new_array((_whole_blocks(len(Y)) // width, Y.shape[1], width), Y.dtype)
     panels[:] = 0
     for c, panel in enumerate(panels):
         part = Y[c * width : (c + 1) * width].T
@@ -1938,12 +1891,11 @@ def _prepare(kernel, X, Y, symmetric):
     is a few ulp times c = steepness (|x|^2 + |y|^2). This mode requires c <= 16 and d >= 16."""
     kind = _KINDS[kernel.kind]
     none = np.empty(0, X.dtype)
-    if kind.base == _EVERY_PAIR:
-        for x in X[:: -(-len(X) // 4)] if symmetric else ():
+    if kind.base == _EVERY_PAIR and symmetric:
+        for x in X[:: _ceil_div(len(X), 4)]:
             value = _kernel_value(kernel, x, X[-1])
             gap = abs(value - _kernel_value(kernel, X[-1], x))
             _require(not gap > 1e-6 * abs(value), "kernel must be symmetric: k(x, y) = k(y, x)")
-        return _Pairs(_EVERY_PAIR, X, Y, none, none, none.reshape(0, 0, 0), symmetric)
     steepness = kind.steepness(kernel)
     if steepness < math.inf and X.shape[1] >= 16 and len(X) and len(Y):
         center = Y.mean(0, np.float64)
@@ -2010,8 +1962,8 @@ def _tile_work(kernel, pairs, more):
 
 def _tile_places(P, Q, symmetric, tall=_BLOCK, wide=_BLOCK):
     """(tiles, 2) array: block row and block column of each tile (upper half if symmetric)."""
-    rows = -(-len(P) // tall)
-    columns = -(-len(Q) // wide)
+    rows = _ceil_div(len(P), tall)
+    columns = _ceil_div(len(Q), wide)
     places = np.triu_indices(rows) if symmetric else np.divmod(np.arange(rows * columns), columns)
     return np.stack(places, axis=1)
 
@@ -2019,9 +1971,9 @@ def _tile_places(P, Q, symmetric, tall=_BLOCK, wide=_BLOCK):
 @_helper
 def _tile_place(places, t, X, Y):
     """Bounds (first, last, begin, end) of tile t."""
-    first = places[t, 0] * _BLOCK
-    begin = places[t, 1] * _BLOCK
-    return first, min(len(X), first + _BLOCK), begin, min(len(Y), begin + _BLOCK)
+    first, last = _block(places[t, 0], len(X))
+    begin, end = _block(places[t, 1], len(Y))
+    return first, last, begin, end
 
 
 # 5.6 Gram matrices
@@ -2155,7 +2107,7 @@ def _pack_columns(F, panels):
 
 def _column_panels(V, width):
     """V in panels of `width` columns, padded with zeros. All threads copy a large V."""
-    panels = _new_array((-(-V.shape[1] // width), len(V), width), V.dtype)
+    panels = _new_array((_ceil_div(V.shape[1], width), len(V), width), V.dtype)
     _pack_columns(1.0 * panels.size, V, panels)
     return panels
 
@@ -2170,12 +2122,13 @@ def _packed_vectors(V):
 def _padded_width(p, like):
     """Number of columns of a buffer for the output of `_multiply_add`."""
     width = _NARROW_PANEL // like.itemsize
-    return p if p <= 4 else -(-p // width) * width
+    return p if p <= 4 else _ceil_div(p, width) * width
 
 
 @_helper
-def _multiply_add(A, first, last, start, stop, p, panels, row, out):
+def _multiply_add(A, first, last, start, stop, panels, row, out):
     """out[:last - first] += A[first:last, start:stop] V[row:row + stop - start] for packed V."""
+    p = out.shape[1]
     if p <= 4:
         for i in range(first, last):
             for q in range(p):
@@ -2194,11 +2147,12 @@ def _multiply_add(A, first, last, start, stop, p, panels, row, out):
 
 
 @_helper
-def _multiply_add_transposed(A, first, last, start, stop, p, panels, row, out):
-    """out[:stop - start] += A[first:last, start:stop]^T V[row:row + last - first]."""
+def _multiply_add_transposed(A, first, last, m, panels, row, out):
+    """out[:m] += A[first:last, :m]^T V[row:row + last - first]."""
+    p = out.shape[1]
     if p <= 4:
         for i in range(first, last):
-            a = A[i, start:stop]
+            a = A[i, :m]
             for q in range(p):
                 v = panels[0, q, row + i - first]
                 for j in range(len(a)):
@@ -2208,8 +2162,8 @@ def _multiply_add_transposed(A, first, last, start, stop, p, panels, row, out):
     for c in range(len(panels)):
         panel = panels[c, row : row + last - first]
         column = c * panels.shape[2]
-        for r in range(0, stop - start, _PRODUCT_ROWS):
-            _add_transposed_product(A, start + r, end, first, last, panel, out, r, column)
+        for r in range(0, m, _PRODUCT_ROWS):
+            _add_transposed_product(A, r, end, first, last, panel, out, r, column)
 
 
 def _sum_of_slots(slots, n, p, dtype):
@@ -2219,7 +2173,7 @@ def _sum_of_slots(slots, n, p, dtype):
 
 
 @_core
-def _add_tiles(kernel, pairs, tasks, tall, wide, p, panels, slots):
+def _add_tiles(kernel, pairs, tasks, tall, wide, panels, slots):
     """Task (a, b) has the tiles in run a of `tall` rows and run b of `wide` columns. It adds their
     products to the rows of a in slot b and, if symmetric, to the rows of b in slot a."""
     for index in prange(len(tasks)):
@@ -2237,11 +2191,11 @@ def _add_tiles(kernel, pairs, tasks, tall, wide, p, panels, slots):
                 m = min(len(pairs.Y) - begin, _BLOCK)
                 _fill_tile(kernel, pairs, first, first + n, begin, begin + m, tile)
                 product[:] = 0
-                _multiply_add(tile, 0, n, 0, m, p, panels, begin, product)
+                _multiply_add(tile, 0, n, 0, m, panels, begin, product)
                 _add_block(product, n, slots[b], first)
                 if pairs.symmetric and begin > first:
                     product[:] = 0
-                    _multiply_add_transposed(tile, 0, n, 0, m, p, panels, first, product)
+                    _multiply_add_transposed(tile, 0, n, m, panels, first, product)
                     _add_block(product, m, slots[a], begin)
 
 
@@ -2258,18 +2212,19 @@ def _gram_product(kernel, X, Y, V, symmetric=False):
     twice, unless 15 slots would need more than 128 MB."""
     n = len(X)
     p = V.shape[1]
+    V = V.astype(X.dtype, copy=False)
     padded = _padded_width(p, V)
     symmetric = symmetric and n * padded <= 2**20
-    segments = max(1, 64 // -(-n // _BLOCK))  # about 64 tasks for few rows
+    segments = max(1, 64 // _ceil_div(n, _BLOCK))  # about 64 tasks for few rows
     tall = _BLOCK
-    wide = _whole_blocks(max(1, -(-len(Y) // segments)))
+    wide = _whole_blocks(max(1, _ceil_div(len(Y), segments)))
     if symmetric:  # at most 15 runs of rows: 120 tasks
-        tall = wide = _whole_blocks(-(-n // 15))
+        tall = wide = _whole_blocks(_ceil_div(n, 15))
     pairs = _prepare(kernel, X, Y, symmetric)
     tasks = _tile_places(X, Y, symmetric, tall, wide)
-    slots = np.zeros((-(-len(Y) // wide), _whole_blocks(n), padded))
+    slots = np.zeros((_ceil_div(len(Y), wide), _whole_blocks(n), padded))
     work = _tile_work(kernel, pairs, (1 + symmetric) * _MULTIPLY_ADD * padded)
-    _add_tiles(work, kernel, pairs, tasks, tall, wide, p, _packed_vectors(V), slots)
+    _add_tiles(work, kernel, pairs, tasks, tall, wide, _packed_vectors(V), slots)
     return _sum_of_slots(slots, n, p, V.dtype)
 
 
@@ -2290,7 +2245,7 @@ def gram_matmat(X, Y, V, kernel, out=None):
         array: (n, p), float32 if X and Y are float32, else float64.
     """
     P, Q = _in_common_precision(*_checked_two(X, "Y", Y))
-    V = _checked_points("V", V, rows=len(Q)).astype(P.dtype, copy=False)
+    V = _checked_points("V", V, rows=len(Q))
     kernel = _checked_kernel("kernel", kernel, X=P, Y=Q)
     out = _checked_out("V", out, (len(P), V.shape[1]), P.dtype, (X, Y, V, kernel))
     product = _gram_product(kernel, P, Q, V, P is Q)
@@ -2332,7 +2287,7 @@ class CSR(NamedTuple):
 
 @_validated(
     "Bits with n at least 1 and uint32 words of shape (ceil(n / 32), n)",
-    lambda made: made.n > 0 and made.words.shape == (-(-made.n // 32), made.n),
+    lambda made: made.n > 0 and made.words.shape == (_ceil_div(made.n, 32), made.n),
     words="bits",
 )
 class Bits(NamedTuple):
@@ -2383,23 +2338,22 @@ _PARTIAL_SUM_ROWS = 8 * _DEPTH  # longer sums are added in float64
 
 
 @_core
-def _add_rows(A, m, p, panels, tasks, slots):
+def _add_rows(A, m, panels, tasks, slots):
     """slots[s] += A[rows, columns] V[columns] for each block of rows and segment s of columns."""
     for index in prange(tasks):
         _wide_vectors()
         task = np.int64(index)
-        wide = slots.shape[2]
         segments = len(slots)
-        columns = (m + _WIDE_BLOCK - 1) // _WIDE_BLOCK
+        columns = _ceil_div(m, _WIDE_BLOCK)
         first = task // segments * _BLOCK
         slot = task % segments
         last = min(len(A), first + _BLOCK)
-        product = _aligned((_BLOCK, wide), panels)
+        product = _aligned((_BLOCK, slots.shape[2]), panels)
         for b in range(slot * columns // segments, (slot + 1) * columns // segments):
             product[:] = 0
             begin = b * _WIDE_BLOCK
             end = min(m, begin + _WIDE_BLOCK)
-            _multiply_add(A, first, last, begin, end, p, panels, begin, product)
+            _multiply_add(A, first, last, begin, end, panels, begin, product)
             _add_block(product, last - first, slots[slot], first)
 
 
@@ -2407,20 +2361,20 @@ def _dense_product(A, V):
     """A[:, :m] V for V with m rows."""
     n = len(A)
     m, p = V.shape
-    V = np.ascontiguousarray(V)
+    V = np.ascontiguousarray(V, A.dtype)
     if n * V.size < _BLAS_BELOW:
         return A[:, :m] @ V
-    rows = -(-n // _BLOCK)
+    rows = _ceil_div(n, _BLOCK)
     wide = _padded_width(p, V)
-    panels = _packed_vectors(V)
-    segments = max(1, min(-(-m // _WIDE_BLOCK), 64 // rows))  # about 64 tasks for few rows
+    segments = max(1, min(_ceil_div(m, _WIDE_BLOCK), 64 // rows))  # about 64 tasks for few rows
     slots = np.zeros((segments, _whole_blocks(n), wide))
-    _add_rows(_MULTIPLY_ADD * n * m * max(wide, 6), A, m, p, panels, rows * segments, slots)
+    panels = _packed_vectors(V)
+    _add_rows(_MULTIPLY_ADD * n * m * max(wide, 6), A, m, panels, rows * segments, slots)
     return _sum_of_slots(slots, n, p, V.dtype)
 
 
 @_core
-def _add_columns(U, m, p, panels, slots):
+def _add_columns(U, m, panels, slots):
     """slots[part] += U[rows, :m]^T V[rows] for each run of rows."""
     for index in prange(len(slots)):
         _wide_vectors()
@@ -2429,7 +2383,7 @@ def _add_columns(U, m, p, panels, slots):
         blocks = _blocks(len(U))
         for b in range(part * blocks // parts, (part + 1) * blocks // parts):
             first, last = _block(b, len(U))
-            _multiply_add_transposed(U, first, last, 0, m, p, panels, first, slots[part])
+            _multiply_add_transposed(U, first, last, m, panels, first, slots[part])
 
 
 def _transposed_product(U, V, m=None):
@@ -2438,11 +2392,11 @@ def _transposed_product(U, V, m=None):
     p = V.shape[1]
     if m * V.size < _BLAS_BELOW:
         return U[:, :m].T @ V
-    rows = -(-m // _PRODUCT_ROWS) * _PRODUCT_ROWS
+    rows = _ceil_div(m, _PRODUCT_ROWS) * _PRODUCT_ROWS
     wide = _padded_width(p, V)
-    slots = np.zeros((min(64, -(-len(U) // _BLOCK)), rows, wide), V.dtype)
+    slots = np.zeros((min(64, _ceil_div(len(U), _BLOCK)), rows, wide), V.dtype)
     work = len(U) * (_MULTIPLY_ADD * m * max(wide, 4) + 5.0)
-    _add_columns(work, U, m, p, _packed_vectors(V), slots)
+    _add_columns(work, U, m, _packed_vectors(V), slots)
     return _sum_of_slots(slots, m, p, V.dtype)
 
 
@@ -2459,7 +2413,7 @@ def _add_panel_products(left, right, places, out):
         tile[:] = 0
         for deep in range(0, rows, _DEPTH):
             stop = min(rows, deep + _DEPTH)
-            for q in range(begin // width, (end + width - 1) // width):
+            for q in range(begin // width, _ceil_div(end, width)):
                 panel = right[q, deep:stop]
                 c = q * width - begin
                 for row in range(first, last, 4):
@@ -2491,27 +2445,23 @@ def _column_products(F, G):
 # 6.3 Products with sparse matrices and with bits
 
 
-def _data(context, builder, signature, args, places):
-    return [context.make_array(signature.args[k])(context, builder, args[k]).data for k in places]
-
-
-def _row64(context, builder, dtype, data, row, store=None):
+def _row64(context, builder, dtype, array, row, store=None):
     """Load or store a row of 64 bytes. LLVM would compile a loop to scalar code, 3 times slower."""
     itemsize = dtype.bitwidth // 8
     lanes = 64 // itemsize
     vector = ir.VectorType(context.get_value_type(dtype), lanes)
-    place = builder.gep(data, [builder.mul(row, ir.IntType(64)(lanes))])
+    place = builder.gep(array.data, [builder.mul(row, ir.IntType(64)(lanes))])
     place = builder.bitcast(place, vector.as_pointer())
     if store is None:
         return builder.load(place, align=itemsize)
     return builder.store(store, place, align=itemsize)
 
 
-@_intrinsic(lambda out, row, a, i, factor, b, j: operator.setitem(out, row, a[i] + factor * b[j]))
+@intrinsic
 def _combine_rows(typing, out, row, a, i, factor, b, j):
 
     def codegen(context, builder, signature, args):
-        out, a, b = _data(context, builder, signature, args, (0, 2, 5))
+        out, a, b = _array_arguments(context, builder, signature, args, (0, 2, 5))
         dtype = signature.args[0].dtype
         first = _row64(context, builder, dtype, a, args[3])
         second = _row64(context, builder, dtype, b, args[6])
@@ -2563,7 +2513,7 @@ def _csr_product(A, V):
     alone = V.shape[1] == 1
     panels = np.ascontiguousarray(V)[None] if alone else _column_panels(V, 64 // V.itemsize)
     out = _new_array(V.shape, V.dtype)
-    _multiply_rows((1.0 if alone else 1.5 * len(panels)) * A.data.size, *A, panels, out)
+    _multiply_rows(1.5 * len(panels) * A.data.size, *A, panels, out)
     return out
 
 
@@ -2573,16 +2523,11 @@ def _csr_product(A, V):
 _PARTS = ((0, 127), (7, 127), (14, 63), (20, 63), (26, 63))
 
 
-@_intrinsic(
-    lambda total, row, table, word: operator.iadd(
-        total[row],
-        sum(table[128 * q + (int(word) >> s & mask)] for q, (s, mask) in enumerate(_PARTS)),
-    )
-)
+@intrinsic
 def _add_table_rows(typing, total, row, table, word):
 
     def codegen(context, builder, signature, args):
-        total, table = _data(context, builder, signature, args, (0, 2))
+        total, table = _array_arguments(context, builder, signature, args, (0, 2))
         dtype = signature.args[0].dtype
         number = ir.IntType(64)
         found = []
@@ -2646,7 +2591,7 @@ def _multiply_bits(words, scale, panels, tasks, out):
 def _bits_product(A, V):
     out = _new_array(V.shape, V.dtype)
     panels = _column_panels(V, 64 // V.itemsize)
-    tasks = -(-A.n // 2048) * len(panels)
+    tasks = _ceil_div(A.n, 2048) * len(panels)
     _multiply_bits(2.0 * A.words.size * len(panels), A.words, A.scale, panels, tasks, out)
     return out
 
@@ -2683,9 +2628,7 @@ def _over_roots(vectors, values, floor):
 
 
 def _bits_at(A, i, j):
-    return np.where(
-        A.words[i // 32, j] >> (i % 32).astype(np.uint32) & np.uint32(1), A.scale, -A.scale
-    )
+    return np.where(A.words[i // 32, j] >> i % 32 & 1, A.scale, -A.scale)
 
 
 def _csr_rows(A, first, last, n=None):
@@ -2733,7 +2676,7 @@ class _Form(NamedTuple):
 _OPERATORS = {
     np.ndarray: _Form(
         len,
-        lambda A, V: _dense_product(A, V.astype(A.dtype, copy=False)),
+        _dense_product,
         lambda A, first, last: A[first:last].astype(np.float64),
         lambda A: A.trace(dtype=np.float64),
     ),
@@ -2746,7 +2689,7 @@ _OPERATORS = {
     ),
     Implicit: _Form(
         lambda A: len(A.X),
-        lambda A, V: _gram_product(A.kernel, A.X, A.X, V.astype(A.X.dtype, copy=False), True),
+        lambda A, V: _gram_product(A.kernel, A.X, A.X, V, True),
         lambda A, first, last: _gram(  # all rows together are bit-identical to `gram`
             A.kernel, A.X[first:last], A.X, last - first == len(A.X)
         ).astype(np.float64),
@@ -2755,9 +2698,7 @@ _OPERATORS = {
     LowRank: _Form(
         lambda A: len(A.F),
         lambda A, V: _dense_product(A.F, _transposed_product(A.F, V.astype(A.F.dtype))),
-        lambda A, first, last: _dense_product(
-            A.F[first:last].astype(np.float64), A.F.T.astype(np.float64, "C")
-        ),
+        lambda A, first, last: _dense_product(A.F[first:last].astype(np.float64), A.F.T),
         lambda A: np.square(A.F, dtype=np.float64).sum(),
     ),
     Difference: _Form(
@@ -2798,8 +2739,8 @@ def _precision(A):
     """The relative rounding error of a product: the epsilon of the least precise array."""
     if isinstance(A, _ByProducts):
         return A.precision
-    floats = [array.dtype for array in _arrays(A) if array.dtype.kind == "f"]
-    return max(np.finfo(dtype).eps.item() for dtype in floats or _DOUBLE)
+    found = [np.finfo(array.dtype).eps.item() for array in _arrays(A) if array.dtype.kind == "f"]
+    return max(found, default=2.220446049250313e-16)
 
 
 def _looks_symmetric(A):
@@ -2832,7 +2773,7 @@ def _measured_product(A, V):
     # Centering cancels the mean m. The rounding errors have norm 2 sqrt(n) |m| eps, doubled here.
     if isinstance(A, Centered):
         W, size = _measured_product(A.A, _minus_row(V))
-        return _minus_row(W), max(size, 4.0 * float(abs(A.means.mean())) * math.sqrt(len(W)))
+        return _minus_row(W), max(size, 4.0 * abs(A.means.mean()) * math.sqrt(len(W)))
     W = _in_double(_product(A, V))
     return W, _largest_column(W)
 
@@ -2850,8 +2791,8 @@ def _as_operator(name, value, symmetric=False):
         A = _checked_as(kind, name, value)
     if isinstance(A, Implicit):
         _checked_kernel(f"{name}.kernel", A.kernel, **{f"{name}.X": A.X})
-    if isinstance(A, CSR) and A.indices.size:
-        inside = 0 <= A.indices.min() <= A.indices.max() < _size(A)
+    if isinstance(A, CSR):
+        inside = 0 <= A.indices.min(initial=0) <= A.indices.max(initial=0) < _size(A)
         _require(inside, f"{name}.indices must be from 0 to n - 1")
     _require(not symmetric or _looks_symmetric(A), f"{name} must be symmetric")
     return A
@@ -2884,7 +2825,7 @@ def matmat(A, V):
         [[1.0, 2.0], [2.0, 4.0]]
     """
     A = _as_operator("A", A)
-    columns = _as_columns("V", V, None)
+    columns = _as_columns("V", V, _FLOATS)
     product = _product(A, _checked_points("V", columns, rows=_size(A)))
     _require_finite("A and A V", product)
     return product.reshape(np.shape(V))
@@ -3065,10 +3006,9 @@ def _diagonalize(d, e, Z):
             d[i] = c * c * first + 2.0 * c * s * b + s * s * second
             d[i + 1] = s * s * first - 2.0 * c * s * b + c * c * second
             e[i] = c * s * (second - first) + (c * c - s * s) * b
-            if i < high - 1:
-                x = e[i]
-                z = s * e[i + 1]
-                e[i + 1] *= c
+            x = e[i]
+            z = s * e[i + 1]
+            e[i + 1] *= c
             p = Z[i]
             q = Z[i + 1]
             for t in range(n):
@@ -3091,7 +3031,7 @@ def _solve(A, values, beside, rows):
                 z[t] -= factor * v[t]
 
 
-_solve_small = _core_alone(getattr(_solve, "py_func", _solve))
+_solve_small = _core_alone(_solve.py_func)
 
 
 def _small_eigen(A, by_size=False):
@@ -3148,15 +3088,15 @@ def _combined(Q, Y, count):
     return _dense_product(Q, Y[:, :count])
 
 
-@dataclasses.dataclass
 class _Basis:
     """Orthonormal basis Q[:, :size] of a block Krylov space of A, and H = Q^T A Q."""
 
-    Q: np.ndarray
-    H: np.ndarray
-    key: np.uint64
-    size: int = 0
-    iterations: int = 0
+    def __init__(self, n, columns, key):
+        self.Q = np.zeros((n, columns))
+        self.H = np.zeros((columns, columns))
+        self.key = key
+        self.size = 0
+        self.iterations = 0
 
     def add(self, W, R):
         """Append the block W. Then make R = A W orthogonal to the basis, in place."""
@@ -3237,8 +3177,6 @@ def _relative_margin(A, tol, summands, scale):
 # below the bound.
 _MISSED = 1e-6  # probability that |W_1^T v| is below the bound
 _STEPS_BEYOND = 200  # if a proof needs more steps, the search continues
-_NORM_BLOCK = 16
-_NORM_COLUMNS = 768  # reaches tol = 1 % without a spectral gap; takes 512 MB at n = 87,000
 
 
 def _start_cosine(n, block, chance):
@@ -3253,7 +3191,7 @@ def _start_cosine(n, block, chance):
 
 def _root_norm(G):
     """|B|_2 for a small matrix G = B B^T."""
-    return math.sqrt(max(float(_small_eigen(G)[0][0]), 0.0))
+    return math.sqrt(max(_small_eigen(G)[0][0], 0.0))
 
 
 def _nothing_missed(values, Y, R, level, skipped=0, start_at=0):
@@ -3281,7 +3219,7 @@ def _nothing_missed(values, Y, R, level, skipped=0, start_at=0):
             return False
         left, right = [_root_norm(_dense_product(P * share**2, P.T)) for P in (of_start, of_last)]
         moves = left * right * size  # bounds |change of M| / h
-        at = at + (cosine - norm) / moves if moves > 0.0 else math.inf
+        at += (cosine - norm) / moves if moves > 0.0 else math.inf
         if at >= far:
             return True
     return False
@@ -3300,8 +3238,8 @@ def _converge(A, basis, AQ, W, k, tol, max_iterations):
     converge. Returns all Ritz pairs and the `summands` of the last product."""
     block = W.shape[1]
     n, limit = AQ.shape
-    settled = basis.size  # pairs that had converged before W was drawn
-    start = basis.size  # first column of W in the basis; -1 after a restart
+    settled = basis.size  # pairs that had converged before W was drawn: W begins at this column
+    restarted = False
     stall = _Stall()
     while True:
         R, summands = _finite_product(A, W)
@@ -3320,18 +3258,18 @@ def _converge(A, basis, AQ, W, k, tol, max_iterations):
             # The random block may be nearly orthogonal to an eigenvector. The error of a Ritz value
             # is then up to tol sqrt(n / block). If that exceeds 1e-4, or if pairs had converged
             # before, the proof is required until the basis is full.
-            doubtful = start >= 0 and not full and (settled or tol * math.sqrt(n / block) > 1e-4)
+            doubtful = not (restarted or full) and (settled or tol * math.sqrt(n / block) > 1e-4)
             if converged and doubtful and not stalled:
                 reach = margin if settled else max(margin, 1e-4 * scale)
                 level = values[k - 1] + reach
                 above = np.count_nonzero(values > values[k - 1] + 0.5 * reach)
-                converged = _nothing_missed(values, Y, R, level, above, start)
+                converged = _nothing_missed(values, Y, R, level, above, settled)
             if stalled or converged or basis.iterations >= max_iterations:
                 return values, Y, summands
         if full:
             AQ[:, : k + block] = _combined(AQ, Y, k + block)
             basis.keep(values, Y, k + block)
-            start = -1
+            restarted = True
         W = basis.next_block(R)
 
 
@@ -3339,13 +3277,13 @@ def _lanczos(A, k, key, tol, max_iterations):
     """`block_lanczos` with full orthogonalization and thick restarts. The number of vectors in a
     block is a multiple of 16, because a product with 16 vectors takes one pass over A."""
     n = _size(A)
-    block = min(-(-k // 16), 4) * 16
+    block = min(_ceil_div(k, 16), 4) * 16
     limit = 2 * k + 8 * block
     if n <= limit + block:
         R, summands = _finite_product(A, np.eye(n))
         values, Y = _small_eigen(R)
         return _eigen_of(A, values, Y[:, :k], _combined(R, Y, k), 1, summands)
-    basis = _Basis(np.zeros((n, limit)), np.zeros((limit, limit)), key)
+    basis = _Basis(n, limit, key)
     AQ = np.zeros((n, limit))
     W = _start_block(n, block, key)
     before = -math.inf
@@ -3354,7 +3292,7 @@ def _lanczos(A, k, key, tol, max_iterations):
         found = values[:k].sum()
         # `block` values that agree to 1 % may have further copies. A new random block finds them.
         first = values[: max(k - block, 0)]
-        alike = first - values[block - 1 : block - 1 + first.size] <= 0.01 * np.abs(first)
+        alike = first - values[block - 1 : k - 1] <= 0.01 * np.abs(first)
         grown = found > before + max(tol, 16.0 * _precision(A)) * _unit_of(values)
         if basis.iterations >= max_iterations or not (alike.any() and grown):
             vectors = _combined(basis.Q, Y, k)
@@ -3375,9 +3313,10 @@ def _norm(A, key, tol, max_iterations):
         R, summands = _finite_product(A, np.eye(n))
         norm = float(np.abs(_small_eigen(R)[0]).max())
         return norm, norm + 16.0 * _precision(A) * summands
-    block = _NORM_BLOCK
-    limit = min(_NORM_COLUMNS, max(10 * block, 2**26 // n), n - block) // block * block
-    basis = _Basis(np.zeros((n, 10 * block)), np.zeros((10 * block, 10 * block)), key)
+    block = 16
+    # 768 columns reach tol = 1 % without a spectral gap, and take 512 MB at n = 87,000.
+    limit = min(768, max(10 * block, 2**26 // n), n - block) // block * block
+    basis = _Basis(n, 10 * block, key)
     W = _start_block(n, block, key)
     restarted = False
     rounding = 0.0
@@ -3398,9 +3337,12 @@ def _norm(A, key, tol, max_iterations):
             values, Y = basis.ritz_pairs(True)
             norm = float(abs(values[0]))
             beyond = max((1.0 + tol) * norm, norm + rounding)
-            sure = not restarted and norm > rounding
-            sure = sure and _nothing_missed(values, Y, R, beyond)
-            sure = sure and _nothing_missed(values, Y, R, -beyond)
+            sure = (
+                not restarted
+                and norm > rounding
+                and _nothing_missed(values, Y, R, beyond)
+                and _nothing_missed(values, Y, R, -beyond)
+            )
             residual = norm * _residual_norms(R, Y, 1, norm)[0] if restarted else math.inf
             if sure or residual <= max(tol * norm, rounding) or norm <= rounding or last:
                 return norm, beyond if sure else max(norm, certified)
@@ -3749,13 +3691,12 @@ def _features(X, E, dtype=None):
     if E.kernel.kind == _POLYNOMIAL:
         P = _in_double(P)
         Q = _in_double(Q)
-    coef = E.coef.astype(P.dtype, copy=False)
     added = E.offset
     if E.kernel.kind == _POLYNOMIAL and E.kernel.shape == 1.0:  # linear kernel
-        sums = E.kernel.scale * E.kernel.gamma * coef.sum(0)
+        sums = E.kernel.scale * E.kernel.gamma * E.coef.sum(0, np.float64)
         added = added + np.outer((P * Q[0]).sum(1), sums)
         Q = _minus_row(Q, Q[0])
-    features = _gram_product(E.kernel, P, Q, coef)
+    features = _gram_product(E.kernel, P, Q, E.coef)
     features += added
     return features.astype(dtype, copy=False)
 
@@ -3786,7 +3727,7 @@ def _span_of(E):
     for j in range(k):
         w = np.eye(k)[j]
         for _ in range(2):  # the second time removes rounding errors of the first
-            w = w - W @ (W.T @ (M @ w))
+            w -= W @ (W.T @ (M @ w))
         square = w @ M @ w
         if square > 1e-10 * M[j, j]:
             W[:, j] = w / math.sqrt(square)
@@ -3886,8 +3827,7 @@ def gradient(X, model):
     """
     X = _checked_points("X", X)
     E = _checked_expansion("model", model, X)
-    shape = (len(X), E.coef.shape[1], X.shape[1])
-    out = _checked_out("X", None, shape, _DOUBLE[0], ())
+    out = _checked_out("X", None, (len(X), E.coef.shape[1], X.shape[1]), _DOUBLE[0], ())
     for rows, j, G in _gradients(X, E):
         out[rows, j] = G
     return out
@@ -3939,7 +3879,7 @@ def scale_points(X, M):
     sound = np.abs(M - M.T).max() <= 1e-6 * values[0] >= -values[-1]
     _require(sound, "M must be symmetric and positive semidefinite")
     root = _dense_product(V * np.sqrt(values.clip(0.0)), V.T)
-    return _dense_product(X, root.astype(X.dtype))
+    return _dense_product(X, root)
 
 
 def _climb(gammas, Q, squares, gamma, start, iterations):
@@ -3955,8 +3895,6 @@ def _climb(gammas, Q, squares, gamma, start, iterations):
     for _ in range(iterations):
         total = w.sum()
         size = np.abs(w).sum()
-        if size == 0.0:  # far from all points, every kernel value is 0
-            break
         step = (w @ Q - total * z) / (total if total > 0.1 * size else size)
         if gamma * (step @ step) < 1e-20:
             break
@@ -4021,8 +3959,7 @@ def kernel_pca_preimage(features, expansion, ridge=0.0, max_iterations=1000):
         for y in Y:  # start at the point with the closest features
             start = Q[np.square(F - y).sum(1).argmin()]
             gammas = E.coef @ y + mean
-            found = _climb(gammas, Q, squares, kernel.gamma, start, max_iterations)
-            points.append(center + found)
+            points.append(center + _climb(gammas, Q, squares, kernel.gamma, start, max_iterations))
         return np.array(points)
     if E.mean.size or E.offset.any():  # centers features and points
         Y = Y - F.mean(0)
@@ -4247,7 +4184,7 @@ def quantize_gram(X, kernel, seed=0):
     key = _checked_key(seed, _ROUND_UP)
     _fits("X", 0.125 * len(X) ** 2)
     bound = _entry_bound(kernel, X)
-    words = np.zeros((-(-len(X) // 32), len(X)), np.uint32)
+    words = np.zeros((_ceil_div(len(X), 32), len(X)), np.uint32)
     pairs = _prepare(kernel, X, X, True)
     places = _tile_places(X, X, True)
     slope = 0.5 / (bound or 1.0)
@@ -4393,20 +4330,22 @@ def rademacher_projection(X, s, seed=0):
     s = _checked_whole("s", s, 1, _MOST)
     key = _checked_key(seed, _SIGNS)
     _fits("s", 1.0 * X.dtype.itemsize * n * s)
-    blocks = -(-n // _BLOCK)
+    blocks = _ceil_div(n, _BLOCK)
     step = _WIDE_BLOCK * max(1, 2**20 // (_WIDE_BLOCK * s))
     signs = np.array([1.0, -1.0] / np.sqrt(s), X.dtype)
     sums = np.zeros((1, blocks * _BLOCK, _padded_width(s, signs)))
     for begin in range(0, d, step):
         m = min(step, d - begin)
-        words = _words(_words(key, np.arange(begin, begin + m))[:, None], np.arange(-(-s // 64)))
+        words = _words(
+            _words(key, np.arange(begin, begin + m))[:, None], np.arange(_ceil_div(s, 64))
+        )
         # The sign (t, j) is bit j of the words of coordinate t.
         bits = np.unpackbits(words.view(np.uint8), axis=1, count=s, bitorder="little")
         if sparse:
             sums[0, :n, :s] += X[:, begin : begin + m] @ signs[bits]
             continue
         P = np.ascontiguousarray(X[:, begin : begin + m])
-        _add_rows(_MULTIPLY_ADD * P.size * s, P, m, s, _packed_vectors(signs[bits]), blocks, sums)
+        _add_rows(_MULTIPLY_ADD * P.size * s, P, m, _packed_vectors(signs[bits]), blocks, sums)
     return _checked_points("X and its projection", _sum_of_slots(sums, n, s, X.dtype))
 
 
@@ -4584,7 +4523,7 @@ def _first_in_order(X, rows, cells, first, count, limit, labels):
         for t in range(d):
             active[r, t] = _place(cells, X[rows[r]], t, _LAST_PLACE)
     perhaps = np.float32(1.0 + 0.003 * math.sqrt(d))
-    for q in range(first // width, (count + width - 1) // width):
+    for q in range(first // width, _ceil_div(count, width)):
         for r in range((left - 1) // 4 * 4, -1, -4):
             _squared_distances(active, r, left - 1, 0, d, cells.panels[q], tile, 0, 0)
             near = np.float32(0.0)  # a count. An int64 would halve the speed.
@@ -4648,7 +4587,7 @@ def _cells_of(known, X, eps):
     width = _WIDE_PANEL // 4
     cells = _Cells(
         centers=np.empty((capacity, d)),
-        panels=np.empty((-(-capacity // width), d, width), np.float32),
+        panels=np.empty((_ceil_div(capacity, width), d, width), np.float32),
         before=np.empty(capacity, np.int64),
         heads=np.full(2 << capacity.bit_length(), -1),
         axes=axes,
@@ -4836,7 +4775,7 @@ def _find_nearest(X, panels, count, labels, distances):
         width = panels.shape[2]
         tile = _new_tile(X)
         first, last = _block(index, len(X))
-        for q in range((count + width - 1) // width):
+        for q in range(_ceil_div(count, width)):
             for r in range(0, last - first, 4):
                 _squared_distances(X, first + r, last - 1, 0, X.shape[1], panels[q], tile, r, 0)
             for i in range(first, last):
@@ -5089,7 +5028,7 @@ def _halve(kernel, X, rows, starts, key, log_inverse):
     each = _CUSTOM_VALUE if kernel.kind == _CUSTOM else 1.0 + _MULTIPLY_ADD * X.shape[1]
     longest = int(np.diff(starts).max())
     for begin in range(0, longest, _BLOCK):
-        blocks = -(-(longest - begin) // _BLOCK)
+        blocks = _ceil_div(longest - begin, _BLOCK)
         work = each * _BLOCK * (rows.size - begin * spreads.size)
         _split_blocks(work, kernel, X, starts, begin, blocks, log_inverse, key, spreads, lead, side)
     return side > 0.0
@@ -5420,7 +5359,7 @@ def manifold_features(X, manifold):
     X = _checked_points("X", X)
     found = _checked_model(Manifold, "manifold", manifold, X)
     X, points = _in_common_precision(X, found.points)
-    V = np.column_stack([found.coef, found.degrees]).astype(X.dtype)
+    V = np.column_stack([found.coef, found.degrees])
     products = _gram_product(found.kernel, X, points, V)
     sums = _in_double(products[:, -1:])
     least = 1e-30 if X.itemsize == 4 else 1e-290
@@ -5642,7 +5581,7 @@ def _lengths_of_normal(key, size, count):
 
 def _orthogonal_directions(key, count, d):
     """Vectors with the lengths of standard normal vectors, orthogonal within blocks of d."""
-    normal = _plain_frequencies(_UNIT_GAUSSIAN, key, (-(-count // d) * d, d)).reshape(-1, d, d)
+    normal = _plain_frequencies(_UNIT_GAUSSIAN, key, (_ceil_div(count, d) * d, d)).reshape(-1, d, d)
     Q, R = np.linalg.qr(normal.transpose(0, 2, 1))
     Q *= np.copysign(1.0, np.diagonal(R, 0, 1, 2))[:, None]  # Q is now uniformly distributed
     return Q.transpose(0, 2, 1).reshape(-1, d)[:count] * _lengths_of_normal(key, d, count)[:, None]
@@ -5665,7 +5604,7 @@ def _frequencies(feature_map, first, count):
     if feature_map.kind == _PLAIN:
         return _plain_frequencies(feature_map.kernel, key, (count, feature_map.d), first, copies)
     directions = _orthogonal_directions if feature_map.kind == _ORTHOGONAL else _quasi_directions
-    different = -(-feature_map.m // copies)
+    different = _ceil_div(feature_map.m, copies)
     W = directions(key, different, feature_map.d)
     W *= _scales(feature_map.kernel, key, _MIXTURES, different)[:, None]
     return np.repeat(W, copies, axis=0)[first : first + count]
@@ -5674,7 +5613,7 @@ def _frequencies(feature_map, first, count):
 def _fastfood_parts(kernel, d, m, key):
     """B, P, G and S of V = S H G P H B (see `fastfood_features_map`), each a (blocks, D) array."""
     size = 1 << (d - 1).bit_length()
-    blocks = -(-m // size)
+    blocks = _ceil_div(m, size)
     flips = np.ascontiguousarray(_random_signs(size, blocks, _python_subkey(key, _FLIPS)).T)
     order = np.tile(np.arange(size), (blocks, 1))
     for b in range(blocks):
@@ -5795,7 +5734,7 @@ def _drawn(X, feature_map, first, count, divisor, points="X"):
     _draw_phases(_python_subkey(key, _PHASES), first, copies, phases)
     factor = math.sqrt(2.0 * feature_map.kernel.scale / divisor)
     if feature_map.kind == _FASTFOOD:
-        drawn = _fastfood_parts(feature_map.kernel, feature_map.d, -(-count // copies), key)
+        drawn = _fastfood_parts(feature_map.kernel, feature_map.d, _ceil_div(count, copies), key)
     else:
         drawn = _pack(_frequencies(feature_map, first, count).astype(X.dtype))
     return drawn, phases, factor
@@ -5832,7 +5771,7 @@ def _features_from(X, feature_map, first, count, divisor, points="X", alone=True
         return functools.reduce(khatri_rao, waves).T.astype(X.dtype, "C")
     drawn, phases, factor = _drawn(X, feature_map, first, count, divisor, points)
     out = _new_array((len(X), count), X.dtype)
-    infinite = np.zeros(-(-len(X) // _SIDE_BY_SIDE), np.int64)
+    infinite = np.zeros(_ceil_div(len(X), _SIDE_BY_SIDE), np.int64)
     if feature_map.kind == _FASTFOOD:
         copies = 1 + feature_map.paired
         _fastfood(2.5 * out.size, X, drawn, copies, phases, factor, infinite, out)
@@ -6119,7 +6058,7 @@ def _turn(columns, V, p):
     """Replace A = `columns` by A V[:p]^T, followed by zeros."""
     m, size = columns.shape
     width = _NARROW_PANEL // columns.itemsize
-    panels = _aligned(((p + width - 1) // width, size, width), columns)
+    panels = _aligned((_ceil_div(p, width), size, width), columns)
     for j in range(p):  # the padding of the last panel is never read
         for t in range(size):
             panels[j // width, t, j % width] = V[j, t]
@@ -6127,7 +6066,7 @@ def _turn(columns, V, p):
     for first in range(0, m, _BLOCK):
         last = min(m, first + _BLOCK)
         product[:] = 0
-        _multiply_add(columns, first, last, 0, size, len(panels) * width, panels, 0, product)
+        _multiply_add(columns, first, last, 0, size, panels, 0, product)
         for r in range(last - first):
             row = columns[first + r]
             for q in range(size):
@@ -6261,7 +6200,7 @@ def _sketch_runs(X, features, begins, rules, last, columns, numbers, means, leng
         totals = numbers[task]
         size = run.shape[1]
         width = _NARROW_PANEL // run.itemsize
-        whole = (size + width - 1) // width * width
+        whole = _ceil_div(size, width) * width
         G = _aligned((whole, whole), run)
         V = np.empty((size, size))
         squares = np.empty(_BLOCK)
@@ -6736,7 +6675,7 @@ def _node_weights(X, feature_map, weights):
 
     rows = np.vstack([weights, _angles_in_box(X, feature_map)])
     total = 0.0
-    for part in np.array_split(rows, -(-len(X) // 1024), 1):
+    for part in np.array_split(rows, _ceil_div(len(X), 1024), 1):
         factors = [
             np.fft.irfft(np.exp(-1j * np.outer(np.arange(side), t)), 2 * int(side) - 1, 0)
             for t, side in zip(part[1:], feature_map.grid[3])
@@ -7125,7 +7064,7 @@ def _centered(state, U):
 
 
 @_core
-def _add_features(X, kernel, key, frequencies, copies, used, factor, p, panels, infinite, slots):
+def _add_features(X, kernel, key, frequencies, copies, used, factor, panels, infinite, slots):
     """Add each task's terms of sum_j coef_j phi_j(x) to its slot, and count infinite angles."""
     for index in prange(len(slots)):
         _wide_vectors()
@@ -7158,7 +7097,7 @@ def _add_features(X, kernel, key, frequencies, copies, used, factor, p, panels, 
                     X, first, directions, shifts[:count], 0, factor, angles, cosines, 0
                 )
                 product[:] = 0
-                _multiply_add(cosines, 0, rows, 0, count, p, panels, begin, product)
+                _multiply_add(cosines, 0, rows, 0, count, panels, begin, product)
                 _add_block(product, rows, slots[task], first)
 
 
@@ -7180,14 +7119,14 @@ def _values(state, X, second=False):
     factor = math.sqrt(2.0 * feature_map.kernel.scale)
     wide = _padded_width(k, X)
     most = 2**24 // (min(len(X), _POINTS_AT_A_TIME) * wide)  # slots take at most 128 MB, or are 16
-    segments = min(max(16, most), 64, -(-used // _BLOCK))
+    segments = min(max(16, most), 64, _ceil_div(used, _BLOCK))
     values = []
     for rows in _slabs(len(X), _POINTS_AT_A_TIME):
         P = X[rows]
         infinite = np.zeros(segments, np.int64)
         slots = np.zeros((segments, _whole_blocks(len(P)), wide))
         each = len(P) * (1.0 + _MULTIPLY_ADD * (feature_map.d + wide)) + 25.0 * feature_map.d
-        _add_features(used * each, P, *drawn, factor, k, panels, infinite, slots)
+        _add_features(used * each, P, *drawn, factor, panels, infinite, slots)
         _require_finite_angles(infinite, "X (or Y)")
         values.append(_sum_of_slots(slots, len(P), k, np.float64))
     return np.concatenate(values)
@@ -7499,8 +7438,8 @@ def _feature_block(state):
     b = min(state.feature_batch, m)
     new = m - state.used
     if 2 * new >= b:
-        return state.used, state.used + -(-new // -(-new // b))
-    blocks = -(-m // b)
+        return state.used, state.used + _ceil_div(new, _ceil_div(new, b))
+    blocks = _ceil_div(m, b)
     turn, place = divmod(state.step, blocks)
     key = _python_subkey(_key(state.map.seed, _REVISITS), turn)
     place = int(_draw_uniformly(blocks, blocks, key)[place])
@@ -7699,7 +7638,7 @@ def _descend(start, views, kernels, m, seed, steps, batch, settings):
     rows = _draw_uniformly(n, min(n, _START_POINTS), _python_subkey(key, 2**62))
     state = start(*[points[rows] for points in views], *maps, *settings)
     if steps is None:
-        steps = max(200, 4 * -(-state.map.m // state.feature_batch))
+        steps = max(200, 4 * _ceil_div(state.map.m, state.feature_batch))
     for _ in range(_checked_whole("steps", steps, 1)):
         rows = (_uniforms(_python_subkey(key, state.step), np.arange(batch)) * n).astype(np.int64)
         state = _step(state, *[points[rows] for points in views])
@@ -7982,7 +7921,7 @@ def _forward_substitute(kernel, pairs, lower, below, start, rows, squares, growt
             _fill_tile(kernel, pairs, first, last, begin, end, tile)
             for deep in range(0, start + begin, _DEPTH):  # subtract earlier columns
                 stop = min(start + begin, deep + _DEPTH)
-                for q in range(begin // width, (end + width - 1) // width):
+                for q in range(begin // width, _ceil_div(end, width)):
                     panel = below[q, deep:stop]
                     column = q * width - begin
                     for r in range(0, last - first, 4):  # the panel stays in the cache
@@ -8958,7 +8897,7 @@ def nystrom_to(X, kernel, error, seed=0, limit=0):
         left_out = error - bound if by_trace else 0.9 * error
         least = 1 if by_trace else int(fitting)
         rank = min(found, max(least, np.count_nonzero(values > left_out * norm)))
-        C = _combined(F, V.astype(X.dtype), rank)
+        C = _combined(F, V, rank)
         chance = 0.0
         if by_trace:  # |K - C C^T| <= |K - K~| + the next eigenvalue of K~
             bound += values[rank:].max(initial=0.0) / norm
@@ -9134,7 +9073,7 @@ def learn_metric(X, Y, kernel, lam, rounds=4, s=1000, seed=0):
     T = _checked_targets(Y, len(X))
     T = T / _unit_of(T.std(0)[None], 0)
     order = _draw_uniformly(len(X), len(X), _checked_key(seed, _HELD_OUT))
-    held, kept = np.split(order, [-(-len(X) // 10)])
+    held, kept = np.split(order, [_ceil_div(len(X), 10)])
 
     def fitted(P, Y):
         return nystrom_ridge(P, Y, rpcholesky(P, kernel, s, seed), kernel, lam)
@@ -9306,8 +9245,7 @@ def spectral_error(A, B, seed=0, tol=1e-2, max_iterations=1000):
         >>> round(spectral_error(np.eye(3), np.diag(np.array([1.0, 3.0, 0.0])), 0), 9)
         2.0
     """
-    D = Difference(*_checked_pair(A, B, True))
-    return spectral_norm(D, seed, tol, max_iterations)
+    return spectral_norm(Difference(*_checked_pair(A, B, True)), seed, tol, max_iterations)
 
 
 @_public
@@ -9323,7 +9261,7 @@ def frobenius_error(A, B):
     total = 0.0
     n = _size(D)
     for first in range(0, n, _BLOCK):
-        total += float(np.square(_rows(D, first, min(n, first + _BLOCK))).sum())
+        total += np.square(_rows(D, first, min(n, first + _BLOCK))).sum()
     _require_finite("A and B", total)
     return math.sqrt(total)
 
@@ -9349,7 +9287,7 @@ def principal_angles(U, V):
     """
     P = _orthonormal("U", U)
     Q = _orthonormal("V", V, len(P))
-    P, Q = (P, Q) if P.shape[1] >= Q.shape[1] else (Q, P)
+    Q, P = sorted([Q, P], key=np.size)
     C = P.T @ Q
     cosines = np.linalg.svd(C, compute_uv=False)[::-1].clip(0.0, 1.0)
     sines = np.linalg.svd(Q - P @ C, compute_uv=False).clip(0.0, 1.0)
@@ -9389,7 +9327,7 @@ def effective_dimension(A, lam, seed=0, probes=32, steps=64):
         columns = most * probes
         _fits("A", 8.0 * n * columns)
         Z = _random_signs(n, probes, key)
-        basis = _Basis(np.zeros((n, columns)), np.zeros((columns, columns)), key)
+        basis = _Basis(n, columns, key)
         W, _ = _orthonormalize(Z, key)
         start = _transposed_product(Z, W) / math.sqrt(probes)
     for step in range(1, most + 1):
@@ -9470,11 +9408,11 @@ def reliable_components(values, error):
     """
     values = _checked_vector("values", values)
     error = _checked_real("error", error, 0.0)
-    halves = 0.5 * values[:-1] - 0.5 * values[1:]  # a whole gap may overflow
-    _require(not (halves < 0.0).any(), "values must not increase")
-    clear = np.flatnonzero(halves > error)
+    gaps = -np.diff(values)
+    _require((gaps >= 0.0).all(), "values must not increase")
+    clear = np.flatnonzero(gaps > 2.0 * error)
     angles = np.full(values.size, math.pi / 2.0)
-    angles[clear] = 0.5 * np.arcsin(error / halves[clear])
+    angles[clear] = 0.5 * np.arcsin(2.0 * error / gaps[clear])
     return Reliable(int(clear.max(initial=-1)) + 1, angles)
 
 
@@ -9581,8 +9519,8 @@ def explained_variance_ratio(X, expansion):
     if isinstance(expansion, Subspace):  # features without pairs have different lengths
         features = skpca_transform(X, expansion)
         for Z in _feature_slabs(X, expansion.map):
-            size = size + (Z**2).sum()
-            sums = sums + Z.sum(0)
+            size += (Z**2).sum()
+            sums += Z.sum(0)
         total = size - (sums**2).sum() / n
     else:
         model = _checked_span("expansion", X, expansion)
@@ -9661,7 +9599,7 @@ def sketch_error(sketch, X, kernel, k=None, seed=0, rows=512, centered=False):
     V = _in_double(V[:, :m])
     V = V / _unit_of(V, 0)
     U, R = np.linalg.qr(V - V.mean(0) if centered else V)
-    independent = np.abs(R.diagonal()) > 1e-8 * np.sqrt(np.square(V).sum(0))
+    independent = np.abs(R.diagonal()) > 1e-8 * np.linalg.norm(V, axis=0)
     new = independent & (values[:m] > 1e-13 * values.max())
     count = int(np.append(new, False).argmin())  # before the first negligible or dependent one
     if k is None:
@@ -9731,16 +9669,14 @@ def _of_subspace(x, model, out):
             out[q] += z * model.basis[j, q]
 
 
-_models.update(  # class: (function of many points, compiled function of one point)
-    {
-        Expansion: (expand, _of_expansion),
-        NystromMap: (nystrom_features, _of_landmarks),
-        Subspace: (skpca_transform, _of_subspace),
-        FourierMap: (fourier_features, _of_map),
-        DSGDState: (dsgd_evaluate, None),
-        Manifold: (manifold_features, None),
-    }
-)
+_models |= {  # class: (function of many points, compiled function of one point)
+    Expansion: (expand, _of_expansion),
+    NystromMap: (nystrom_features, _of_landmarks),
+    Subspace: (skpca_transform, _of_subspace),
+    FourierMap: (fourier_features, _of_map),
+    DSGDState: (dsgd_evaluate, None),
+    Manifold: (manifold_features, None),
+}
 
 
 @_public
@@ -10660,8 +10596,7 @@ def dask_nystrom_kpca(X, landmarks, kernel, k, seed=0, centered=False):
     found = _landmark_map(X, landmarks, kernel)
     k = _checked_whole("k", k, 1, len(found.points))
     middle = _middle(found, centered)
-    each = _each_block(_sums_of_features, X, None, found, middle)
-    squares, sums = _joined(_added, each)
+    squares, sums = _joined(_added, _each_block(_sums_of_features, X, None, found, middle))
     return _together(_components_by_map, found, squares, sums[:, 0], len(X), middle, k, key)
 
 

@@ -125,6 +125,3 @@ def pytest_configure(config):
 def pytest_collection_modifyitems(items):
     # at last: what others have compiled is on disk
     items.sort(key=lambda item: "warm_up_runs" in item.name)
-    for item in items:
-        if numba.config.DISABLE_JIT and item.path.name != "test_kernels.py":
-            item.add_marker(pytest.mark.skip(reason="takes minutes where nothing is compiled"))

@@ -1002,9 +1002,8 @@ def test_maps_whose_frequencies_are_not_at_hand_are_refused_for_one_point():
         kp.fourier_features_map(kernel, 3, 8, 0, False),
         kp.quasi_features_map(kernel, 3, 8, 0, False),
     ):
-        if not numba.config.DISABLE_JIT:
-            with pytest.raises(ValueError, match="model must store its frequencies"):
-                scored(np.zeros((1, 3)), model, np.empty((1, 8)))
+        with pytest.raises(ValueError, match="model must store its frequencies"):
+            scored(np.zeros((1, 3)), model, np.empty((1, 8)))
         out = np.empty(8)  # from Python all features are computed as `features` does
         kp.features_of(np.ones(3), model, out)
         assert np.array_equal(out, kp.features(np.ones((1, 3)), model)[0])
