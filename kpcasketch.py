@@ -37,6 +37,7 @@ many points
     nystrom_to             for a requested error    advise                 proposes method and size
     choose                 bandwidth and ridge by leave-one-out
     recursive_rls_accelerated  in little memory     LandmarkFeatures       for scikit-learn
+    LandmarkRidge          for scikit-learn         NoveltyDetector        for scikit-learn
     learn_metric           distances for targets    scale_points           applies a metric
 streams
     skpca                  kernel PCA in one pass   skpca_transform        features from skpca
@@ -103,6 +104,7 @@ kernels
     scaled                 kappa times a kernel     kernel_value           of two points
     gram                   the Gram matrix          gram_diagonal          its diagonal
     gram_matmat            its product with V       features_of            of a point, in @njit
+    residual_of            of a point, in @njit
 operators
     matmat                 A times V                dense                  A as an array
     nbytes                 bytes of memory for A    difference             A - B, never formed
@@ -1825,6 +1827,7 @@ _kernel_value = _core_alone(kernel_value.py_func)  # for calls from Python
 _BLOCK = 128  # rows and columns of a tile; a float64 tile takes 128 KB, half of an L2 cache
 _WIDE_BLOCK = 4 * _BLOCK  # columns per step: memory reads are 1.8 times faster than with 128
 _EXPANDED_BELOW = 16.0
+_SLAB = 64 * _BLOCK  # number of points processed at a time: 64 tasks
 
 
 class _Pairs(NamedTuple):
@@ -3538,6 +3541,21 @@ def _checked_expansion(name, expansion, X=None):
     return E if E.offset.size else E._replace(offset=np.zeros(E.coef.shape[1]))
 
 
+def _in_slabs(function, X, model, out=None):
+    """function(X, model) for a large array X, slab by slab, or None: a memory map in float64 may not
+    fit into memory."""
+    if not isinstance(X, np.ndarray) or X.ndim != 2 or len(X) <= _SLAB:
+        return None
+    slabs = _slabs(len(X), _SLAB)
+    for rows in slabs:
+        _checked_points("X", X[rows], numbers=range(rows.start, rows.stop))
+    like = function(X[:1], model)
+    out = _checked_out("X", out, (len(X), *like.shape[1:]), like.dtype, (X, model))
+    for rows in slabs:
+        out[rows] = function(X[rows], model)
+    return out
+
+
 def _mean_is_unknown(E):
     return bool(np.isnan(E.mean).any() if E.mean.size else E.offset.any())
 
@@ -3741,14 +3759,15 @@ def _span_of(E):
 def expand(X, expansion, out=None):
     """Features of new points: f_j(x) = sum_i coef_ij k(points_i, x) + offset_j.
 
-    AMS sections 2 and 4. Costs O(q c (d + k)) time and O((q + c) (d + k)) memory.
+    AMS sections 2 and 4. Costs O(q c (d + k)) time. An array X, for example a memory map, is read
+    and converted 8192 rows at a time. Without the result, memory is O(c (d + k)).
 
     Args:
         X: (q, d) array. New points. For a kernel `precomputed(K)` and c > 1, a (q, c) array also works:
             row i has the entries that K would have for new point i and the expansion's points.
         expansion: Expansion. It has c points and k components.
         out: (q, k) or (q,) array, or None. Array of the result's shape and dtype to write the result
-            to. It must not overlap an argument.
+            to. It must not overlap an argument. If features overflow, it is undefined.
     Returns:
         array: (q, k), or (q,) if `expansion.targets` is 1. float32 if all points are, else float64.
     Example:
@@ -3757,6 +3776,8 @@ def expand(X, expansion, out=None):
         >>> expand(X, E).round(4).tolist()
         [[1.1353], [1.1353]]
     """
+    if (found := _in_slabs(expand, X, expansion, out)) is not None:
+        return found
     X = _checked_points("X", X)
     stored = getattr(getattr(expansion, "kernel", None), "kind", None) == _PRECOMPUTED
     given = stored and X.shape[1] == np.size(expansion.points) > 1  # kernel values, not row numbers
@@ -5119,13 +5140,13 @@ def compress_thin(X, m, kernel, seed=0, g=4, delta=None):
 # 10.3 Kernel PCA of reduced sets (RSKPCA section 3)
 
 
-def _checked_weights(w, C, n=None):
+def _checked_weights(w, C, n=None, name="w"):
     """Nonnegative weights, one per row of C. If n is given, the weights must sum to n."""
-    w = _as_array("w", w, 1, _DOUBLE)
+    w = _as_array(name, w, 1, _DOUBLE)
     total = w.sum()
-    _require(w.size == len(C), f"w must have one weight per row of C ({len(C)}), got {w.size}")
+    _require(w.size == len(C), f"{name} must have one weight per point ({len(C)}), got {w.size}")
     sound = (w >= 0.0).all() and 1e-15 <= total <= 1e18
-    _require(sound, "w must be finite and not negative, with a sum from 1e-15 to 1e18")
+    _require(sound, f"{name} must be finite and at least zero, with a sum from 1e-15 to 1e18")
     if n is not None and abs(total - n) > 1e-6 * n:
         raise ValueError(f"w must sum to the number of rows of X ({n}), got {total}")
     return w
@@ -5686,11 +5707,12 @@ def _fourier_tile(X, first, panels, phases, begin, factor, angles, out, row):
 def _fourier(X, panels, phases, factor, infinite, out):
     for index in prange(_blocks(len(X))):
         _wide_vectors()
-        first = np.int64(index) * _BLOCK
+        task = np.int64(index)
+        first = task * _BLOCK
         angles = _new_tile(X)
         for begin in range(0, out.shape[1], _BLOCK):
             far = _fourier_tile(X, first, panels, phases, begin, factor, angles, out, first)
-            infinite[index] += far
+            infinite[task] += far
 
 
 @_core
@@ -7871,7 +7893,6 @@ class NystromMap(NamedTuple):
     kernel: Kernel
 
 
-_SLAB = 64 * _BLOCK  # number of points processed at a time: 64 tasks
 # Keys of random numbers: three for the whole recursion, and three for each of its levels.
 _HALVING, _TOP, _LEVELS = 0, 2, 3
 _TAIL, _COINS, _AT_RANDOM = range(3)
@@ -8738,9 +8759,10 @@ def _middle(found, centered):
     return found.factor.sum(0) / max(found.rank, 1) if centered else None
 
 
-def _normal_equations(P, found, T, middle=None):
-    """F^T F and F^T T, where F holds the features of P, or P if found is None, minus `middle`. The
-    computation is in the precision of T, because float32 would lose a small ridge."""
+def _normal_equations(P, found, T, middle=None, factors=None):
+    """F^T F and F^T T, where F holds the features of P, or P if found is None, minus `middle`, with
+    rows multiplied by `factors` (n, 1). The computation is in the precision of T, because float32
+    would lose a small ridge."""
     squares = products = 0.0
     for rows in _slabs(len(P), _SLAB):
         F = P[rows].astype(T.dtype, copy=False)
@@ -8748,6 +8770,8 @@ def _normal_equations(P, found, T, middle=None):
             F = _map_features(F, found)
         if middle is not None:
             F -= middle
+        if factors is not None:
+            F *= factors[rows]
         squares += _column_products(F, F)
         products += _transposed_product(F, T[rows])
         del F
@@ -8917,12 +8941,14 @@ def nystrom_to(X, kernel, error, seed=0, limit=0):
 # 13.6 Ridge regression (RLS appendix C.1)
 
 
-def _ridge_by_map(found, squares, products, lam, targets):
-    """Ridge regression on Nystrom features, as an expansion. `targets` is the dimension of Y."""
+def _ridge_by_map(found, squares, products, lam, targets, mean=0.0, at=None):
+    """Ridge regression on Nystrom features, as an expansion. `targets` is the dimension of Y. If `at`
+    is given, an offset makes the prediction for these features equal to `mean`."""
     weights = _solve_ridge(squares, products, lam)
     expansion = _expansion_by_map(found, weights, np.zeros(products.shape[1]))
     _require_finite("Y must be smaller: coefficients", expansion.coef)
-    return expansion._replace(targets=targets)
+    offset = expansion.offset if at is None else mean - at @ weights
+    return expansion._replace(targets=targets, offset=offset)
 
 
 @_public
@@ -8946,10 +8972,12 @@ def kernel_ridge(F, Y, lam):
 
 
 @_public
-def nystrom_ridge(X, Y, landmarks, kernel, lam):
+def nystrom_ridge(X, Y, landmarks, kernel, lam, intercept=False, weights=None):
     """Kernel ridge regression over a few landmarks (RLS theorem 15, (32)-(35)).
 
-    f(x) = k(x, landmarks) (S^T K S)^+ S^T K (K~ + lam I)^-1 Y, in O(n s (d + s)) float64 time.
+    f(x) = k(x, landmarks) (S^T K S)^+ S^T K (K~ + lam I)^-1 Y, in O(n s (d + s)) float64 time and
+    O(n + s^2) memory. In general, f and b minimize sum_i weights_i |y_i - f(x_i) - b|^2 + lam |f|^2
+    for f in the span of the landmarks, where b is 0 or an intercept.
 
     Args:
         X: (n, d) array. Points.
@@ -8957,6 +8985,8 @@ def nystrom_ridge(X, Y, landmarks, kernel, lam):
         landmarks: Landmarks, LandmarkPoints, ReducedSet, CertifiedNystrom, row numbers or points.
         kernel: Kernel. Positive semidefinite.
         lam: float. Positive ridge, in the units of the eigenvalues of K.
+        intercept: bool. Whether to add b, which has no ridge. It is the offset of the result.
+        weights: (n,) array, or None. Weights of the points, at least 0. None means 1.
     Returns:
         Expansion: Over landmarks. At q points, `expand` gives (q, t), or (q,) if Y is a vector.
     Example:
@@ -8967,8 +8997,19 @@ def nystrom_ridge(X, Y, landmarks, kernel, lam):
     X, kernel = _points_and_kernel(X, kernel)
     lam = _checked_real("lam", lam, 1e-300)
     T = _checked_targets(Y, len(X))
+    n = len(X)
+    weights = np.ones(n) if weights is None else _checked_weights(weights, X, name="weights")
+    factors = np.sqrt(weights)[:, None]
+    mean = np.average(T, 0, weights) * _as_flag("intercept", intercept)
     found = nystrom_map(X, landmarks, kernel)
-    return _ridge_by_map(found, *_normal_equations(X, found, T), lam, np.ndim(Y))
+    T = factors * np.column_stack([T - mean, np.ones(n)])
+    at = _middle(found, intercept)
+    squares, products = _normal_equations(X, found, T, at, factors)
+    if intercept:
+        sums = products[:, -1]
+        squares -= np.outer(sums, sums / weights.sum())
+        at += sums / weights.sum()
+    return _ridge_by_map(found, squares, products[:, :-1], lam, np.ndim(Y), mean, at)
 
 
 @_public
@@ -9445,7 +9486,7 @@ def residual(X, model):
     model, and is computed again if an entry of the model has changed.
 
     Args:
-        X: (n, d) array. Points.
+        X: (n, d) array. Points. As in `expand`, 8192 rows are read and converted at a time.
         model: Expansion, NystromMap or Subspace. An Expansion with an offset needs a known mean.
     Returns:
         array: (n,), about 1 far from the training points. Values below 1e-7 are rounding errors.
@@ -9454,6 +9495,8 @@ def residual(X, model):
         >>> residual(np.array([[1.0], [50.0]]), kpca(X, gaussian(1.0), 3)).round(6).tolist()
         [0.0, 1.0]
     """
+    if (found := _in_slabs(residual, X, model)) is not None:
+        return found
     X = _checked_points("X", X)
     if isinstance(model, Subspace):
         return skpca_residual(_in_double(X), model) / np.sqrt(model.map.kernel.scale)
@@ -9724,6 +9767,39 @@ def features_of(x, model, out):
 def _compiled_features_of(x, model, out):
     of_one = _models.get(getattr(model, "instance_class", None), (None, None))[1]
     return getattr(of_one, "__wrapped__", of_one)
+
+
+@_public
+def residual_of(x, model, out):
+    """Residual of one point, for use in your own `@njit` loops (RLS section 2.1).
+
+    Args:
+        x: (d,) array. Point. Compiled code does not check the lengths of `x` and `out`.
+        model: NystromMap. For an Expansion, `residual` must prepare an orthonormal basis.
+        out: (s,) array. Receives the features, as in `features_of`.
+    Returns:
+        float: The entry of `residual`, up to rounding errors of 1e-7. No memory is allocated.
+    Example:
+        >>> found = nystrom_map(np.eye(2), np.array([0]), linear())
+        >>> round(residual_of(np.array([3.0, 4.0]), found, np.empty(1)), 6)
+        0.8
+    """
+    model = _checked_as(NystromMap, "model", model)
+    features_of(x, model, out)
+    return float(residual(np.asarray(x)[None], model)[0])
+
+
+@overload(residual_of, jit_options={"fastmath": _SUMS})
+def _compiled_residual_of(x, model, out):
+    def of_one(x, model, out):
+        features_of(x, model, out)
+        size = kernel_value(model.kernel, x, x)
+        square = size
+        for value in out:
+            square -= value * value
+        return math.sqrt(square / size) if square > 0.0 else 0.0
+
+    return of_one if getattr(model, "instance_class", None) is NystromMap else None
 
 
 # --------------------------------------------------------------------------------------------------
@@ -10172,50 +10248,65 @@ def _progress(text):
             thread.join()
 
 
-def _run_typical_tasks(dtype):
-    """Run the tasks of `warm_up` on enough points to compile the products in section 6.2."""
+def _typical_tasks(dtype):
+    """Calls by the name of the function, with enough points to compile the products of 6.2."""
     X = np.random.default_rng(0).standard_normal((2000, 3)).astype(dtype)
-    kernel = gaussian(median_bandwidth(X))
-    model = kpca(X, kernel, 8)
-    kernel_pca_preimage(expand(X[:9], model), model)
-    centered_kpca(X, kernel, 8)
-    for A in (Implicit(X, kernel), sample_gram(X, kernel, 2.0), quantize_gram(X, kernel)):
-        kpca_from_eigen(X, kernel, block_lanczos(A, 8, tol=0.1))
-    for sampler in (recursive_rls_practical, recursive_rls_accelerated, rpcholesky):
-        landmarks = sampler(X, kernel, 50)
-        nystrom_kpca(X, landmarks, kernel, 8)
-    F = nystrom(X, landmarks, kernel)
-    nystrom(X[:1], X[:50], kernel)
-    nystrom_ridge(X, X[:, 0], landmarks, kernel, 1.0)
-    centers = kmeans_select(X, 50)
-    rskpca(centers.centers, centers.weights, kernel, 8)
-    shadow_select(X, 0.5)
-    skpca_transform(X, skpca(X, kernel, 64, 16, 8))
-    dsgd_evaluate(X, dsgd_kpca(X, kernel, 8, 512, steps=2))
-    spectral_error(LowRank(F), Implicit(X, kernel))
+    kernel = gaussian(2.0)
+    some = X[:50]
+    model = Expansion(some, some, np.ones(3), np.empty(0), kernel)
+    return {
+        "kpca": lambda: kpca(X, kernel, 8),
+        "centered_kpca": lambda: centered_kpca(X, kernel, 8),
+        "expand": lambda: expand(X, model),
+        "residual": lambda: residual(X, model),
+        "kernel_pca_preimage": lambda: kernel_pca_preimage(some[:9], model),
+        "block_lanczos": lambda: block_lanczos(Implicit(X, kernel), 8, tol=0.1),
+        "sample_gram": lambda: block_lanczos(sample_gram(X, kernel, 2.0), 8, tol=0.1),
+        "quantize_gram": lambda: block_lanczos(quantize_gram(X, kernel), 8, tol=0.1),
+        "recursive_rls_practical": lambda: recursive_rls_practical(X, kernel, 50),
+        "recursive_rls_accelerated": lambda: recursive_rls_accelerated(X, kernel, 50),
+        "rpcholesky": lambda: rpcholesky(X, kernel, 50),
+        "nystrom_features": lambda: [nystrom(P, some, kernel) for P in (X[:1], X)],
+        "nystrom_kpca": lambda: nystrom_kpca(X, some, kernel, 8),
+        "nystrom_ridge": lambda: nystrom_ridge(X, X[:, 0], some, kernel, 1.0),
+        "kmeans_select": lambda: kmeans_select(X, 50),
+        "rskpca": lambda: rskpca(some, np.ones(50), kernel, 8),
+        "shadow_select": lambda: shadow_select(X, 0.5),
+        "skpca": lambda: skpca_transform(X, skpca(X, kernel, 64, 16, 8)),
+        "dsgd_kpca": lambda: dsgd_evaluate(X, dsgd_kpca(X, kernel, 8, 512, steps=2)),
+        "spectral_error": lambda: spectral_error(LowRank(X), Implicit(X, kernel)),
+    }
 
 
 @_public
-def warm_up():
+def warm_up(*names):
     """Compile the code of typical tasks in both precisions before their first calls (textbook).
 
-    The tasks are kernel PCA (exact, landmarks, reduced sets, streams and stochastic gradients),
-    features of new points, pre-images, errors, and eigenpairs of implicit, sampled and 1-bit
-    matrices. The code serves all kernels except `custom`. Compiling it takes minutes.
+    The code serves all kernels except `custom`. Compiling all of it takes minutes. A line on stderr
+    names each function, unless QUIET is True.
 
+    Args:
+        *names: str or function. Functions that your program calls, for example "rpcholesky" and
+            "nystrom_kpca". Others are refused with a list. None means all in the list.
     Returns:
         float: Elapsed time in seconds.
     """
-    with _progress("compiling") as line:
+    start = time.perf_counter()
+    known = _typical_tasks(np.float64)
+    names = [getattr(name, "__name__", name) for name in names] or list(known)
+    for name in names:
+        _require(name in [*known], f"names must be among {', '.join(known)}; got {_shown(name)}")
+    for number, name in enumerate(names, 1):
+        if not QUIET:
+            _to_stderr(f"compiling {name} ({number} of {len(names)})")
         for dtype, limit in itertools.product(_FLOATS, (math.inf, -1.0)):  # one thread, then all
             context = contextvars.copy_context()
             context.run(_warm_up_threshold.set, limit)
-            context.run(_run_typical_tasks, dtype)
-            line.share += 0.25
-    return time.perf_counter() - line.start
+            context.run(_typical_tasks(dtype)[name])
+    return time.perf_counter() - start
 
 
-# 16.5 A transformer for scikit-learn
+# 16.5 Estimators for scikit-learn
 
 
 def _library(module, package, user):
@@ -10227,7 +10318,7 @@ def _library(module, package, user):
         raise ImportError(text) from error
 
 
-def _kernel_of_transformer(own, X, y, seed):
+def _kernel_of_estimator(own, X, y, seed):
     sigma = own.sigma
     if own.kernel is not None:
         free = sigma is None and own.gamma is None
@@ -10235,7 +10326,9 @@ def _kernel_of_transformer(own, X, y, seed):
         return _checked_as(Kernel, "kernel", own.kernel)
     if own.gamma is not None or sigma not in (None, "auto"):
         return gaussian(sigma, own.gamma)
-    kernel = gaussian(median_bandwidth(X, seed))
+    # Repeated points count once, because a weight acts like a number of equal points.
+    few = np.unique(X, axis=0) if len(X) <= 1000 else X
+    kernel = gaussian(median_bandwidth(few, seed))
     if sigma is None:
         return kernel
     labels = np.asarray(y)
@@ -10249,6 +10342,7 @@ def _kernel_of_transformer(own, X, y, seed):
 
 
 def _fit_landmarks(own, X, y, seed):
+    """Set kernel_ and landmarks_ of an estimator, and return their NystromMap."""
     many = _checked_whole("landmarks", own.landmarks, 1)
     k = own.n_components
     if _as_flag("centered", own.centered) or k is not None:
@@ -10258,41 +10352,59 @@ def _fit_landmarks(own, X, y, seed):
     _require(sampler in known, f"sampler must be one of {', '.join(known)}, got {sampler!r}")
     if many > len(X):
         text = f"landmarks is {many}, but X has {len(X)} points: all are used"
-        warnings.warn(f"LandmarkFeatures: {text}", stacklevel=_USERS_LINE + 1)
+        warnings.warn(f"{type(own).__name__}: {text}", stacklevel=_USERS_LINE + 1)
     if sampler == "auto":
         sampler = "rpcholesky" if len(X) * many < 10**8 else "rls-accelerated"
-    kernel = _kernel_of_transformer(own, X, y, seed)
+    kernel = _kernel_of_estimator(own, X, y, seed)
     if sampler == "kmeans":
         text = "sampler must not be kmeans for a precomputed kernel: use rpcholesky"
         _require(kernel.kind != _PRECOMPUTED, text)
-        landmarks = kmeans_select(X, min(many, len(X)), seed).centers
+        own.landmarks_ = kmeans_select(X, min(many, len(X)), seed).centers
     else:
-        landmarks = _METHODS[sampler](X, kernel, many, seed).indices
-    width = min(k or many, len(landmarks))
+        own.landmarks_ = _METHODS[sampler](X, kernel, many, seed).indices
     own.kernel_ = kernel
-    own.landmarks_ = landmarks
-    own._n_features_out = width
-    if k is None:
-        own.map_ = nystrom_map(X, landmarks, kernel)
-    else:
-        own.map_ = nystrom_kpca(X, landmarks, kernel, width, seed, own.centered)
+    return nystrom_map(X, own.landmarks_, kernel)
 
 
-def _define_landmark_features():
-    global LandmarkFeatures  # errors show this name, and pickle finds the class by it
-    library = functools.partial(_library, package="scikit-learn", user="LandmarkFeatures")
-    base = library("sklearn.base")
-    validation = library("sklearn.utils.validation")
-    check = validation.validate_data
+_ESTIMATORS = ("LandmarkFeatures", "LandmarkRidge", "NoveltyDetector")
 
-    @dataclasses.dataclass(eq=False, repr=False)
-    class LandmarkFeatures(
-        base.ClassNamePrefixFeaturesOutMixin, base.TransformerMixin, base.BaseEstimator
-    ):
+
+def _define_estimators(user):
+    global LandmarkFeatures, LandmarkRidge, NoveltyDetector  # for error messages and pickle
+    base = _library("sklearn.base", "scikit-learn>=1.6", user)
+    validation = importlib.import_module("sklearn.utils.validation")
+    declared = functools.partial(dataclasses.dataclass, eq=False, repr=False)
+
+    @declared
+    class Estimator(base.BaseEstimator):
+        landmarks: int = 300
+        _: dataclasses.KW_ONLY
+        kernel: Kernel = None
+        sigma: float = None
+        gamma: float = None
+        random_state: int = 0
+        n_components = None  # not an option of all estimators
+        centered = False
+
+        def _seed(self):
+            seed = self.random_state
+            if not isinstance(seed, (int, np.integer)):
+                seed = validation.check_random_state(seed).randint(_MOST)
+            return _as_seed("random_state", seed)
+
+        def _points(self, *data, reset=True, **checks):
+            if not reset:
+                validation.check_is_fitted(self)
+            checks.update(dtype=_FLOATS, order="C", ensure_min_samples=1 + reset)
+            return validation.validate_data(self, *data, reset=reset, **checks)
+
+    @declared
+    class LandmarkFeatures(base.ClassNamePrefixFeaturesOutMixin, base.TransformerMixin, Estimator):
         """Nystrom features for a linear model, or kernel principal components (RLS section 2.1).
 
         `fit` sets kernel_, landmarks_ (row numbers, or the centers of "kmeans"), n_features_in_ and
-        map_ (NystromMap or Expansion). At most one of kernel, sigma and gamma may be given.
+        map_ (NystromMap or Expansion), and for an int n_components, explained_variance_ratio_ (of
+        at most 2000 random points). At most one of kernel, sigma and gamma may be given.
 
         Args:
             landmarks: int. Number of landmarks (n_components of Nystroem). Equal points count once.
@@ -10308,42 +10420,156 @@ def _define_landmark_features():
                 n_components must be an int.
         """
 
-        landmarks: int = 300
         n_components: int = None
-        kernel: Kernel = None
-        sigma: float = None
-        gamma: float = None
+        _: dataclasses.KW_ONLY
         sampler: str = "auto"
-        random_state: int = 0
         centered: bool = False
 
         @_public
         def fit(self, X, y=None):
             """Choose the kernel and landmarks for X, (n, d). Only sigma="auto" uses targets y."""
-            X = check(self, X, dtype=_FLOATS, order="C", ensure_min_samples=2)
-            seed = self.random_state
-            if not isinstance(seed, (int, np.integer)):
-                seed = int(validation.check_random_state(seed).randint(_MOST))
-            _fit_landmarks(self, X, y, _as_seed("random_state", seed))
+            X = self._points(X)
+            seed = self._seed()
+            self.map_ = _fit_landmarks(self, X, y, seed)
+            k = min(self.n_components or self.landmarks, len(self.landmarks_))
+            self._n_features_out = k
+            if self.n_components is not None:
+                self.map_ = nystrom_kpca(X, self.landmarks_, self.kernel_, k, seed, self.centered)
+                some = X[uniform_landmarks(len(X), 2000, seed).indices]
+                self.explained_variance_ratio_ = explained_variance_ratio(some, self.map_)
             return self
 
         @_public
         def transform(self, X):
             """Features of X, (n, d), as an array with a row for each point."""
-            validation.check_is_fitted(self)
-            return features(check(self, X, dtype=_FLOATS, order="C", reset=False), self.map_)
+            return features(self._points(X, reset=False), self.map_)
+
+        @_public
+        def inverse_transform(self, X, ridge=0.0):
+            """Points with features X, (n, k), by `kernel_pca_preimage`. Needs n_components."""
+            validation.check_is_fitted(self, "map_")
+            known = isinstance(self.map_, Expansion)
+            _require(known, "n_components must be an int for inverse_transform")
+            return kernel_pca_preimage(np.asarray(X), self.map_, ridge)
+
+    @declared
+    class LandmarkRidge(base.MultiOutputMixin, base.RegressorMixin, Estimator):
+        """Kernel ridge regression over landmarks, with an intercept, by `nystrom_ridge` (RLS C.1).
+
+        `fit` sets kernel_, n_features_in_ and model_ (Expansion). It does not store features of X.
+
+        Args:
+            landmarks: int. Number of landmarks. Equal points count once.
+            lam: float. Positive ridge, in the units of the eigenvalues of K. See also `choose`.
+            kernel, sigma, gamma, sampler, random_state: See `LandmarkFeatures`.
+        """
+
+        lam: float = 1.0
+        _: dataclasses.KW_ONLY
+        sampler: str = "auto"
+
+        @_public
+        def fit(self, X, y, sample_weight=None):
+            """Fit X, (n, d), and targets y, (n,) or (n, t). A weight acts like a number of equal points.
+            This is exact if all distinct points are landmarks. Otherwise, the landmarks may differ."""
+            X, y = self._points(X, y, multi_output=True, y_numeric=True)
+            some = slice(None)
+            if sample_weight is not None:
+                weights = np.asarray(sample_weight)
+                sample_weight = _checked_weights(weights, X, name="sample_weight")
+                some = np.flatnonzero(weights)
+            found = _fit_landmarks(self, X[some], y[some], self._seed())
+            options = self.lam, True, sample_weight
+            self.model_ = nystrom_ridge(X, y, found.points, found.kernel, *options)
+            return self
+
+        @_public
+        def predict(self, X):
+            """Predictions for X, (n, d), with the shape of y."""
+            return expand(self._points(X, reset=False), self.model_)
+
+    @declared
+    class NoveltyDetector(base.OutlierMixin, Estimator):
+        """Novelty by `residual` over landmarks of a stream, with a calibrated threshold (RLS 2.1).
+
+        A random fifth of the points is held out. `rls_update` chooses landmarks from the rest. The
+        latest m <= 2000 points held out give the threshold: the a-th largest of their residuals, a =
+        floor(false_alarms (m + 1)). A new point of the same law exceeds it with probability at most
+        false_alarms. If a = 0, a warning is given, and a is 1. The contamination of other detectors
+        is something else: the share of training points that are called novel.
+
+        `fit` sets known_ (the m points), map_, n_features_in_ and offset_, minus the threshold.
+
+        Args:
+            false_alarms: float between 0 and 1. Probability of -1 for a point that is not novel.
+            landmarks, kernel, sigma, gamma, random_state: See `LandmarkFeatures`. `fit` chooses sigma.
+        """
+
+        false_alarms: float = 0.05
+
+        @_public
+        def fit(self, X, y=None):
+            """Learn the points X, (n, d), most of which should not be novel. Ignores y."""
+            X = self._points(X)
+            seed = self._seed()
+            kernel = _kernel_of_estimator(self, X, None, seed)
+            many = _checked_whole("landmarks", self.landmarks, 1)
+            start = rls_start(kernel, many, X.shape[1], seed)
+            return self._learn(X, start, np.random.default_rng(seed), X[:0])
+
+        @_public
+        def partial_fit(self, X, y=None):
+            """Learn further points. Blocks of at least 2 landmarks points are best. Ignores y."""
+            if not hasattr(self, "map_"):
+                return self.fit(X)
+            return self._learn(self._points(X, reset=False), *self._stream, self.known_)
+
+        def _learn(self, X, state, random, known):
+            share = _checked_between("false_alarms", self.false_alarms, 1)
+            held = random.random(len(X)) < 0.2
+            if not len(known):
+                held[:2] = False, True
+            if not held.all():
+                state = rls_update(state, X[~held])
+            known = np.concatenate([known, X[held]])[-2000:]
+            model = nystrom_map(state.points, state.points, state.kernel)
+            above = math.floor(share * (len(known) + 1))
+            if above == 0:
+                text = f"{len(known)} points held out cannot give false_alarms of {share}"
+                warnings.warn(f"NoveltyDetector: {text}", stacklevel=_USERS_LINE + 1)
+            threshold = np.sort(residual(known, model))[-max(above, 1)]
+            self.offset_ = -max(threshold, 1e-7)  # smaller residuals are rounding errors
+            self.map_ = model
+            self.known_ = known
+            self._stream = state, random
+            return self
+
+        @_public
+        def score_samples(self, X):
+            """Minus the residuals of X, (n, d): low for novel points."""
+            return -residual(self._points(X, reset=False), self.map_)
+
+        @_public
+        def decision_function(self, X):
+            """score_samples(X) - offset_: negative for novel points."""
+            return self.score_samples(X) - self.offset_
+
+        @_public
+        def predict(self, X):
+            """-1 for novel points, and 1 for others."""
+            return np.where(self.decision_function(X) < 0.0, -1, 1)
 
 
 def __getattr__(name):
-    """Create `LandmarkFeatures` at its first use, because no other function needs scikit-learn."""
-    if name != "LandmarkFeatures":
+    """Create the estimators at their first use, because no other function needs scikit-learn."""
+    if name not in _ESTIMATORS:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    _define_landmark_features()
-    return LandmarkFeatures
+    _define_estimators(name)
+    return globals()[name]
 
 
 def __dir__():
-    return {*globals(), "LandmarkFeatures"}
+    return {*globals(), *_ESTIMATORS}
 
 
 # --------------------------------------------------------------------------------------------------

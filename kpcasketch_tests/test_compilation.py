@@ -371,6 +371,25 @@ def test_warm_up_changed_what_other_threads_read(core, monkeypatch):
 
 
 @pytest.mark.slow
+def test_warm_up_compiles_the_functions_that_are_named(tmp_path):
+    code = "import kpcasketch as kp; kp.warm_up({}); X = kp.np.eye(300); print(kp.rpcholesky(X, kp.gaussian(1.0), 5))"
+    said = run(code.format("'rpcholesky', kp.expand"), KPCASKETCH_QUIET="")[1]
+    assert said.splitlines() == [
+        "kpcasketch: compiling rpcholesky (1 of 2)",
+        "kpcasketch: compiling expand (2 of 2)",
+    ]
+    assert run(code.format("'rpcholesky'"))[1] == ""
+
+
+def test_warm_up_refuses_names_that_it_does_not_know():
+    for wrong, shown in (("kcpa", "'kcpa'"), (kp.advise, "'advise'"), (3, "3"), ([], "list")):
+        match = f"^warm_up: names must be among kpca, .*, spectral_error; got {shown}"
+        with pytest.raises(ValueError, match=match):
+            kp.warm_up("kpca", wrong)
+    assert set(kp._typical_tasks(np.float64)) <= set(kp.__all__)
+
+
+@pytest.mark.slow
 def test_warm_up_runs_typical_tasks_in_both_precisions_and_both_twins():
     with np.errstate(all="raise"):  # as a user may have it
         assert kp.warm_up() > 0

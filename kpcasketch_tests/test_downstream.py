@@ -627,3 +627,50 @@ def test_choose_refuses_before_it_works():
     ):
         with pytest.raises(ValueError, match=f"^choose: {text}"):
             call()
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("intercept", [False, True])
+def test_ridge_with_weights_and_intercept_is_least_squares_on_the_features(
+    dtype, weighted, intercept, rng
+):
+    points = (rng.standard_normal((400, 3)) + 5.0).astype(dtype)
+    targets = np.column_stack([np.sin(points[:, 0]) + 100.0, points[:, 1]])
+    weights = rng.integers(0, 4, 400) if weighted else None
+    kernel, few = kp.gaussian(0.7), points[:40]
+    model = kp.nystrom_ridge(points, targets, few, kernel, 0.1, intercept, weights)
+    # textbook: rows sqrt(w) [F, 1] and sqrt(lam) [I, 0]; the column of ones has no ridge
+    F = naive.gaussian(points.astype(float), few.astype(float), 0.7)
+    values, V = np.linalg.eigh(naive.gaussian(few.astype(float), few.astype(float), 0.7))
+    F = F @ V / np.sqrt(values)
+    root = np.sqrt(np.ones(400) if weights is None else weights)[:, None]
+    ones = np.ones((400, 1 if intercept else 0))
+    A = np.vstack([root * np.hstack([F, ones]), np.sqrt(0.1) * np.eye(40, 40 + ones.shape[1])])
+    b = np.vstack([root * targets, np.zeros((40, 2))])
+    expected = np.hstack([F, ones]) @ np.linalg.lstsq(A, b, rcond=None)[0]
+    assert np.abs(kp.expand(points, model) - expected).max() < (
+        1e-9 if dtype == np.float64 else 1e-2
+    )
+    if weighted:  # weights are numbers of equal points
+        repeated = np.repeat(points, weights, 0), np.repeat(targets, weights, 0)
+        other = kp.nystrom_ridge(*repeated, few, kernel, 0.1, intercept)
+        assert np.allclose(kp.expand(points, model), kp.expand(points, other), atol=1e-3)
+    assert bool(model.offset.any()) == intercept
+
+
+def test_an_intercept_alone_is_the_weighted_mean():
+    points, y = np.zeros((4, 1)), np.array([1.0, 2.0, 3.0, 10.0])  # features are constant
+    model = kp.nystrom_ridge(points, y, [0], kp.gaussian(1.0), 1.0, True, [1, 1, 0, 2])
+    assert kp.expand(points, model) == pytest.approx(23.0 / 4.0, rel=1e-14)
+    for weights, text in (
+        ([1.0, 1.0], r"weights must have one weight per point \(4\), got 2"),
+        ([1.0, 1.0, 1.0, -1.0], "weights must be finite and at least zero"),
+        (np.zeros(4), "weights must be finite and at least zero"),
+        ([1.0, 1.0, 1.0, np.nan], "weights must be finite and at least zero"),
+        ("1111", "weights must be a 1-D array"),
+    ):
+        with pytest.raises(ValueError, match="^nystrom_ridge: " + text):
+            kp.nystrom_ridge(points, y, [0], kp.gaussian(1.0), 1.0, False, weights)
+    with pytest.raises(ValueError, match="^nystrom_ridge: intercept must be True or False"):
+        kp.nystrom_ridge(points, y, [0], kp.gaussian(1.0), 1.0, 1)

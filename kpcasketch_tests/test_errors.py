@@ -995,6 +995,41 @@ def test_features_of_one_point_are_those_of_all(rng):
     assert np.allclose(out, kp.expand(new[:1], models[0][0])[0], atol=2e-4)
 
 
+@numba.njit
+def residuals(points, model, out):
+    found = np.empty(len(points))
+    for i in range(len(points)):
+        found[i] = kp.residual_of(points[i], model, out[i])
+    return found
+
+
+@pytest.mark.parametrize("kernel", [kp.gaussian(1.5), kp.linear(), kp.laplacian(2.0)], ids=str)
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_residuals_from_compiled_code_are_those_of_residual(kernel, dtype, rng):
+    points, new = rng.standard_normal((60, 3)).astype(dtype), 3.0 * rng.standard_normal((40, 3))
+    new[:3] = points[:3]
+    new[3] = 0.0
+    model = kp.nystrom_map(points, np.r_[:20, 3] if kernel != kp.linear() else [0, 1], kernel)
+    expected, out = kp.residual(new, model), np.empty((40, len(model.points)))
+    assert np.abs(residuals(new, model, out) ** 2 - expected**2).max() < 1e-13
+    assert np.allclose(out, kp.features(new, model), atol=1e-11)
+    alone = np.empty(len(model.points))
+    assert kp.residual_of(new[5], model, alone) == kp.residual(new[5:6], model)[0]
+    assert np.array_equal(alone, kp.features(new[5:6], model)[0])
+
+
+def test_residual_of_other_models_is_refused(rng):
+    points, out = rng.standard_normal((30, 3)), np.empty((30, 3))
+    model = kp.kpca(points, kp.gaussian(1.0), 3)
+    with pytest.raises(ValueError, match="^residual_of: model must be a NystromMap .*, got Expan"):
+        kp.residual_of(points[0], model, out[0])
+    with pytest.raises(ValueError, match="^residual_of: out must be an array of 5 numbers"):
+        kp.residual_of(points[0], kp.nystrom_map(points, points[:5], kp.gaussian(1.0)), out[0])
+    if not numba.config.DISABLE_JIT:
+        with pytest.raises(numba.TypingError, match="residual_of"):
+            residuals(points, model, out)
+
+
 def test_maps_whose_frequencies_are_not_at_hand_are_refused_for_one_point():
     kernel = kp.gaussian(1.0)
     for model in (

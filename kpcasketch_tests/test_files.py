@@ -8,6 +8,7 @@ import sys
 
 import numpy as np
 import pytest
+from scipy import stats
 
 import kpcasketch as kp
 
@@ -99,25 +100,28 @@ def test_models_saved_before_they_knew_their_mean_are_read(tmp_path, rng):
     )
 
 
-# A transformer for scikit-learn
+# Estimators for scikit-learn
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::UserWarning")  # many landmarks and few points
 @pytest.mark.parametrize(
-    "own",
+    "name, own",
     [
-        {},
-        {"n_components": 3},
-        {"sampler": "rls-accelerated", "gamma": 0.5},
-        {"sampler": "kmeans"},
-        {"sigma": "auto"},
+        ("LandmarkFeatures", {"landmarks": 8}),
+        ("LandmarkFeatures", {"landmarks": 8, "n_components": 3}),
+        ("LandmarkFeatures", {"landmarks": 8, "sampler": "rls-accelerated", "gamma": 0.5}),
+        ("LandmarkFeatures", {"landmarks": 8, "sampler": "kmeans"}),
+        ("LandmarkFeatures", {"landmarks": 8, "sigma": "auto"}),
+        ("LandmarkRidge", {}),
+        ("LandmarkRidge", {"sampler": "rls", "sigma": 3.0, "random_state": None}),
+        ("NoveltyDetector", {}),
+        ("NoveltyDetector", {"landmarks": 8, "false_alarms": 0.2, "random_state": None}),
     ],
 )
-def test_the_transformer_is_an_estimator_as_scikit_learn_checks_it(own):
+def test_estimators_pass_the_checks_of_scikit_learn(name, own):
     checks = pytest.importorskip("sklearn.utils.estimator_checks")
-    results = checks.check_estimator(
-        kp.LandmarkFeatures(landmarks=8, **own), on_skip=None, on_fail=None
-    )
+    results = checks.check_estimator(getattr(kp, name)(**own), on_skip=None, on_fail=None)
     assert len(results) > 40
     assert not [
         (result["check_name"], result["exception"])
@@ -229,9 +233,113 @@ def test_the_transformer_chooses_its_bandwidth_by_targets_classes_or_the_rule():
         chosen(target[:9])
 
 
-def test_the_transformer_is_imported_when_it_is_asked_for():
+def test_features_of_components_have_shares_of_variance_and_preimages(rng):
+    pytest.importorskip("sklearn")
+    points = rng.standard_normal((500, 2))
+    own = kp.LandmarkFeatures(200, 40, sigma=2.0, centered=True).fit(points)
+    shares = own.explained_variance_ratio_
+    assert np.array_equal(np.sort(shares), np.sort(kp.explained_variance_ratio(points, own.map_)))
+    assert np.abs(own.inverse_transform(own.transform(points[:9])) - points[:9]).max() < 0.1
+    linear = kp.LandmarkFeatures(9, 2, kernel=kp.linear()).fit(points)
+    back = linear.inverse_transform(linear.transform(points[:9]), ridge=1e-9)
+    assert np.abs(back - points[:9]).max() < 1e-4
+    with pytest.raises(ValueError, match="^LandmarkFeatures: ridge must be positive unless"):
+        linear.inverse_transform(linear.transform(points))
+    with pytest.raises(ValueError, match="^LandmarkFeatures: n_components must be an int for inv"):
+        kp.LandmarkFeatures(9).fit(points).inverse_transform(np.ones((1, 9)))
+    many = kp.LandmarkFeatures(20, 5).fit(rng.standard_normal((5000, 2)))
+    exact = kp.explained_variance_ratio(rng.standard_normal((4000, 2)), many.map_)
+    assert np.abs(many.explained_variance_ratio_ / exact - 1.0).max() < 0.2
+
+
+def test_the_regressor_is_ridge_regression_with_an_intercept_on_landmark_features(rng):
+    linear_model = pytest.importorskip("sklearn.linear_model")
+    points = rng.standard_normal((2000, 3)).astype(np.float32)
+    y = np.column_stack([np.sin(2.0 * points[:, 0]) + 50.0, points[:, 1] ** 2])
+    weights = rng.integers(0, 3, 2000)
+    kept = weights > 0
+    own = kp.LandmarkRidge(80, 0.1, sigma=2.0, random_state=3).fit(points, y, weights)
+    landmarks = kp.rpcholesky(points[kept], kp.gaussian(2.0), 80, 3)
+    F = kp.nystrom(points.astype(float), points[kept][landmarks.indices], kp.gaussian(2.0))
+    other = linear_model.Ridge(0.1).fit(F, y, weights)
+    assert np.abs(own.predict(points) - other.predict(F)).max() < 1e-3
+    assert own.score(points, y) > 0.95
+    one = pickle.loads(pickle.dumps(kp.LandmarkRidge(80, 0.1).fit(points, y[:, 0])))
+    assert (
+        one.predict(points).shape == (2000,) and repr(one) == "LandmarkRidge(lam=0.1, landmarks=80)"
+    )
+    best = kp.LandmarkRidge(80, 0.1, sigma="auto").fit(points, y)
+    few = kp.uniform_landmarks(2000, 80)
+    median = kp.gaussian(kp.median_bandwidth(points))
+    assert best.kernel_ == kp.choose(points, y, few, median).kernel
+    for wrong, text in (
+        (dict(lam=0.0), "lam must be at least"),
+        (dict(landmarks=0), "landmarks must be an int"),
+        (dict(sampler="best"), "sampler must be one of"),
+    ):
+        with pytest.raises(ValueError, match="^LandmarkRidge: " + text):
+            kp.LandmarkRidge(**wrong).fit(points, y)
+    with pytest.raises(ValueError, match="^LandmarkRidge: sample_weight must be finite and at"):
+        kp.LandmarkRidge(9).fit(points, y, np.full(2000, -1.0))
+
+
+def test_the_detector_has_the_false_alarms_that_were_asked_for(rng):
+    pytest.importorskip("sklearn")
+    points, new = rng.standard_normal((3000, 4)), rng.standard_normal((4000, 4))
+    for share in (0.2, 0.05, 0.01):
+        own = kp.NoveltyDetector(100, share).fit(points)
+        known = kp.residual(own.known_, own.map_)
+        m = known.size
+        assert 500 < m < 700 and not (own.known_[:, None] == own.map_.points).all(2).any()
+        above = int(share * (m + 1))  # exactly: the above-th largest of m is no alarm
+        assert (known > -own.offset_).sum() == above - 1
+        assert np.array_equal(
+            own.predict(new) == -1, kp.novelty_pvalues(new, own.map_, known) <= share
+        )
+        # by the law of novelty_pvalues, Beta(above, m + 1 - above), and binomial draws
+        alarms = stats.betabinom(4000, above, m + 1 - above)
+        assert alarms.ppf(1e-4) <= (own.predict(new) == -1).sum() <= alarms.ppf(1.0 - 1e-4)
+        assert (own.predict(new + 9.0) == -1).all()
+        assert np.allclose(own.decision_function(new), own.score_samples(new) - own.offset_)
+    with pytest.warns(UserWarning, match="^NoveltyDetector: .* held out cannot give false_alarms"):
+        few = kp.NoveltyDetector(9, 0.01).fit(points[:50])
+    assert -few.offset_ == kp.residual(few.known_, few.map_).max()
+    with pytest.raises(ValueError, match="^NoveltyDetector: landmarks must be an int from 1"):
+        kp.NoveltyDetector(0).fit(points)
+    with pytest.raises(ValueError, match="^NoveltyDetector: false_alarms must be between 0 and 1"):
+        few.set_params(false_alarms=1.0).partial_fit(points)
+    assert len(few.known_) < 20  # a refused update changes nothing
+    equal = kp.NoveltyDetector(9, 0.2).fit(np.ones((50, 2)))
+    assert (equal.predict(np.ones((9, 2))) == 1).all() and equal.predict([[1.0, 2.0]]) == [-1]
+
+
+def test_the_detector_learns_a_stream_and_goes_on_from_a_pickle(rng):
+    pytest.importorskip("sklearn")
+    blocks = [rng.standard_normal((300, 2)) for _ in range(10)]
+    other = [block + [20.0, 0.0] for block in blocks]
+    own = kp.NoveltyDetector(60, sigma=1.0)
+    for block in blocks:
+        own.partial_fit(block)
+    assert (own.predict(other[0]) == -1).all() and (own.predict(blocks[0]) == 1).mean() > 0.9
+    again = pickle.loads(pickle.dumps(own))
+    for detector in (own, again):
+        for pair in zip(blocks, other):
+            detector.partial_fit(np.concatenate(pair))
+    assert (own.predict(other[0]) == 1).mean() > 0.85  # a place that has become known
+    assert (own.predict(rng.uniform(40.0, 90.0, (99, 2))) == -1).all()
+    assert own.offset_ == again.offset_ and len(own.known_) <= 2000
+    before = own.offset_, own.map_
+    for row in blocks[0][:9]:
+        own.partial_fit(row[None])
+    with pytest.raises(ValueError, match="NoveltyDetector is expecting 2 features"):
+        own.partial_fit(np.ones((3, 5)))
+    assert own.map_ is not before[1] and own.fit(blocks[0]).known_.shape < (100, 2)
+
+
+def test_the_estimators_are_imported_when_one_is_asked_for():
     code = (
-        "import sys, kpcasketch as kp; assert 'LandmarkFeatures' in dir(kp) and 'gram' in dir(kp)\n"
+        "import sys, kpcasketch as kp\n"
+        "for name in 'LandmarkFeatures LandmarkRidge NoveltyDetector gram'.split(): assert name in dir(kp)\n"
         "assert 'sklearn' not in sys.modules; sys.modules['sklearn'] = None\n"
         "try: kp.LandmarkFeatures\nexcept ImportError as error: print(error)\n"
         "try: kp.Nothing\nexcept AttributeError as error: print(error)"

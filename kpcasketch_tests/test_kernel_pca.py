@@ -1,6 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Kernel PCA: training points and new points agree, with and without centring, with naive.py and with scikit-learn."""
 
+import os
+import pathlib
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 import scipy.linalg
@@ -701,3 +706,98 @@ def test_gradients_that_no_machine_holds_are_refused_before_any_work(monkeypatch
         kp.gradient(NEW, weighted(KERNEL))
     with pytest.raises(ValueError, match="relevance: X must be smaller"):
         kp.relevance(X, weighted(KERNEL, k=200), True)
+
+
+# Arrays that are larger than memory
+
+
+def large(points, folder):
+    file = np.lib.format.open_memmap(folder / "X.npy", "w+", np.float32, points.shape)
+    file[:] = points
+    return {
+        "whole": np.ascontiguousarray(points),
+        "mapped": np.load(folder / "X.npy", mmap_mode="r"),
+        "fortran": np.asfortranarray(points),
+        "integers": points.astype(np.int16),
+        "strided": np.repeat(points, 2, axis=0)[::2],
+    }
+
+
+@pytest.mark.parametrize("kind", ["whole", "mapped", "fortran", "integers", "strided"])
+def test_large_arrays_are_converted_block_by_block(kind, rng, tmp_path, monkeypatch):
+    points = rng.integers(-3, 4, (900, 3)).astype(float)
+    few = points[:40]
+    given = large(points, tmp_path)[kind]
+    sizes = []
+    models = [
+        kp.kpca(few, kp.gaussian(2.0), 4),
+        kp.centered_kpca(few, kp.linear(), 2),
+        kp.nystrom_ridge(points, points[:, 0], few, kp.gaussian(2.0), 0.1),
+        kp.nystrom_map(points, few, kp.gaussian(2.0)),
+        kp.skpca(points, kp.gaussian(2.0), 60, 9, 4),
+    ]
+    expected = [
+        [f(points, m) for m in ms] for f, ms in ((kp.expand, models[:3]), (kp.residual, models))
+    ]
+    require = np.require
+    monkeypatch.setattr(np, "require", lambda a, *more: sizes.append(len(a)) or require(a, *more))
+    monkeypatch.setattr(kp, "_SLAB", 256)
+    for function, values, chosen in zip((kp.expand, kp.residual), expected, (models[:3], models)):
+        for value, model in zip(values, chosen):
+            found = function(given, model)
+            assert found.dtype == value.dtype and np.allclose(found, value, atol=1e-6)
+    assert max(sizes, default=0) <= 256
+    out = np.empty((900, 4))
+    assert kp.expand(given, models[0], out) is out and np.allclose(out, expected[0][0])
+
+
+def test_a_bad_row_of_a_large_array_is_named_before_any_work(rng, monkeypatch):
+    points = rng.standard_normal((900, 3))
+    model = kp.kpca(points[:40], kp.gaussian(2.0), 4)
+    monkeypatch.setattr(kp, "_SLAB", 256)
+    points[700, 1] = np.nan
+    out = np.full((900, 4), 7.0)
+    with pytest.raises(ValueError, match="^expand: X must be finite .* row 700 is not"):
+        kp.expand(points, model, out)
+    assert (out == 7.0).all()
+    with pytest.raises(ValueError, match="^residual: X must be finite .* row 700 is not"):
+        kp.residual(points, model)
+    points[700, 1] = 0.0
+    with pytest.raises(ValueError, match="^expand: out must be a writable C-ordered float64 array"):
+        kp.expand(points, model, out[:800])
+    with pytest.raises(ValueError, match="^expand: expansion must be an Expansion"):
+        kp.expand(points, None)
+    with pytest.raises(ValueError, match="^residual: model must be an Expansion"):
+        kp.residual(points, None)
+    with pytest.raises(ValueError, match="^expand: X and expansion.points must have the same numb"):
+        kp.expand(points[:, :2], model)
+
+
+@pytest.mark.slow
+def test_features_of_a_memory_map_need_little_memory(tmp_path):
+    code = (
+        "import resource, sys, numpy as np, kpcasketch as kp\n"
+        "X = np.lib.format.open_memmap('X.npy', 'w+', np.float32, (1_000_000, 30))\n"  # 120 MB
+        "X[:] = np.random.default_rng(0).standard_normal(X.shape); X.flush(); del X\n"
+        "X = np.load('X.npy', mmap_mode='r'); few = X[:20].astype(float)\n"
+        "model = kp.nystrom_kpca(few, few, kp.gaussian(6.0), 2)\n"
+        "kp.expand(X[:20000], model), kp.residual(X[:20000], model)\n"
+        "peak = lambda: int(open('/proc/self/status').read().split('RssAnon:')[1].split()[0])\n"
+        "import threading, time; highest = [0]; done = []\n"
+        "def watch():\n"
+        "    while not done: highest[0] = max(highest[0], peak()); time.sleep(.002)\n"
+        "before = peak(); watcher = threading.Thread(target=watch); watcher.start()\n"
+        "kp.expand(X, model); kp.residual(X, model); done.append(1); watcher.join()\n"
+        "print(highest[0] - before)"
+    )
+    if sys.platform != "linux":
+        pytest.skip("reads Linux's memory in kB")
+    run = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(pathlib.Path(kp.__file__).parent)},
+    )
+    assert run.returncode == 0, run.stderr
+    assert int(run.stdout) < 60_000  # 16 MB of features and 8 MB of residuals; it was 240 MB

@@ -651,13 +651,14 @@ def test_bad_reduced_sets_are_refused():
             kp.shadow_select(X, eps)
     with pytest.raises(ValueError, match="shadow_select: X must be finite"):
         kp.shadow_select(np.array([[np.inf]]), 1.0)
-    with pytest.raises(ValueError, match="rskpca: w must be finite and not negative"):
+    with pytest.raises(ValueError, match="rskpca: w must be finite and at least zero"):
         kp.rskpca(X[:3], np.array([1.0, -1.0, 1.0]), kernel, 1)
     with pytest.raises(
-        ValueError, match="rskpca: w must be finite and not negative, with a sum from 1e-15 to 1e18"
+        ValueError,
+        match="rskpca: w must be finite and at least zero, with a sum from 1e-15 to 1e18",
     ):
         kp.rskpca(X[:3], np.zeros(3), kernel, 1)
-    with pytest.raises(ValueError, match="rskpca: w must have one weight per row of C"):
+    with pytest.raises(ValueError, match="rskpca: w must have one weight per point"):
         kp.rskpca(X[:3], np.ones(4), kernel, 1)
     with pytest.raises(ValueError, match="mmd: w must sum to the number of rows of X"):
         kp.mmd(X, X[:3], np.ones(3), kernel)
