@@ -703,27 +703,10 @@ def _as_columns(name, value, dtypes=_DOUBLE):
     return A[:, None] if flat else A
 
 
-@_core
-def _count_beyond(entries, limit, counts):
-    for index in prange(len(counts)):
-        _wide_vectors()
-        task = np.int64(index)
-        n = len(entries)
-        tasks = len(counts)
-        run = entries[task * n // tasks : (task + 1) * n // tasks]
-        beyond = 0
-        for i in range(len(run)):
-            beyond += not abs(run[i]) < limit
-        counts[task] = beyond
-
-
 def _all_below(X, limit=math.inf):
-    """Whether abs(x) < limit for every entry; False for NaN."""
-    if X.size < 2**22:  # Measured: the two passes of NumPy take less than 2 ms.
-        return -limit < float(X.min(initial=0.0)) and float(X.max(initial=0.0)) < limit
-    counts = np.empty(64, np.int64)
-    _count_beyond(0.3 * X.size, X.reshape(-1), X.dtype.type(limit), counts)
-    return not counts.any()
+    """Whether abs(x) < limit for every entry; False for NaN. The sum of squares usually decides."""
+    x = X.reshape(-1)
+    return bool(np.einsum("i,i", x, x) < limit * limit or np.abs(x).max(initial=0.0) < limit)
 
 
 def _checked_points(name, X, columns=None, numbers=None, rows=None):
@@ -906,7 +889,7 @@ _FORMS = {
     bool: _as_flag,
     "seed": _as_seed,
     1: functools.partial(_as_array, ndim=1, dtypes=_DOUBLE),
-    2: functools.partial(_as_array, ndim=2, dtypes=_DOUBLE),
+    np.ndarray: functools.partial(_as_array, ndim=2, dtypes=_DOUBLE),
     "entries": functools.partial(_as_array, ndim=1),
     "points": functools.partial(_as_array, ndim=2),
     "finite": _checked_points,
@@ -1391,7 +1374,6 @@ def _is_sound(kernel):
 @_validated(
     "a Kernel returned by a function such as gaussian(sigma), or by custom(f) in this process",
     _is_sound,
-    table=2,
 )
 class Kernel(NamedTuple):
     """A kernel: `scale` times the formula of its kind with parameters gamma, shape and offset.
@@ -2906,7 +2888,6 @@ def center(A):
     "an Eigen, with a value and a residual for each vector",
     lambda made: made.values.size == made.residual.size == made.vectors.shape[1] > 0,
     values=1,
-    vectors=2,
     residual=1,
 )
 class Eigen(NamedTuple):
@@ -3542,8 +3523,7 @@ def _checked_expansion(name, expansion, X=None):
 
 
 def _in_slabs(function, X, model, out=None):
-    """function(X, model) for a large array X, slab by slab, or None: a memory map in float64 may not
-    fit into memory."""
+    """function(X, model) of a large X, slab by slab, or None. In float64, X may not fit into memory."""
     if not isinstance(X, np.ndarray) or X.ndim != 2 or len(X) <= _SLAB:
         return None
     slabs = _slabs(len(X), _SLAB)
@@ -3599,9 +3579,8 @@ def kpca_from_eigen(X, kernel, eigen):
 
 
 def _about_mean(kernel, X, centered=True):
-    """If `centered`, points with the centered Gram matrix of X. A linear kernel loses digits on
-    points far from 0, so the mean is subtracted for it. X[0] is subtracted first, which turns equal
-    points into 0."""
+    """If `centered`, points with the centered Gram matrix of X. A linear kernel loses digits far from
+    0, so the mean is subtracted for it. Before, X[0] is subtracted: equal points become 0."""
     shifted = centered and kernel.kind == _POLYNOMIAL and kernel.shape == 1.0
     return _minus_row(_minus_row(X, X[0])) if shifted else X
 
@@ -3706,14 +3685,14 @@ def _features(X, E, dtype=None):
     """Features of X. Inner products are in float64, because centering cancels float32 digits."""
     P, Q = _in_common_precision(X, E.points)
     dtype = dtype or P.dtype
+    added = E.offset
     if E.kernel.kind == _POLYNOMIAL:
         P = _in_double(P)
         Q = _in_double(Q)
-    added = E.offset
-    if E.kernel.kind == _POLYNOMIAL and E.kernel.shape == 1.0:  # linear kernel
-        sums = E.kernel.scale * E.kernel.gamma * E.coef.sum(0, np.float64)
-        added = added + np.outer((P * Q[0]).sum(1), sums)
-        Q = _minus_row(Q, Q[0])
+        if E.kernel.shape == 1.0:  # linear kernel
+            sums = E.kernel.scale * E.kernel.gamma * E.coef.sum(0, np.float64)
+            added = added + np.outer((P * Q[0]).sum(1), sums)
+            Q = _minus_row(Q, Q[0])
     features = _gram_product(E.kernel, P, Q, E.coef)
     features += added
     return features.astype(dtype, copy=False)
@@ -3969,10 +3948,7 @@ def kernel_pca_preimage(features, expansion, ridge=0.0, max_iterations=1000):
     center = E.points.mean(0, np.float64)
     _require_finite("features of expansion.points", F)
     if ridge == 0.0:
-        _require(
-            not _mean_is_unknown(E),
-            "ridge must be positive if expansion has an offset but no known mean",
-        )
+        _require(not _mean_is_unknown(E), "ridge must be positive if expansion.mean is unknown")
         points = []
         Q = E.points - center
         mean = E.mean if E.mean.size else 0.0
@@ -4111,8 +4087,7 @@ def _sampled_gram(X, kernel, s, seed, quantized):
     sketch = CSR(_new_array((indptr[n],), X.dtype), _new_array((indptr[n],), np.int32), indptr)
     each = 18.0 + (_CUSTOM_VALUE if kernel.kind == _CUSTOM else _SCALAR * X.shape[1])
     _write_kept(each * entries, kernel, X, s, keep, coin, bound, log_miss, upper, lower, sketch)
-    sound = s * _value_limit(kernel, X) < 1e38 or _all_below(sketch.data)
-    _require(sound, "s times kernel values on X must be finite in the precision of X")
+    _require_finite("s times kernel values on X", sketch.data)
     return sketch
 
 
@@ -4375,7 +4350,7 @@ def _drawn_pair(x, y, kernel, seed, draw):
     y = _checked_points("y", _as_array("y", y, 1, _DOUBLE)[None], x.shape[1])
     kernel = _checked_kernel("kernel", kernel, x=x, y=y)
     uniforms = _uniforms(_checked_key(seed, _DRAWS), _as_seed("draw", draw))
-    return _kernel_value(kernel, x[0], y[0]), float(uniforms[0])
+    return _kernel_value(kernel, x[0], y[0]), uniforms[0]
 
 
 @_public
@@ -4458,7 +4433,6 @@ class ReducedSet(NamedTuple):
 @_validated(
     "a ShadowState returned by shadow_start or shadow_update",
     lambda state: len(state.centers) == state.weights.size,
-    centers=2,
     weights=1,
 )
 class ShadowState(NamedTuple):
@@ -4472,8 +4446,7 @@ class ShadowState(NamedTuple):
 
 # A hash table of cells, along at most three axes of largest range. panels: `_place` of each center,
 # in float32, packed for the micro-kernel. heads: the last center in each bucket, or -1. before: the
-# previous center in the bucket of a center, or -1. steps: differences between the code of a cell
-# and the codes of its neighbors.
+# previous center in the bucket of a center, or -1. steps: from the code of a cell to its neighbors'.
 _Cells = collections.namedtuple("_Cells", "centers panels before heads axes steps origin side")
 _SHADOW_BATCH = 64 * _BLOCK  # points per batch
 _LAST_CELL = 1e10  # on an axis. Up to it, rounding moves no point past a neighboring cell.
@@ -4578,8 +4551,7 @@ def _find_shadows(X, rows, cells, first, count, by_cells, limit, labels):
 
 @_core_alone
 def _enter(X, rows, cells, first, count, limit, labels):
-    """RSKPCA algorithm 2 on rows that are in no shadow of the centers before `first`. Returns the
-    number of centers."""
+    """RSKPCA algorithm 2 on rows in no shadow of the centers before `first`. Returns the new count."""
     width = cells.panels.shape[2]
     for i in rows:
         labels[i] = _first_in_cells(cells, X, i, first, limit)
@@ -5189,7 +5161,7 @@ def rskpca(C, w, kernel, k, seed=0, centered=False):
     mean = 0.0
     if centered:  # K_ij - r_i - r_j + r, with weighted means
         means = K @ shares
-        mean = float(shares @ means)
+        mean = shares @ means
         K -= means[:, None]
         K += mean - means
     K *= roots[:, None]
@@ -5274,7 +5246,7 @@ def _manifold_of(C, w, kernel, k, seed, alpha=0.0, time=0.0, cut=False):
     powers = sums**alpha
     degrees = shares / powers
     D = K @ degrees / powers
-    total = float((shares * D).sum())
+    total = (shares * D).sum()
     factors = np.sqrt(shares / D) / powers
     first = np.sqrt(shares * D / total)
     K *= factors[:, None]
@@ -5507,8 +5479,6 @@ def projection_distance(expansion, other):
         and (made.kind != _EQUISPACED or made.grid[3:].prod() == made.m)
         and (np.fmod(made.grid[3:], 2.0) == 1.0).all()
     ),
-    frequencies=2,
-    grid=2,
 )
 class FourierMap(NamedTuple):
     """A map to m Fourier features. frequencies: (m, d) array, or (0, d) if they are not stored.
@@ -5965,9 +5935,7 @@ def fourier_features(X, feature_map):
 # 11.2 Frequent directions
 
 
-@_validated(
-    "FDRuns of an FDState", lambda runs: runs.used <= runs.columns.shape[1], columns=2, means=1
-)
+@_validated("FDRuns of an FDState", lambda runs: runs.used <= runs.columns.shape[1], means=1)
 class FDRuns(NamedTuple):
     """A sketch of runs of rows, with fields as in FDState. count: number of rows. means: (m,), mean
     of the rows if they are centered, else empty."""
@@ -5990,7 +5958,6 @@ _NO_RUNS = FDRuns(np.empty((0, 0)), 0, 0.0, 0.0, 0, np.empty(0))
         and state.older.columns.shape in ((0, 0), state.columns.shape)
         and state.older.count <= state.count
     ),
-    columns=2,
 )
 class FDState(NamedTuple):
     """A frequent directions sketch in progress. columns: (m, size) array. Its first `used` columns
@@ -6476,7 +6443,6 @@ class SKPCAState(NamedTuple):
     lambda made: (
         made.basis.shape == (made.map.m, made.values.size) and made.means.size == made.map.m
     ),
-    basis=2,
     values=1,
     means=1,
 )
@@ -6669,7 +6635,6 @@ def skpca_residual(X, subspace):
     lambda state: (
         state.means.size == state.map.m and state.squares.shape == _shape_of_squares(state.map)
     ),
-    squares=2,
     means=1,
 )
 class RNCAState(NamedTuple):
@@ -6861,7 +6826,6 @@ def rnca(X, feature_map, k, seed=0, centered=False):
     lambda state: (
         len(state.points) == state.upcoming.size == state.replaced.size and state.count < 2**62
     ),
-    points=2,
     upcoming="whole",
     replaced="whole",
 )
@@ -7019,7 +6983,7 @@ def reservoir_nystrom(X, kernel, c, k, seed=0):
 # 12.1 States
 
 
-@_validated("Slices", edges=2, weights=2)
+@_validated("Slices")
 class Slices(NamedTuple):
     """S slices for each of t targets: edges (t, S - 1), ascending; weights (t S, q): q features."""
 
@@ -7037,10 +7001,6 @@ _TWO_VIEWS = (_SINGULAR, _CANONICAL)
         1 <= state.used <= min(state.map.m, state.other.m, len(state.coef))
         and (state.task not in _TWO_VIEWS or state.used <= len(state.other_coef))
     ),
-    coef=2,
-    other_coef=2,
-    moment=2,
-    constraint=2,
 )
 class DSGDState(NamedTuple):
     """Doubly stochastic gradients in progress. Fields not listed here are arguments of the start.
@@ -7127,7 +7087,7 @@ _POINTS_AT_A_TIME = 32 * _BLOCK  # points per pass; a pass stores up to 16 k par
 _START_POINTS = 2048  # largest number of points in the initial problem
 
 
-def _values(state, X, second=False):
+def _values(state, X, second):
     """Functions h(x) = sum_j coef_j phi_j(x) of one view, (n, k) float64 (DSGD algorithm 2)."""
     feature_map, coef = _view(state, second)
     if second and state.task == _SLICED:
@@ -7468,7 +7428,7 @@ def _feature_block(state):
     return place * m // blocks, (place + 1) * m // blocks
 
 
-def _moved(state, block, X, g, eta, decay, second=False):
+def _moved(state, block, X, g, eta, decay, second):
     """One view's coef after a step: coef (I - decay) plus the mean of eta phi(x) g^T (DSGD (3))."""
     feature_map, coef = _view(state, second)
     if second and state.task == _SLICED:  # the ridge, and thus decay, is for the first view only
@@ -7553,10 +7513,7 @@ def dsgd_update(state, X, Y=None):
     """
     state = _checked_as(DSGDState, "state", state)
     X = _checked_points("X", X, state.map.d)
-    _require(
-        (Y is None) == (state.task < _SINGULAR),
-        "Y must be given if the method has two views or targets, and omitted otherwise",
-    )
+    _require(Y is None or state.task >= _SINGULAR, "Y must be None for kernel PCA")
     views = [X]
     if state.task in _TWO_VIEWS:
         views = _checked_views(X, Y, state.map.d, state.other.d)
@@ -7881,7 +7838,6 @@ class LandmarkPoints(NamedTuple):
         made.factor.shape == 2 * (len(made.points),) and 0 <= made.rank <= len(made.points)
     ),
     points="points",
-    factor=2,
 )
 class NystromMap(NamedTuple):
     """Map from points to Nystrom features. points: (s, d) landmarks. factor: (s, s), a lower
@@ -8165,8 +8121,7 @@ def _scores(P, rows, Z, weights, kernel, lam, k=0, key=None):
     L = found.factor[:rank, :rank]
     if rank and lam > max(100.0 * _rounding(kernel, Z, len(Z)) * _diagonal(Z, kernel).max(), 1e-30):
         points = points.astype(Z.dtype)  # lam > 1e-30: 1 / sqrt(lam) fits into float32
-    # A residual below -`bound` shows that a kernel is indefinite. A pivot near the rounding error e
-    # causes relative errors of sqrt(e).
+    # A residual below -`bound` shows that a kernel is indefinite, as in `_pivoted`.
     bound = 1e300 if _has_formula(kernel) else 10.0 * math.sqrt(_rounding(kernel, points, rank))
     scores = []
     for some in _slabs(rows.size, _SLAB):
@@ -8288,9 +8243,7 @@ def rls_nystrom(X, kernel, lam, delta, seed=0, oversampling=16.0):
         X: (n, d) array. Points.
         kernel: Kernel. Positive semidefinite.
         lam: float. Positive ridge, the allowed |K - K~|_2, in the units of the eigenvalues of K.
-        delta: float between 0 and 1/8. Probability of failure.
-        seed: int from 0 to 2**64 - 1.
-        oversampling: float. The factor 16 in p_i of `sample_landmarks`.
+        delta, seed, oversampling: See `sample_landmarks`.
     Returns:
         Landmarks: About 16 d_eff(lam) log(d_eff(lam) / delta) points, with weights 1 / sqrt(p_i).
     """
@@ -8382,7 +8335,7 @@ def recursive_rls(X, kernel, lam, delta, seed=0, oversampling=16.0):
     Args:
         X, kernel, lam: See `rls_nystrom`.
         delta: float between 0 and 1/32. A third of the probability of failure.
-        seed, oversampling: See `rls_nystrom`.
+        seed, oversampling: See `sample_landmarks`.
     Returns:
         Landmarks: O(d_eff(lam) log(d_eff(lam) / delta)) points, with weights 1 / sqrt(p_i).
     Example:
@@ -8659,10 +8612,6 @@ def _checked_landmarks(X, landmarks, gathered=None):
         inside = points.size > 0 and 0 <= points.min() <= points.max() < len(X)
         _require(inside, "landmarks must be one or more row numbers from 0 to n - 1")
         points = gathered(points) if gathered else X[points]
-    _require(
-        getattr(points, "ndim", 0) == 2,
-        f"landmarks must be Landmarks, row numbers or a 2-D array, got {type(landmarks).__name__}",
-    )
     precision = np.float32 if X.dtype == np.float32 else np.float64
     Z = _as_array("landmarks", points, 2).astype(precision, copy=False)
     return _checked_points("landmarks", Z, X.shape[1])
@@ -8761,8 +8710,7 @@ def _middle(found, centered):
 
 def _normal_equations(P, found, T, middle=None, factors=None):
     """F^T F and F^T T, where F holds the features of P, or P if found is None, minus `middle`, with
-    rows multiplied by `factors` (n, 1). The computation is in the precision of T, because float32
-    would lose a small ridge."""
+    rows multiplied by `factors` (n, 1). The precision is that of T: float32 loses a small ridge."""
     squares = products = 0.0
     for rows in _slabs(len(P), _SLAB):
         F = P[rows].astype(T.dtype, copy=False)
@@ -9022,8 +8970,7 @@ def kernel_ridge_cg(X, Y, kernel, lam, s=1000, seed=0, tol=1e-8, max_iterations=
     Each step costs n^2 kernel values. If n <= 8192, they are computed once and stored.
 
     Args:
-        X, Y: See `nystrom_ridge`.
-        kernel, lam: See `nystrom_ridge`.
+        X, Y, kernel, lam: See `nystrom_ridge`.
         s: int, at least 1. Number of pivots. If s > n, n pivots are used.
         seed: int from 0 to 2**64 - 1.
         tol: float, not negative. Stops when |Y - (K + lam I) a| <= tol |Y| for every target.
@@ -9122,7 +9069,8 @@ def learn_metric(X, Y, kernel, lam, rounds=4, s=1000, seed=0):
     M = best = np.eye(X.shape[1])
     errors = []
     rounds = _checked_whole("rounds", rounds, 0)
-    while True:
+    while M.trace() > 0.0:
+        M *= len(M) / M.trace()
         P = scale_points(X, M)
         model = fitted(P[kept], T[kept])
         errors.append(np.square(expand(P[held], model) - T[held]).mean())
@@ -9130,9 +9078,6 @@ def learn_metric(X, Y, kernel, lam, rounds=4, s=1000, seed=0):
         if len(errors) > rounds:
             break
         M = scale_points(scale_points(relevance(P[kept], model, True), M).T, M)
-        if M.trace() == 0.0:
-            break
-        M *= len(M) / M.trace()
     return best, fitted(scale_points(X, best), Y), np.array(errors)
 
 
@@ -9244,7 +9189,6 @@ def mmd_test(X, Y, kernel, s=100, permutations=999, seed=0):
         0.001
     """
     P, Q = _checked_two(X, "Y", Y)
-    kernel = _checked_kernel("kernel", kernel, X=P, Y=Q)
     permutations = _checked_whole("permutations", permutations, 1, _MOST)
     key = _checked_key(seed, _PROBES)
     Z = _in_double(np.concatenate([P, Q]))
@@ -9259,7 +9203,7 @@ def mmd_test(X, Y, kernel, s=100, permutations=999, seed=0):
             drawn = _draw_uniformly(len(Z), len(P), _python_subkey(key, begin + j))
             W[drawn if begin + j else slice(len(P)), j] = 1.0  # column 0 is the observed division
         sums = _transposed_product(F, W)
-        sizes = np.append(sizes, np.sqrt(np.square(sums).sum(0)))
+        sizes = np.append(sizes, np.linalg.norm(sums, axis=0))
     found = np.count_nonzero(sizes[: permutations + 1] >= sizes[0] - rounding)
     return float(found / (permutations + 1))
 
@@ -9525,8 +9469,7 @@ def novelty_pvalues(X, model, known):
         X: (q, d) array. New points, each with its own p-value.
         model: Expansion, NystromMap or Subspace. See `residual`.
         known: (n,) array. residual(K, model) for known points K that were not used for the model,
-            because these have smaller residuals. For a drifting stream: its last n residuals,
-            including points with alarms.
+            because these have smaller residuals. For a drifting stream: its last n, even alarms.
     Returns:
         array: (q,) in float64, at least 1 / (n + 1). Residuals equal up to rounding count as equal.
     Example:
@@ -9568,7 +9511,7 @@ def explained_variance_ratio(X, expansion):
     else:
         model = _checked_span("expansion", X, expansion)
         X = _about_mean(model.kernel, X)  # adds a constant to features of a linear model
-        features, _ = _orthonormal_features(X, model)
+        features = _orthonormal_features(X, model)[0]
         size = _diagonal(X, model.kernel).sum()
         total = size - gram_matmat(X, X, np.ones((n, 1)), model.kernel).sum() / n
     _require(total > 1e-14 * size, "X must have points that differ")
@@ -9625,9 +9568,6 @@ def sketch_error(sketch, X, kernel, k=None, seed=0, rows=512, centered=False):
         centered: bool. True if the exact matrix is H K H, and the model or Eigen is centered.
     Returns:
         SketchError: Eigenvalues minus exact eigenvalues, and angles to the exact span, descending.
-    Example:
-        >>> X, kernel = np.random.default_rng(0).random((2000, 4)), gaussian(1.0)
-        >>> found = sketch_error(quantize_gram(X, kernel), X, kernel, 2)
     """
     X, kernel = _points_and_kernel(X, kernel)
     n = len(X)
@@ -9747,8 +9687,7 @@ def features_of(x, model, out):
 
     Args:
         x: (d,) array. Point. Compiled code does not check the lengths of `x` and `out`.
-        model: Expansion, NystromMap, Subspace or FourierMap. In compiled code, a FourierMap must
-            store its frequencies.
+        model: Expansion, NystromMap, Subspace, or FourierMap (compiled: with stored frequencies).
         out: (k,) array. Receives the model's k features.
     Returns:
         None: Afterwards, `out` equals a row of `features`, up to rounding. No memory is allocated.
@@ -9845,7 +9784,7 @@ class Advice(NamedTuple):  # must be defined before _TUPLES
     reason: str
 
 
-@_validated("a Choice", errors=2, factors=1, lams=2)
+@_validated("a Choice", factors=1)
 class Choice(NamedTuple):
     """kernel and lam have the smallest error. errors: (10, 20) sums of squared leave-one-out errors,
     divided by those about the mean, for `factors` (10,) times the bandwidth and `lams` (10, 20)."""

@@ -458,7 +458,7 @@ def test_kernel_parameters_are_refused_by_name(make, name, value):
             lambda: kp.nystrom(X, X[:, :1].copy(), g),
             "nystrom: landmarks must have 3 columns, got",
         ),
-        (lambda: kp.nystrom(X, 3, g), "nystrom: landmarks must be Landmarks"),
+        (lambda: kp.nystrom(X, 3, g), "nystrom: landmarks must be a 2-D array"),
         (
             lambda: kp.nystrom_features(X[:, :1].copy(), kp.nystrom_map(X, np.array([1]), g)),
             "nystrom_features: X and feature_map.points must have",

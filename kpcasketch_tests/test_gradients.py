@@ -352,10 +352,10 @@ def known(task):
         (lambda: kp.dsgd_ksir(X, np.sign(X[:, 0]), G, 2, 300), "k must be at most the rank"),
         (
             lambda: kp.dsgd_update(known("kpca"), X, Y),
-            "Y must be given if the method has two views or targets, and omitted otherwise",
+            "Y must be None for kernel PCA",
         ),
-        (lambda: kp.dsgd_update(known("kcca"), X), "Y must be given"),
-        (lambda: kp.dsgd_update(known("ksir"), X), "Y must be given"),
+        (lambda: kp.dsgd_update(known("kcca"), X), "Y must be a 2-D array .* got NoneType"),
+        (lambda: kp.dsgd_update(known("ksir"), X), "Y must be a 2-D array .* got NoneType"),
         (lambda: kp.dsgd_update(known("kcca"), X, Y[:9]), r"must have \d+ rows"),
         (lambda: kp.dsgd_update(known("kcca"), X, Y[:, :1]), "Y must have 2 columns"),
         (lambda: kp.dsgd_update(known("kcca"), X, Y * np.nan), "Y must be finite"),

@@ -438,7 +438,7 @@ def test_preimages_of_models_that_do_not_know_their_mean_are_refused(rng):
     ):
         with pytest.raises(
             ValueError,
-            match="kernel_pca_preimage: ridge must be positive if expansion has an offset",
+            match="kernel_pca_preimage: ridge must be positive if expansion.mean is unknown",
         ):
             kp.kernel_pca_preimage(features, unknown)
         assert np.isfinite(kp.kernel_pca_preimage(features, unknown, 0.1)).all()

@@ -392,8 +392,10 @@ def test_every_kind_of_landmarks_is_taken_by_every_function(name):
     expected = take(X[CHOSEN.indices])
     for kind, landmarks in KINDS.items():
         assert np.array_equal(take(landmarks), expected), kind
-    for other, got in ((KERNEL, "Kernel"), (np.ones(3), "ndarray"), (3, "int")):
-        with pytest.raises(ValueError, match=f"^{name}: landmarks must be Landmarks, .* got {got}"):
+    for other, got in ((KERNEL, "Kernel"), (np.ones(3), "a 1-D array"), (3, "int")):
+        with pytest.raises(
+            ValueError, match=f"^{name}: landmarks must be a 2-D array .* got {got}"
+        ):
             take(other)
 
 
