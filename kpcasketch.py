@@ -9766,14 +9766,14 @@ _SIZES = {"sample": 4.0, "sample-quantize": 4.0, **dict.fromkeys(_SAMPLERS, 500)
 
 
 # Arrays that the command line writes next to a model.
-_PREPARED = ("columns", "missing.median", "standardized.mean", "standardized.scale")
+_PREPARED = ("missing.median", "standardized.mean", "standardized.scale", "columns")
 
 
 @_validated("an Advice")
 class Advice(NamedTuple):  # must be defined before _TUPLES
-    """Prediction of `advise` for one method. size: s, or the number of landmarks or features, or 0
-    if the method has no size. seconds: NaN if a limit is exceeded. error: |K - A|_2 / |K|_2. works:
-    True if no limit is exceeded. reason: the exceeded limit, and the basis of the prediction."""
+    """Prediction for one method. size: s, or the number of landmarks or features, or 0 for none.
+    error: |K - A|_2 / |K|_2. works: whether no limit is exceeded; otherwise, seconds is NaN. reason:
+    the exceeded limit, and the basis of the prediction."""
 
     method: str
     size: float
@@ -9804,7 +9804,7 @@ def _summary(made):
     """The repr of a result. An array of more than eight numbers prints as its shape and type."""
     fields = [
         f"{name}={value.shape} {value.dtype}"
-        if isinstance(value, np.ndarray) and value.size > 8
+        if getattr(value, "size", 0) > 8
         else f"{name}={value!r}"
         for name, value in zip(made._fields, made)
     ]
@@ -9843,8 +9843,8 @@ def _write_arrays(path, arrays):
 
 
 def _arrays_in(path, mapped=None, kept=None):
-    """{name: array} of a .npz file. The array of a .npy file has the name "". Pickles are refused.
-    mapped: mmap_mode of numpy.load. kept: names to read; all other arrays become None."""
+    """{name: array} of a .npz file, or of a .npy file with the name "". Pickles are refused. mapped:
+    mmap_mode of numpy.load. kept: names to read; all other arrays become None."""
     try:
         by_name = mapped or hasattr(path, "read")  # otherwise opened here, to be closed here
         with contextlib.nullcontext(path) if by_name else open(path, "rb") as file:
@@ -9866,8 +9866,7 @@ _STORED = {np.ndarray: "biuf", tuple: "biuf", float: "biuf", bool: "biuf", int: 
 
 
 def _as_arrays(model, inside=""):
-    """{field: array} of a tuple. Inner fields have names like "kernel.scale". Its type is stored as
-    "class", or as "kernel" if `inside` is "kernel."."""
+    """{field: array} of a tuple. Its type is "class", or "kernel" if `inside` is "kernel."."""
     called = type(model).__name__
     _require(called in _TUPLES, f"model must be a named tuple of kpcasketch, got {called}")
     if isinstance(model, Kernel) and model.address:
@@ -9895,7 +9894,7 @@ def _from_arrays(arrays, path, inside=None):
     cls = _TUPLES.get(str(arrays.get(name)))
     wrong = f"{path} must be a file written by save, but {{}} has the wrong type"
     _require(cls and name.count(".") < 99, wrong.format(name))
-    older = cls is DSGDState and arrays.get(f"{inside}implicit")
+    older = arrays.get(f"{inside}implicit")
     _require(not older, f"{path} has an old DSGDState (implicit=True): start a new one")
     fields = {}
     for field, kind in cls.__annotations__.items():
@@ -9917,8 +9916,8 @@ def _from_arrays(arrays, path, inside=None):
 def save(path, model):
     """Write a result of this module to a .npz file, without pickles (textbook).
 
-    Each field becomes an array with the name of the field. Fields of an inner tuple have names like
-    "kernel.scale". The array "class" is the name of the type.
+    Each field becomes an array. Fields of inner tuples have names like "kernel.scale". The array
+    "class" is the name of the type.
 
     Args:
         path: str, path, or file open for writing. ".npz" is appended to a name without this suffix.
@@ -10062,46 +10061,12 @@ def _least_size(errors, wanted, ladder):
     for size in ladder:  # three draws often met `wanted` by luck
         worst = 0.0
         for draw in range(6):
-            if worst <= wanted:
-                worst = max(worst, errors(size, draw))
-        if worst <= wanted:
+            worst = max(worst, errors(size, draw))
+            if worst > wanted:
+                break
+        else:
             break
     return size, worst
-
-
-def _sketch_of(method, X, kernel, s, seed):
-    """Gram matrix of X, or a sketch of it by a method of `advise`."""
-    if method == "skpca":
-        return LowRank(fourier_features(X, fourier_features_map(kernel, X.shape[1], s, seed)))
-    made = _METHODS[method](X, kernel, s, seed)
-    return LowRank(nystrom(X, made, kernel)) if isinstance(made, Landmarks) else made
-
-
-def _predicted_sketches(X, kernel, P, wanted, seed, k):
-    """Yield (method, size, bytes, error, work, source) for each sketch of X. A pilot runs on the
-    points P. The sketch of X takes `work` times as long as the one of P."""
-    n = len(X)
-    few = len(P)
-    growth = n / few
-    squared = growth**2
-    K = gram(P, P, kernel)
-    norm = spectral_norm(K, seed)
-    _require(norm > 0.0, "kernel must not be 0 for all points of X")
-
-    def error_of(method, size, draw=0):
-        A = _sketch_of(method, P, kernel, size, (seed + draw) % 2**64)
-        return spectral_error(K, A, seed, 0.05) / norm
-
-    yield "lanczos", 0, n * n * X.itemsize, 0.0, squared, "exact; time grows like n^2"
-    yield "implicit", 0, X.nbytes, 0.0, squared, "exact, in little memory; time grows like n^2"
-    error = error_of("quantize", 0) / math.sqrt(growth)  # AMS theorem 1
-    bits = 4 * n * math.ceil(n / 32)
-    yield "quantize", 0, bits, error, squared, "error of the pilot / sqrt(n / pilot points)"
-    ladder = [size for size in _LADDER if k <= size <= few // 4] or [few]
-    for method in (*_SAMPLERS, "skpca") if _KINDS[kernel.kind].has_law else _SAMPLERS:
-        size, error = _least_size(functools.partial(error_of, method), wanted, ladder)
-        held = n * size * X.itemsize
-        yield method, size, held, error, growth, "largest error of six draws in the pilot"
 
 
 @_public
@@ -10133,11 +10098,28 @@ def advise(X, kernel, error, memory=None, seed=0, k=10):
     k = _checked_whole("k", k, 1, len(X))
     wanted = 0.8 * _checked_real("error", error, 1e-300, 1.0)  # a margin for errors of the pilot
     memory = _checked_real("memory", _PHYSICAL_MEMORY / 2 if memory is None else memory, 1.0)
-    few = min(len(X), _PILOT_POINTS)
-    P = X[np.sort(np.random.default_rng(seed).choice(len(X), few, replace=False))]
+    n = len(X)
+    few = min(n, _PILOT_POINTS)
+    P = X[np.sort(np.random.default_rng(seed).choice(n, few, replace=False))]
+    K = gram(P, P, kernel)
+    norm = spectral_norm(K, seed)
+    _require(norm > 0.0, "kernel must not be 0 for all points of X")
+    growth = n / few
+    squared = growth**2
     rows = []
-    sketches = _predicted_sketches(X, kernel, P, wanted, seed, k)
-    for method, size, held, error, work, source in sketches:
+
+    def sketch(method, size, draw=0):
+        key = (seed + draw) % 2**64
+        if method == "skpca":
+            return LowRank(fourier_features(P, fourier_features_map(kernel, P.shape[1], size, key)))
+        made = _METHODS[method](P, kernel, size, key)
+        return LowRank(nystrom(P, made, kernel)) if isinstance(made, Landmarks) else made
+
+    def error_of(method, size, draw=0):
+        return spectral_error(K, sketch(method, size, draw), seed, 0.05) / norm
+
+    def predict(method, size, held, error, work, source):
+        """Add the row of a sketch. The one of X takes `work` times as long as the one of P."""
         flaw = ""
         if error > wanted * (1.0 + 1e-3):  # sizes are rounded
             flaw = "error above 80 % of the requested error; "
@@ -10146,12 +10128,21 @@ def advise(X, kernel, error, memory=None, seed=0, k=10):
         seconds = math.nan
         if not flaw:
             runs = timeit.repeat(
-                lambda: block_lanczos(_sketch_of(method, P, kernel, size, seed), min(k, few), seed),
-                repeat=3,
-                number=1,
+                lambda: block_lanczos(sketch(method, size), min(k, few), seed), repeat=3, number=1
             )
             seconds = work * min(runs)  # the first run may compile
         rows.append(Advice(method, size, held, seconds, error, not flaw, flaw + source))
+
+    predict("lanczos", 0, n * n * X.itemsize, 0.0, squared, "exact; time grows like n^2")
+    predict("implicit", 0, X.nbytes, 0.0, squared, "exact, in little memory; time grows like n^2")
+    error = error_of("quantize", 0) / math.sqrt(growth)  # AMS theorem 1
+    bits = 4 * n * math.ceil(n / 32)
+    predict("quantize", 0, bits, error, squared, "error of the pilot / sqrt(n / pilot points)")
+    ladder = [size for size in _LADDER if k <= size <= few // 4] or [few]
+    for method in (*_SAMPLERS, "skpca") if _KINDS[kernel.kind].has_law else _SAMPLERS:
+        size, error = _least_size(functools.partial(error_of, method), wanted, ladder)
+        held = n * size * X.itemsize
+        predict(method, size, held, error, growth, "largest error of six draws in the pilot")
 
     def rank(row):
         return not row.works, max(row.seconds, 1.0) if row.works else row.error, row.bytes
@@ -10163,16 +10154,17 @@ def advise(X, kernel, error, memory=None, seed=0, k=10):
 
 
 @contextlib.contextmanager
-def _progress(text):
-    """Every 2 s, show text and time on stderr, if it is a terminal. The caller sets `share`."""
-    line = SimpleNamespace(share=0.0, start=time.perf_counter())
+def _progress(text, share=lambda: 0.0):
+    """Every 2 s, show text and time on stderr, if it is a terminal. share(): what has been done."""
+    start = time.perf_counter()
     ended = threading.Event()
     say = functools.partial(print, end="", file=sys.stderr, flush=True)
 
     def show():
         while not ended.wait(2.0):
-            taken = time.perf_counter() - line.start
-            rest = f", {taken / line.share - taken:,.0f} s left" if line.share > 0.0 else ""
+            taken = time.perf_counter() - start
+            done = share()
+            rest = f", {taken / done - taken:,.0f} s left" if done > 0.0 else ""
             say(f"\r\033[K{text} ... {taken:,.0f} s{rest}\r")
         say("\r\033[K")
 
@@ -10180,7 +10172,7 @@ def _progress(text):
     if sys.stderr is not None and sys.stderr.isatty():
         thread.start()
     try:
-        yield line
+        yield
     finally:
         ended.set()
         if thread.is_alive():
@@ -10221,8 +10213,7 @@ def _typical_tasks(dtype):
 def warm_up(*names):
     """Compile the code of typical tasks in both precisions before their first calls (textbook).
 
-    The code serves all kernels except `custom`. Compiling all of it takes minutes. A line on stderr
-    names each function, unless QUIET is True.
+    The code serves all kernels except `custom`. All of it takes minutes. Stderr names each function.
 
     Args:
         *names: str or function. Functions that your program calls, for example "rpcholesky" and
@@ -10331,7 +10322,7 @@ def _define_estimators(user):
                 seed = validation.check_random_state(seed).randint(_MOST)
             return _as_seed("random_state", seed)
 
-        def _points(self, *data, reset=True, **checks):
+        def _points(self, *data, reset=False, **checks):
             if not reset:
                 validation.check_is_fitted(self)
             checks.update(dtype=_FLOATS, order="C", ensure_min_samples=1 + reset)
@@ -10367,7 +10358,7 @@ def _define_estimators(user):
         @_public
         def fit(self, X, y=None):
             """Choose the kernel and landmarks for X, (n, d). Only sigma="auto" uses targets y."""
-            X = self._points(X)
+            X = self._points(X, reset=True)
             seed = self._seed()
             self.map_ = _fit_landmarks(self, X, y, seed)
             k = min(self.n_components or self.landmarks, len(self.landmarks_))
@@ -10381,7 +10372,7 @@ def _define_estimators(user):
         @_public
         def transform(self, X):
             """Features of X, (n, d), as an array with a row for each point."""
-            return features(self._points(X, reset=False), self.map_)
+            return features(self._points(X), self.map_)
 
         @_public
         def inverse_transform(self, X, ridge=0.0):
@@ -10411,21 +10402,22 @@ def _define_estimators(user):
         def fit(self, X, y, sample_weight=None):
             """Fit X, (n, d), and targets y, (n,) or (n, t). A weight acts like a number of equal points.
             This is exact if all distinct points are landmarks. Otherwise, the landmarks may differ."""
-            X, y = self._points(X, y, multi_output=True, y_numeric=True)
+            X, y = self._points(X, y, reset=True, multi_output=True, y_numeric=True)
             some = slice(None)
             if sample_weight is not None:
                 weights = np.asarray(sample_weight)
                 sample_weight = _checked_weights(weights, X, name="sample_weight")
-                some = np.flatnonzero(weights)
+                some = weights > 0
             found = _fit_landmarks(self, X[some], y[some], self._seed())
-            options = self.lam, True, sample_weight
-            self.model_ = nystrom_ridge(X, y, found.points, found.kernel, *options)
+            self.model_ = nystrom_ridge(
+                X, y, found.points, found.kernel, self.lam, True, sample_weight
+            )
             return self
 
         @_public
         def predict(self, X):
             """Predictions for X, (n, d), with the shape of y."""
-            return expand(self._points(X, reset=False), self.model_)
+            return expand(self._points(X), self.model_)
 
     @declared
     class NoveltyDetector(base.OutlierMixin, Estimator):
@@ -10434,8 +10426,7 @@ def _define_estimators(user):
         A random fifth of the points is held out. `rls_update` chooses landmarks from the rest. The
         latest m <= 2000 points held out give the threshold: the a-th largest of their residuals, a =
         floor(false_alarms (m + 1)). A new point of the same law exceeds it with probability at most
-        false_alarms. If a = 0, a warning is given, and a is 1. The contamination of other detectors
-        is something else: the share of training points that are called novel.
+        false_alarms. If a = 0, a warning is given, and a is 1. This is not scikit-learn's contamination.
 
         `fit` sets known_ (the m points), map_, n_features_in_ and offset_, minus the threshold.
 
@@ -10449,7 +10440,7 @@ def _define_estimators(user):
         @_public
         def fit(self, X, y=None):
             """Learn the points X, (n, d), most of which should not be novel. Ignores y."""
-            X = self._points(X)
+            X = self._points(X, reset=True)
             seed = self._seed()
             kernel = _kernel_of_estimator(self, X, None, seed)
             many = _checked_whole("landmarks", self.landmarks, 1)
@@ -10461,7 +10452,7 @@ def _define_estimators(user):
             """Learn further points. Blocks of at least 2 landmarks points are best. Ignores y."""
             if not hasattr(self, "map_"):
                 return self.fit(X)
-            return self._learn(self._points(X, reset=False), *self._stream, self.known_)
+            return self._learn(self._points(X), *self._stream, self.known_)
 
         def _learn(self, X, state, random, known):
             share = _checked_between("false_alarms", self.false_alarms, 1)
@@ -10486,7 +10477,7 @@ def _define_estimators(user):
         @_public
         def score_samples(self, X):
             """Minus the residuals of X, (n, d): low for novel points."""
-            return -residual(self._points(X, reset=False), self.map_)
+            return -residual(self._points(X), self.map_)
 
         @_public
         def decision_function(self, X):
@@ -10841,19 +10832,17 @@ def _chosen_kernel(options, points):
 
 
 class _Points(NamedTuple):
-    """Points, possibly on disk. Optional: names of columns, a label and an id of each point, and
-    arrays of `_PREPARED` for its columns. The default id is the number of the row, from 1."""
+    """Points, possibly on disk. Optional: a label and an id of each point, and arrays of `_PREPARED`
+    for its columns. The default id is the number of the row, from 1."""
 
     X: np.ndarray
-    names: list = None
     labels: np.ndarray = None
     ids: list = None
     prepared: dict = {}
     source: str = "ten clusters"
 
     def some(self, most, seed=0):
-        """At most this many row numbers, at random, because every tenth row may be from one class.
-        `choice` does not need memory for n row numbers."""
+        """At most this many row numbers, at random: every tenth row may be from one class."""
         n = len(self.X)
         return np.random.default_rng(_as_seed("seed", seed)).choice(n, min(n, most), replace=False)
 
@@ -10864,7 +10853,7 @@ class _Points(NamedTuple):
         """The chosen rows in float64 or float32, filled and standardized by `prepared`."""
         rows = _as_array(self.source, self.X[chosen], 2)
         d = next(map(len, self.prepared.values()), None)
-        median, mean, scale = map(self.prepared.get, _PREPARED[1:])
+        median, mean, scale = map(self.prepared.get, _PREPARED[:3])
         if median is not None and rows.shape[1] == d:
             rows = np.where(np.isnan(rows), median, rows).astype(rows.dtype)
         numbers = range(len(self.X))[chosen] if isinstance(chosen, slice) else chosen
@@ -10873,7 +10862,7 @@ class _Points(NamedTuple):
 
 
 def _preparation(arrays):
-    return {name: arrays[name] for name in _PREPARED if arrays.get(name) is not None}
+    return {name: arrays[name] for name in _PREPARED if name in arrays}
 
 
 @_public
@@ -10913,11 +10902,9 @@ def _load_points(options, beside={}):
         return _demo_points()
     kind = pathlib.Path(path).suffix.lower()
     _require(kind in (".npy", ".npz", ".csv"), f"{path} is not a .npy, .npz or .csv file")
-    wanted = beside["columns"].tolist() if "columns" in beside else None
     names = None
     if kind == ".csv":
-        missing = options.missing or ("missing.median" in beside and "median")
-        X, names, labels, ids = _load_csv(options, wanted, missing)
+        X, names, labels, ids = _load_csv(options, beside)
     else:
         free = all(vars(options)[name[2:]] is None for name in _READ.split())
         _require(free, f"{_READ} are for .csv files")
@@ -10934,19 +10921,20 @@ def _load_points(options, beside={}):
         labels = labels.ravel()
         told = f"{path} must have one label in y for each point, got {labels.size}"
         _require(labels.size == len(X), told)
-    names = names if options.columns else wanted or names
     prepared = _preparation(beside)
-    points = _Points(X, names, labels, ids, prepared, path)
-    if options.missing == "median" and not beside:
-        empty = np.isnan(X).all(0)
-        _require(
-            not empty.any(), f"{path} has no value in column {empty.argmax() + 1} of those chosen"
-        )
-        prepared["missing.median"] = np.nanmedian(X, 0)
-    filled = options.missing != "median" or "missing.median" in prepared
-    _require(filled, "--missing median needs a model that was trained with --missing median")
+    if names and (options.columns or "columns" not in beside):
+        prepared["columns"] = names
+    points = _Points(X, labels, ids, prepared, path)
+    if options.missing == "median":
+        if not beside:
+            empty = np.isnan(X).all(0)
+            told = f"{path} has no value in column {empty.argmax() + 1} of those chosen"
+            _require(not empty.any(), told)
+            prepared["missing.median"] = np.nanmedian(X, 0)
+        told = "--missing median needs a model that was trained with --missing median"
+        _require("missing.median" in prepared, told)
     if options.standardize and not beside:
-        prepared.update(zip(_PREPARED[2:], _mean_and_scale(points)))
+        prepared.update(zip(_PREPARED[1:], _mean_and_scale(points)))
     return points
 
 
@@ -10986,59 +10974,23 @@ def _csv_rows(path):
             raise ValueError(f"cannot read {path}, line {rows.line_num}: {error}") from None
 
 
-def _as_labels(fields):
-    """The fields as numbers if all of them are, so that label 10 sorts after label 9."""
-    labels = np.array(fields)
-    with contextlib.suppress(ValueError):
-        labels = labels.astype(np.float64)
-    return labels
-
-
 def _typed_columns(typed, names):
     """Names and numbers of the typed columns. 3-42 means 3, 4, ..., 42, unless it is a name."""
-    columns = []
     for text in typed or ():
         ends = text.split("-", 1)
         if text in names or not all(map(str.isdecimal, ends)):
-            columns.append(text)
+            yield text
         else:
-            columns += range(int(ends[0]), int(ends[-1]) + 1) or [text]
-    return columns
+            yield from range(int(ends[0]), int(ends[-1]) + 1) or [text]
 
 
-def _csv_columns(options, names, width, wanted):
-    """(names and numbers of all columns; positions of columns for points, for labels and for ids;
-    whether the file or the user names columns)"""
-    known = [*names, *range(1, width + 1)]
-    counts = collections.Counter(known)
-    position = dict(zip(known, [*range(width)] * 2))
-
-    def positions(columns):
-        if wrong := [column for column in columns if counts[column] != 1 or column == ""]:
-            raise ValueError(
-                f"{options.points} must have each of the columns {wrong} exactly once; columns in the file: "
-                f"{names or width}. Choose others with --columns (a,b or 1,2 or 3-42). "
-                "If the first column is an index, pass --drop 1"
-            )
-        return [position[column] for column in columns]
-
-    asked = _typed_columns(options.columns, names) or wanted
-    dropped, label, own = (
-        positions(_typed_columns(typed, names))
-        for typed in (options.drop, options.labels, options.id)
-    )
-    others = {*range(width)}.difference(dropped, label, own)
-    chosen = positions(asked or [known[j] for j in sorted(others)])
-    chosen = [j for j in chosen if j not in dropped]
-    return known, chosen, label, own, names or asked or dropped
-
-
-def _load_csv(options, wanted, missing):
+def _load_csv(options, beside):
     """(points, column names or None, labels or None, ids) of a CSV file; _CSV describes the format."""
     path = options.points
+    wanted = beside["columns"].tolist() if "columns" in beside else None
+    missing = options.missing or "missing.median" in beside
     rows = _csv_rows(path)
-    (_, first) = next(rows, (0, [""]))
-    first = [field.strip() for field in first]
+    first = [field.strip() for field in next(rows, (0, [""]))[1]]
     width = len(first)
     header = options.header
     figures = []
@@ -11049,7 +11001,29 @@ def _load_csv(options, wanted, missing):
         sound = header or first != [str(j) for j in range(width)]
         _require(sound, f"{path}, line 1 may be a header: pass --header or --no-header")
     names = first if header else []
-    known, chosen, label, own, asked = _csv_columns(options, names, width, wanted)
+    known = [*names, *range(1, width + 1)]
+    counts = collections.Counter(known)
+    position = dict(zip(known, [*range(width)] * 2))
+
+    def positions(columns):
+        columns = list(columns)
+        if wrong := [column for column in columns if counts[column] != 1 or column == ""]:
+            raise ValueError(
+                f"{path} must have each of the columns {wrong} exactly once; columns in the file: "
+                f"{names or width}. Choose others with --columns (a,b or 1,2 or 3-42). "
+                "If the first column is an index, pass --drop 1"
+            )
+        return [position[column] for column in columns]
+
+    asked = [*_typed_columns(options.columns, names)] or wanted
+    dropped, label, own = (
+        positions(_typed_columns(typed, names))
+        for typed in (options.drop, options.labels, options.id)
+    )
+    others = {*range(width)}.difference(dropped, label, own)
+    chosen = positions(asked or [known[j] for j in sorted(others)])
+    chosen = [j for j in chosen if j not in dropped]
+    asked = names or asked or dropped  # the file or the user names columns
     labels = []
     ids = []
     left_out = []
@@ -11088,7 +11062,11 @@ def _load_csv(options, wanted, missing):
         told = f"{len(left_out)} of {len(ids) + len(left_out)} rows have missing values"
         _to_stderr(f"{path}: {told} and are left out")
     held = [known[j] for j in chosen] if asked or len(chosen) < width else None
-    return X, held, _as_labels(labels) if label else None, ids
+    if not label:
+        return X, held, None, ids
+    with contextlib.suppress(ValueError):  # if all are numbers, label 10 sorts after label 9
+        labels = np.array(labels, np.float64)
+    return X, held, np.asarray(labels), ids
 
 
 # 18.3 demo and embed
@@ -11123,19 +11101,10 @@ def _fitted(name, X, kernel, options, exact):
     A = LowRank(nystrom(X, A, kernel)) if isinstance(A, Landmarks) else A
     error = spectral_error(center(A) if centered else A, K) / max(eigen.values[0], 1e-300)
     right = 0
-    kept = math.nan
     with contextlib.suppress(ValueError):  # raised if all points are equal
         Q = np.linalg.qr(Z[:, Z.any(0)].astype(np.float64))[0].copy()
         right = np.count_nonzero(np.degrees(principal_angles(eigen.vectors, Q)) <= 10.0)
-        kept = (Q * matmat(K, Q)).sum() / max(eigen.values.sum(), 1e-300)
-    row += "{:11.3g}{:>16}{:12.4g}".format(error, f"{right} of {options.k}", 100 * kept)
-    return model, Z, row.replace("nan", "  -")
-
-
-_LEGEND = """seconds: time of the method
-error: |K - A|_2 / |K|_2 for the Gram matrix K and its sketch A; --center centers K and A
-within 10 deg: how many principal angles to the exact components are at most 10 degrees
-of best %: variance along the components, in percent of the variance along the exact ones"""
+    return model, Z, row + "{:11.3g}{:>16}".format(error, f"{right} of {options.k}")
 
 
 def _named(options, kernel):
@@ -11160,8 +11129,7 @@ def _shares(points, model):
 
 def _embed(options):
     names = [*_METHODS] if options.method == "all" else [options.method]
-    if options.s is not None and not _SIZES.keys() & names:
-        raise ValueError(f"--method {options.method} takes no -s")
+    _require(options.s is None or _SIZES.keys() & names, f"--method {options.method} takes no -s")
     points = _load_points(options)
     X = points.rows()
     kernel = _chosen_kernel(options, points)
@@ -11171,7 +11139,7 @@ def _embed(options):
         exact = _kpca(X, kernel, options.k, options.seed, options.center, 1e-8)[1:]
     elif options.errors:
         print(f"more than {_DENSE_POINTS} points: not compared with exact results")
-    print("method            seconds  bytes held      error   within 10 deg   of best %")
+    print("method            seconds  bytes held      error   within 10 deg")
     results = []
     for name in names:
         with _progress(name):
@@ -11180,7 +11148,11 @@ def _embed(options):
             results.append(_fitted(name, X, kernel, options, exact))
         print(results[-1][2], flush=True)
     if exact:
-        print(_LEGEND)
+        print(
+            "seconds: time of the method\n"
+            "error: |K - A|_2 / |K|_2 for the Gram matrix K and its sketch A; --center centers K and A\n"
+            "within 10 deg: how many principal angles to the exact components are at most 10 degrees"
+        )
     model, Z, _ = results[0]
     shares = _shares(points, model)
     shown = [f"{share:.1%}" for share in shares[:10]]
@@ -11193,8 +11165,7 @@ def _embed(options):
 
 def _check_files(options):
     """Raise an error if an output cannot be written, or if its path is given twice."""
-    read = (options.points, options.by, options.known)
-    places = {os.path.realpath(path) for path in read if path}
+    places = {*map(os.path.realpath, filter(None, (options.points, options.by, options.known)))}
     for path in filter(None, (options.o, options.model, options.state, options.plot)):
         place = os.path.realpath(path)
         folder = os.path.join(os.path.dirname(place), "")
@@ -11203,14 +11174,6 @@ def _check_files(options):
         places.add(place)
     if options.plot:
         _library("matplotlib.figure", "matplotlib", "--plot")
-
-
-def _arrays_to_write(model, points, inside=""):
-    """Arrays of a model or state, its column names, and the arrays of `_PREPARED`."""
-    arrays = _as_arrays(model, inside) | points.prepared
-    if points.names:
-        arrays["columns"] = points.names
-    return arrays
 
 
 def _eigenvalues_of(model):
@@ -11223,18 +11186,17 @@ def _print_relevances(points, model):
     """Print the columns that make each component."""
     some = points.rows(points.some(2000))
     shares = relevance(some, model, by_component=True)[:10]
-    names = points.names or [f"column {t + 1}" for t in range(some.shape[1])]
-    most = np.argsort(-shares, 1, "stable")[:, :5]
+    names = points.prepared.get("columns", [f"column {t + 1}" for t in range(some.shape[1])])
     print("relevance: share of a column in the mean squared gradient of a component")
-    for j, row in enumerate(most):
-        print(f"component {j + 1}:", ", ".join(f"{names[t]} {shares[j, t]:.1%}" for t in row))
+    for j, row in enumerate(shares, 1):
+        most = np.argsort(-row, kind="stable")[:5]
+        print(f"component {j}:", ", ".join(f"{names[t]} {row[t]:.1%}" for t in most))
 
 
 def _write_results(options, points, what, model, embedding=None, more={}):
-    """Write the requested files. If `embedding` is None, it is computed by the model. more: further
-    columns by name."""
+    """Write the requested files. embedding: by default, the features. more: further columns."""
     values = _eigenvalues_of(model)
-    arrays = _arrays_to_write(model, points, "model.")
+    arrays = _as_arrays(model, "model.") | points.prepared
 
     def components(rows):
         return features(points.rows(rows), model) if embedding is None else embedding[rows]
@@ -11244,6 +11206,9 @@ def _write_results(options, points, what, model, embedding=None, more={}):
         return np.column_stack(parts).astype(points.rows(slice(1)).dtype)
 
     def write(file):  # in blocks: the embedding may exceed memory
+        if options.o.endswith(".npz"):
+            np.savez(file, embedding=columns(slice(None)), values=values, **arrays)
+            return
         first = columns(slice(1))
         if options.o.endswith(".npy"):
             shape = (len(points.X), first.size)
@@ -11264,14 +11229,11 @@ def _write_results(options, points, what, model, embedding=None, more={}):
         _print_relevances(points, model)
     if options.model:
         _write_arrays(options.model, arrays)
-    if options.o and options.o.endswith(".npz"):
-        arrays.update(embedding=columns(slice(None)), values=values)
-        _write_arrays(options.o, arrays)
-    elif options.o:
+    if options.o:
         _write_whole(options.o, write)
     if options.plot:
-        named = _named(options, getattr(model, "map", model).kernel)
-        title = f"{points.source}: kernel PCA ({what}), {named}"
+        title = f"{points.source}: kernel PCA ({what}), "
+        title += _named(options, getattr(model, "map", model).kernel)
         title += ", centered" * bool(options.center)
         plain = {"axes.formatter.min_exponent": 5, "axes.formatter.useoffset": False}
         with importlib.import_module("matplotlib").rc_context(plain):  # ticks: 0.1, not 10^-1
@@ -11287,13 +11249,13 @@ def _plot(options, points, title, model, components, values):
     if len(rows) < len(points.X):
         title += f", {len(rows):,} of {len(points.X):,} points shown"
     Z = components(rows)
-    names = [f"component {j + 1}" for j in range(Z.shape[1])]
-    for j, share in enumerate(shares):
+    names = ["component 1", "component 2" if Z.shape[1] > 1 else "row"]
+    for j, share in enumerate(shares[:2]):
         names[j] += f" ({share:.1%} of the variance)"
     figures = importlib.import_module("matplotlib.figure")
     figure = figures.Figure((10.0, 4.8), layout="constrained")
     left, right = figure.subplots(1, 2, width_ratios=[3, 2])
-    across = Z[:, 1] if len(names) > 1 else rows
+    across = Z[:, 1] if Z.shape[1] > 1 else rows
     alpha = np.clip(2000.0 / len(Z), 0.15, 0.9)
     draw = functools.partial(left.scatter, Z[:, 0], across, 8, linewidths=0, alpha=alpha)
     called = " ".join(options.labels or ["label"])
@@ -11305,14 +11267,14 @@ def _plot(options, points, title, model, components, values):
         if len(kinds) <= 10:  # one color for each class
             drawn = draw(c=which, cmap="tab10", vmin=0, vmax=9)
             marks, _ = drawn.legend_elements(num=None, alpha=1.0)
-            shown = [f"{kind:g}" if kinds.dtype.kind == "f" else str(kind) for kind in kinds]
-            shown = [name or "(empty)" for name in shown]
+            form = "{:g}" if kinds.dtype.kind == "f" else "{}"
+            shown = [form.format(kind) or "(empty)" for kind in kinds]
             left.legend(marks, shown, title=called, loc=(1.0, 0.4), frameon=False)
         else:  # a color scale; names are numbered in sorted order
             numbers = labels if labels.dtype.kind in "biuf" else which
             figure.colorbar(draw(c=numbers), ax=left, label=called)
     figure.suptitle(os.path.basename(title), parse_math=False)
-    left.set(xlabel=names[0], ylabel=[*names, "row"][1])
+    left.set(xlabel=names[0], ylabel=names[1])
     right.semilogy(np.arange(1, len(values) + 1), np.maximum(values, 1e-300), "o-")
     right.xaxis.get_major_locator().set_params(integer=True)
     right.set(title="spectrum", xlabel="component", ylabel="eigenvalue")
@@ -11324,8 +11286,7 @@ def _plot(options, points, title, model, components, values):
     _write_whole(options.plot, lambda file: figure.savefig(file, dpi=200, format=options.plot[-3:]))
 
 
-# 18.5 stream: files of any size, and saved states
-# Options that must not change when a stream is resumed.
+# 18.5 stream: files of any size, and saved states (_REMEMBERED: options that must not change)
 _REMEMBERED = "method kernel sigma m ell k seed center standardize missing".split()
 
 
@@ -11337,7 +11298,7 @@ def _resumed(options):
     begun = json.loads(str(arrays["options"]))
     points = _load_points(options, arrays)
     other = [_option_of(name) for name in begun if begun[name] != vars(options).get(name)]
-    if "columns" in arrays and points.names != arrays["columns"].tolist():
+    if "columns" in arrays and [*points.prepared["columns"]] != arrays["columns"].tolist():
         other.append("--columns")
     _require(not other, f"{options.state} was started with other values of {', '.join(other)}")
     return state, points, json.loads(str(arrays["sources"]))
@@ -11356,19 +11317,17 @@ def _take_blocks(options, update, state, points, sources):
         state, taken = here
         if options.state and taken > begun:
             sources[name] = [taken, points.X[taken - 1].tolist()]
-            arrays = _arrays_to_write(state, points)
-            arrays["sources"] = json.dumps(sources)
-            arrays["options"] = json.dumps({name: vars(options)[name] for name in _REMEMBERED})
-            _write_arrays(options.state, arrays)
+            begun_by = {name: vars(options)[name] for name in _REMEMBERED}
+            more = {"sources": json.dumps(sources), "options": json.dumps(begun_by)}
+            _write_arrays(options.state, _as_arrays(state) | points.prepared | more)
 
     # A single point cannot be centered. If only one is left, the block before includes it.
     ends = [*range(begun + options.block, n - 1, options.block), n][: n - begun]
     saved = time.perf_counter()
     try:
-        with _progress(options.method) as line:
+        with _progress(options.method, lambda: (here[1] - begun) / (n - begun)):
             for end in ends:
                 here = (update(here[0], points.rows(slice(here[1], end))), end)
-                line.share = (end - begun) / (n - begun)
                 if time.perf_counter() - saved > 30.0:
                     keep()
                     saved = time.perf_counter()
@@ -11412,25 +11371,11 @@ def _stream(options):
 # 18.6 apply, advise
 
 
-def _verdicts(options, points, model, arrays):
-    """Columns of --novelty: the p-value of each point, and whether it is at most ALPHA."""
-    both = options.known and options.novelty is not None
-    _require(both, "apply needs both --novelty ALPHA and --known FILE, or neither")
-    alpha = _checked_between("novelty", options.novelty, 1)
-    known = _load_points(argparse.Namespace(**{**vars(options), "points": options.known}), arrays)
-    n = len(known.X)
-    wanted = f"known must have at least {math.ceil(1.0 / alpha) - 1} points for --novelty {alpha}"
-    _require(1.0 / (n + 1.0) <= alpha, f"{wanted}, got {n}")
-    residuals = residual(known.rows(), model)
-    parts = [novelty_pvalues(points.rows(rows), model, residuals) for rows in points.blocks()]
-    p = np.concatenate(parts)
-    print(f"{np.count_nonzero(p <= alpha)} of {p.size} points have p <= {alpha}")
-    return {"p": p, "novel": p <= alpha}
-
-
 def _apply(options):
     useful = options.o or options.plot and not options.residual
     _require(useful, "apply needs -o, or --plot without --residual")
+    both = (options.novelty is None) == (options.known is None)
+    _require(both, "apply needs both --novelty ALPHA and --known FILE, or neither")
     arrays = _arrays_in(options.by)
     model = _from_arrays(arrays, options.by)
     points = _load_points(options, arrays)
@@ -11439,10 +11384,21 @@ def _apply(options):
     if options.residual:
         parts = [residual(points.rows(rows), model) for rows in points.blocks()]
         more["residual"] = np.concatenate(parts)
-    if options.known or options.novelty is not None:
-        more.update(_verdicts(options, points, model, arrays))
+    if options.known is not None:
+        alpha = _checked_between("novelty", options.novelty, 1)
+        typed = {**vars(options), "points": options.known}
+        known = _load_points(argparse.Namespace(**typed), arrays)
+        n = len(known.X)
+        wanted = f"at least {math.ceil(1.0 / alpha) - 1} points for --novelty {alpha}"
+        _require(1.0 / (n + 1.0) <= alpha, f"known must have {wanted}, got {n}")
+        residuals = residual(known.rows(), model)
+        parts = [novelty_pvalues(points.rows(rows), model, residuals) for rows in points.blocks()]
+        p = np.concatenate(parts)
+        novel = p <= alpha
+        print(f"{np.count_nonzero(novel)} of {p.size} points have p <= {alpha}")
+        more.update(p=p, novel=novel)
         if points.labels is None:
-            points = points._replace(labels=np.where(more["novel"], "novel", "known"))
+            points = points._replace(labels=np.where(novel, "novel", "known"))
     _write_results(options, points, pathlib.Path(options.by).name, model, None, more)
 
 
@@ -11502,19 +11458,18 @@ def _number_type(text):
         raise argparse.ArgumentTypeError(f"must be a number, got {text!r}") from None
 
 
-_SWITCH = argparse.BooleanOptionalAction
 _ARGUMENTS = {  # for argparse
     "by": {"metavar": "MODEL.npz", "help": "model written by -o, --model or kpcasketch.save"},
     "points": {"metavar": "FILE", "help": ".csv, .npy, or .npz (array X); one point per row"},
-    "--header": {"action": _SWITCH, "help": "whether line 1 of a .csv file is a header"},
+    "--header": {
+        "action": argparse.BooleanOptionalAction,
+        "help": "whether line 1 of a .csv file is a header",
+    },
     "--columns": {"type": _column_names, "help": "columns of a .csv file: a,b or 1,2 or 3-42"},
     "--drop": {"type": _column_names, "help": "columns of a .csv file to leave out"},
     "--labels": {"type": _column_names, "help": "column that colors the picture (.npz: array y)"},
     "--id": {"type": _column_names, "help": "column copied to -o FILE.csv (default: row number)"},
-    "--missing": {
-        "choices": ["median", "drop"],
-        "help": "fill missing values, or drop their rows",
-    },
+    "--missing": {"choices": ["median", "drop"], "help": "fill missing values, or drop rows"},
     "--standardize": {"action": "store_true", "help": "scale columns to mean 0 and variance 1"},
     "-k": {"type": int, "default": 10, "help": "number of components (default 10)"},
     "--seed": {"type": int, "default": 0, "help": "seed of random choices (default 0)"},
@@ -11522,7 +11477,11 @@ _ARGUMENTS = {  # for argparse
     "--sigma": {"type": _number_type, "help": "bandwidth, or auto (default: median distance)"},
     "--center": {"action": "store_true", "help": "subtract the mean in feature space"},
     "-s": {"type": _number_type, "help": "landmarks (500), or sample one in s entries (4)"},
-    "--errors": {"action": _SWITCH, "default": True, "help": "compare with exact results"},
+    "--errors": {
+        "action": argparse.BooleanOptionalAction,
+        "default": True,
+        "help": "compare with exact results",
+    },
     "-m": {"type": int, "help": "number of random features (default: skpca 2000, dsgd 8192)"},
     "--ell": {"type": int, "help": "rows of the sketch of skpca (default 50)"},
     "--block": {"type": int, "help": "points per step (default: skpca 8192, dsgd 512)"},
@@ -11533,10 +11492,7 @@ _ARGUMENTS = {  # for argparse
     "--novelty": {"type": float, "metavar": "ALPHA", "help": "append p, and 1 if p <= ALPHA"},
     "--known": {"metavar": "FILE", "help": "for --novelty: known points, not used for the model"},
     "-o": {"type": _file_type(".npz", ".npy", ".csv"), "help": "write features (.npz: and model)"},
-    "--model": {
-        "type": _file_type(".npz"),
-        "help": "write the model, for `apply`. Privacy: it holds the landmarks (rls, ...) or all points (lanczos, ...)",
-    },
+    "--model": {"type": _file_type(".npz"), "help": "write the model (privacy: it holds points)"},
     "--plot": {"type": _file_type(".png", ".svg", ".pdf"), "help": "draw components and spectrum"},
 }
 _FIT = f"points {_READ} --standardize -k --seed --kernel --sigma"

@@ -394,7 +394,7 @@ def test_a_picture_has_plain_numbers_and_the_running_sum(points, tmp_path, capsy
     "module, words, told",
     [
         ("matplotlib", "kp.main(['demo', '--plot', 'p.png'])", "matplotlib"),
-        ("sklearn", "kp.LandmarkFeatures", "scikit-learn"),
+        ("sklearn", "kp.LandmarkFeatures", "'scikit-learn>=1.6'"),
         ("dask", "kp.dask_median_bandwidth(1)", "'dask[array]'"),
     ],
 )
@@ -644,7 +644,7 @@ def test_points_that_are_all_alike_have_a_table(tmp_path, capsys):
     out = done(
         capsys, "embed", tmp_path / "X.npy", "-k", "1", "--sigma", "1", "-o", tmp_path / "o.npy"
     )
-    assert row_of(out, "lanczos")[-1] == "100" and np.allclose(
+    assert row_of(out, "lanczos")[5:] == ["1", "of", "1"] and np.allclose(
         np.abs(np.load(tmp_path / "o.npy")), 1.0
     )
 
@@ -670,14 +670,14 @@ def test_points_without_a_direction_about_their_mean_ended_in_principal_angles(
         "-o",
         tmp_path / "o.npy",
     )
-    assert row_of(out, (words or [0, "lanczos"])[1])[-4:] == ["0", "of", "1", "-"]
+    assert row_of(out, (words or [0, "lanczos"])[1])[-3:] == ["0", "of", "1"]
     assert not np.load(tmp_path / "o.npy").any()
 
 
 def test_a_gram_matrix_of_zeros_divided_by_its_norm(tmp_path, capsys):
     np.save(tmp_path / "X.npy", np.zeros((4, 2)))
     out = done(capsys, "embed", tmp_path / "X.npy", "-k", "1", "--kernel", "linear")
-    assert row_of(out, "lanczos")[4:] == ["0", "0", "of", "1", "-"]
+    assert row_of(out, "lanczos")[4:] == ["0", "0", "of", "1"]
 
 
 def test_exact_results_to_compare_with_took_a_hundred_times_as_long_as_advised(
@@ -686,7 +686,7 @@ def test_exact_results_to_compare_with_took_a_hundred_times_as_long_as_advised(
     def dear(*_):
         raise AssertionError("work beyond the method's own")
 
-    assert row_of(done(capsys, "embed", points, "-k", "2"), "lanczos")[-1] != "-"
+    assert row_of(done(capsys, "embed", points, "-k", "2"), "lanczos")[-1] == "2"
     monkeypatch.setattr(kp, "_DENSE_POINTS", 149)
     monkeypatch.setattr(kp, "spectral_norm", dear)
     monkeypatch.setattr(kp, "spectral_error", dear)
@@ -890,14 +890,11 @@ def test_every_method_has_a_row_that_says_how_wrong_it_is(points, capsys, center
     }
     exact = row_of(out, "implicit")
     assert abs(float(exact[4])) < 1e-12 and exact[5:8] == ["2", "of", "2"]
-    assert float(exact[8]) == pytest.approx(100, abs=1e-6)
     if center:  # explained by the largest eigenvalues of H K H
         share = values[:2].sum() / np.trace(H @ K @ H)
         assert f"(sum {share:.1%})" in out
     for name in kp._SAMPLERS:  # all points are landmarks
-        assert float(row_of(out, name)[4]) < 1e-6 and float(row_of(out, name)[8]) == pytest.approx(
-            100, abs=1e-3
-        )
+        assert float(row_of(out, name)[4]) < 1e-6
     bits, about = kp.dense(kp.quantize_gram(X, KERNEL)), H if center else np.eye(150)
     assert float(row_of(out, "quantize")[4]) == pytest.approx(
         np.linalg.norm(about @ (bits - K) @ about, 2) / np.linalg.norm(about @ K @ about, 2),
