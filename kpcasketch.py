@@ -10105,7 +10105,6 @@ def advise(X, kernel, error, memory=None, seed=0, k=10):
     norm = spectral_norm(K, seed)
     _require(norm > 0.0, "kernel must not be 0 for all points of X")
     growth = n / few
-    squared = growth**2
     rows = []
 
     def sketch(method, size, draw=0):
@@ -10133,21 +10132,25 @@ def advise(X, kernel, error, memory=None, seed=0, k=10):
             seconds = work * min(runs)  # the first run may compile
         rows.append(Advice(method, size, held, seconds, error, not flaw, flaw + source))
 
-    predict("lanczos", 0, n * n * X.itemsize, 0.0, squared, "exact; time grows like n^2")
-    predict("implicit", 0, X.nbytes, 0.0, squared, "exact, in little memory; time grows like n^2")
+    predict("lanczos", 0, n * n * X.itemsize, 0.0, growth**2, "exact; time grows like n^2")
+    predict("implicit", 0, X.nbytes, 0.0, growth**2, "exact; time grows like n^2")
     error = error_of("quantize", 0) / math.sqrt(growth)  # AMS theorem 1
     bits = 4 * n * math.ceil(n / 32)
-    predict("quantize", 0, bits, error, squared, "error of the pilot / sqrt(n / pilot points)")
+    predict("quantize", 0, bits, error, growth**2, "error of the pilot / sqrt(n / pilot points)")
     ladder = [size for size in _LADDER if k <= size <= few // 4] or [few]
     for method in (*_SAMPLERS, "skpca") if _KINDS[kernel.kind].has_law else _SAMPLERS:
         size, error = _least_size(functools.partial(error_of, method), wanted, ladder)
         held = n * size * X.itemsize
         predict(method, size, held, error, growth, "largest error of six draws in the pilot")
 
-    def rank(row):
-        return not row.works, max(row.seconds, 1.0) if row.works else row.error, row.bytes
-
-    return sorted(rows, key=rank)
+    return sorted(
+        rows,
+        key=lambda row: (
+            not row.works,
+            max(row.seconds, 1.0) if row.works else row.error,
+            row.bytes,
+        ),
+    )
 
 
 # 16.4 Compiling in advance
@@ -10280,9 +10283,6 @@ def _fit_landmarks(own, X, y, seed):
     known = ("auto", "kmeans", *_SAMPLERS)
     sampler = own.sampler
     _require(sampler in known, f"sampler must be one of {', '.join(known)}, got {sampler!r}")
-    if many > len(X):
-        text = f"landmarks is {many}, but X has {len(X)} points: all are used"
-        warnings.warn(f"{type(own).__name__}: {text}", stacklevel=_USERS_LINE + 1)
     if sampler == "auto":
         sampler = "rpcholesky" if len(X) * many < 10**8 else "rls-accelerated"
     kernel = _kernel_of_estimator(own, X, y, seed)
@@ -10337,7 +10337,8 @@ def _define_estimators(user):
         at most 2000 random points). At most one of kernel, sigma and gamma may be given.
 
         Args:
-            landmarks: int. Number of landmarks (n_components of Nystroem). Equal points count once.
+            landmarks: int. Number of landmarks (n_components of Nystroem). Equal points count once. All
+                points are used if there are fewer.
             n_components: int. Components of `nystrom_kpca`. None means `nystrom_features`.
             kernel: Kernel. None means a Gaussian kernel.
             sigma: float. Bandwidth of the Gaussian. Default without gamma: `median_bandwidth`. "auto"
@@ -10449,7 +10450,7 @@ def _define_estimators(user):
 
         @_public
         def partial_fit(self, X, y=None):
-            """Learn further points. Blocks of at least 2 landmarks points are best. Ignores y."""
+            """Learn further points. Blocks of at least 2 * landmarks points are best. Ignores y."""
             if not hasattr(self, "map_"):
                 return self.fit(X)
             return self._learn(self._points(X), *self._stream, self.known_)
@@ -10465,8 +10466,10 @@ def _define_estimators(user):
             model = nystrom_map(state.points, state.points, state.kernel)
             above = math.floor(share * (len(known) + 1))
             if above == 0:
-                text = f"{len(known)} points held out cannot give false_alarms of {share}"
-                warnings.warn(f"NoveltyDetector: {text}", stacklevel=_USERS_LINE + 1)
+                warnings.warn(
+                    f"NoveltyDetector: {len(known)} points held out cannot give false_alarms of {share}",
+                    stacklevel=_USERS_LINE + 1,
+                )
             threshold = np.sort(residual(known, model))[-max(above, 1)]
             self.offset_ = -max(threshold, 1e-7)  # smaller residuals are rounding errors
             self.map_ = model
@@ -10886,9 +10889,13 @@ def prepared_points(path, X):
         (0, array([[2.]]))
     """
     held = _preparation(_arrays_in(path, kept=_PREPARED))
-    if hasattr(X, "rename") and "columns" in held:
-        X = X.rename(columns=str).filter(held["columns"].tolist())
-    return _Points(X, prepared=held, source="X").rows()
+    if hasattr(X, "columns") and "columns" in held:
+        names = held["columns"].tolist()
+        X = X.rename(columns=str)
+        absent = {*names}.difference(X)
+        _require(not absent, f"X must have the columns {absent}")
+        X = X[names]
+    return _Points(_as_array("X", X, 2), prepared=held, source="X").rows()
 
 
 _READ = "--header --columns --drop --labels --id --missing"  # options for .csv files
@@ -10906,8 +10913,10 @@ def _load_points(options, beside={}):
     if kind == ".csv":
         X, names, labels, ids = _load_csv(options, beside)
     else:
-        free = all(vars(options)[name[2:]] is None for name in _READ.split())
-        _require(free, f"{_READ} are for .csv files")
+        _require(
+            all(vars(options)[name[2:]] is None for name in _READ.split()),
+            f"{_READ} are for .csv files",
+        )
         read = ["X", "y"] if options.plot else ["X"]
         arrays = _arrays_in(path, "r" if kind == ".npy" else None, read)
         X = arrays.get("X", arrays.get(""))
@@ -10919,8 +10928,10 @@ def _load_points(options, beside={}):
     _as_array(path, np.atleast_1d(X)[:1], 2)
     if labels is not None:
         labels = labels.ravel()
-        told = f"{path} must have one label in y for each point, got {labels.size}"
-        _require(labels.size == len(X), told)
+        _require(
+            labels.size == len(X),
+            f"{path} must have one label in y for each point, got {labels.size}",
+        )
     prepared = _preparation(beside)
     if names and (options.columns or "columns" not in beside):
         prepared["columns"] = names
@@ -10928,11 +10939,13 @@ def _load_points(options, beside={}):
     if options.missing == "median":
         if not beside:
             empty = np.isnan(X).all(0)
-            told = f"{path} has no value in column {empty.argmax() + 1} of those chosen"
-            _require(not empty.any(), told)
+            column = prepared.get("columns", range(1, empty.size + 1))[empty.argmax()]
+            _require(not empty.any(), f"{path} must have a value in column {column!r}: --drop it")
             prepared["missing.median"] = np.nanmedian(X, 0)
-        told = "--missing median needs a model that was trained with --missing median"
-        _require("missing.median" in prepared, told)
+        _require(
+            "missing.median" in prepared,
+            "--missing median needs a model that was trained with --missing median",
+        )
     if options.standardize and not beside:
         prepared.update(zip(_PREPARED[1:], _mean_and_scale(points)))
     return points
@@ -10965,13 +10978,23 @@ def _csv_rows(path):
     """Yield (line number, fields) for each row, except for blank lines at the end."""
     with open(path, encoding="utf-8-sig", newline="") as file:
         rows = csv.reader(file, strict=True)
+        width = 0
         try:
             for row in rows:
                 line = rows.line_num
-                if row or any(rows):
-                    yield line, row
+                width = width or len(row)
+                if not row and not any(rows):
+                    break
+                if len(row) != width:
+                    raise ValueError(
+                        f"{path}, line {line} has {len(row)} fields, but line 1 has {width}: remove row names "
+                        "(R: row.names = FALSE) and commas within or after numbers"
+                    )
+                yield line, row
         except (UnicodeDecodeError, csv.Error) as error:
-            raise ValueError(f"cannot read {path}, line {rows.line_num}: {error}") from None
+            raise ValueError(
+                f"cannot read {path} as CSV UTF-8, line {rows.line_num}: {error}"
+            ) from None
 
 
 def _typed_columns(typed, names):
@@ -10984,23 +11007,16 @@ def _typed_columns(typed, names):
             yield from range(int(ends[0]), int(ends[-1]) + 1) or [text]
 
 
-def _load_csv(options, beside):
-    """(points, column names or None, labels or None, ids) of a CSV file; _CSV describes the format."""
-    path = options.points
-    wanted = beside["columns"].tolist() if "columns" in beside else None
-    missing = options.missing or "missing.median" in beside
-    rows = _csv_rows(path)
-    first = [field.strip() for field in next(rows, (0, [""]))[1]]
-    width = len(first)
-    header = options.header
-    figures = []
-    if header is None:
-        figures = [field for field in first if not math.isnan(_number(field))]
-        # A row that contains all column names of the model is a header, even if these are numbers.
-        header = len(figures) < width or wanted and {*wanted} <= {*first}
-        sound = header or first != [str(j) for j in range(width)]
-        _require(sound, f"{path}, line 1 may be a header: pass --header or --no-header")
-    names = first if header else []
+def _as_labels(fields):
+    """The fields as numbers if all of them are, so that label 10 sorts after label 9."""
+    try:
+        return np.array(["nan" if field in _MISSING else field for field in fields], np.float64)
+    except ValueError:
+        return np.array(fields)
+
+
+def _csv_columns(options, names, width, wanted):
+    """Names of all columns, positions of the points', labels' and ids', and whether any is named."""
     known = [*names, *range(1, width + 1)]
     counts = collections.Counter(known)
     position = dict(zip(known, [*range(width)] * 2))
@@ -11009,7 +11025,7 @@ def _load_csv(options, beside):
         columns = list(columns)
         if wrong := [column for column in columns if counts[column] != 1 or column == ""]:
             raise ValueError(
-                f"{path} must have each of the columns {wrong} exactly once; columns in the file: "
+                f"{options.points} must have each of the columns {wrong} exactly once; columns in the file: "
                 f"{names or width}. Choose others with --columns (a,b or 1,2 or 3-42). "
                 "If the first column is an index, pass --drop 1"
             )
@@ -11023,7 +11039,30 @@ def _load_csv(options, beside):
     others = {*range(width)}.difference(dropped, label, own)
     chosen = positions(asked or [known[j] for j in sorted(others)])
     chosen = [j for j in chosen if j not in dropped]
-    asked = names or asked or dropped  # the file or the user names columns
+    return known, chosen, label, own, names or asked or dropped
+
+
+def _load_csv(options, beside):
+    """(points, column names or None, labels or None, ids) of a CSV file; _CSV describes the format."""
+    path = options.points
+    wanted = beside["columns"].tolist() if "columns" in beside else None
+    missing = options.missing or "missing.median" in beside
+    rows = _csv_rows(path)
+    first = [field.strip() for field in next(rows, (0, [""]))[1]]
+    width = len(first)
+    _require(width != 1 or ";" not in first[0], f"{path} must have commas between columns, got ;")
+    header = options.header
+    figures = []
+    if header is None:
+        figures = [field for field in first if not math.isnan(_number(field))]
+        # A row that contains all column names of the model is a header, even if these are numbers.
+        header = len(figures) < width or wanted and {*wanted} <= {*first}
+        _require(
+            header or first != [str(j) for j in range(width)],
+            f"{path}, line 1 may be a header: pass --header or --no-header",
+        )
+    names = first if header else []
+    known, chosen, label, own, asked = _csv_columns(options, names, width, wanted)
     labels = []
     ids = []
     left_out = []
@@ -11031,13 +11070,10 @@ def _load_csv(options, beside):
     def numbers():
         lines = rows if header else itertools.chain([(1, first)], rows)
         for count, (line, row) in enumerate(lines, 1):
-            if len(row) != width:
-                raise ValueError(
-                    f"{path}, line {line} has {len(row)} fields, but line 1 has {width}: remove row names "
-                    "(R: row.names = FALSE) and commas within or after numbers"
-                )
             fields = [row[j].strip() for j in chosen]
-            if missing == "drop" and not _MISSING.isdisjoint(fields):
+            gaps = missing and not _MISSING.isdisjoint(fields)
+            # A row of medians would look like a typical point.
+            if gaps and (missing == "drop" or _MISSING.issuperset(fields)):
                 left_out.append(line)
                 continue
             labels.append(" ".join(row[j] for j in label))
@@ -11058,15 +11094,11 @@ def _load_csv(options, beside):
     if header and figures:
         told = f"{path}, line 1 is read as a header: {', '.join(first)}"
         _to_stderr(f"{told}; if it is not one, pass --no-header")
-    if missing == "drop":
-        told = f"{len(left_out)} of {len(ids) + len(left_out)} rows have missing values"
-        _to_stderr(f"{path}: {told} and are left out")
+    if missing:
+        told = f"left out {len(left_out)} of {len(ids) + len(left_out)} rows for missing values"
+        _to_stderr(f"{path}: {told}, and filled {np.isnan(X).sum()} missing values by medians")
     held = [known[j] for j in chosen] if asked or len(chosen) < width else None
-    if not label:
-        return X, held, None, ids
-    with contextlib.suppress(ValueError):  # if all are numbers, label 10 sorts after label 9
-        labels = np.array(labels, np.float64)
-    return X, held, np.asarray(labels), ids
+    return X, held, _as_labels(labels) if label else None, ids
 
 
 # 18.3 demo and embed
@@ -11270,9 +11302,10 @@ def _plot(options, points, title, model, components, values):
             form = "{:g}" if kinds.dtype.kind == "f" else "{}"
             shown = [form.format(kind) or "(empty)" for kind in kinds]
             left.legend(marks, shown, title=called, loc=(1.0, 0.4), frameon=False)
-        else:  # a color scale; names are numbered in sorted order
-            numbers = labels if labels.dtype.kind in "biuf" else which
-            figure.colorbar(draw(c=numbers), ax=left, label=called)
+        elif labels.dtype.kind in "biuf":
+            figure.colorbar(draw(c=labels), ax=left, label=called)
+        else:  # too many names
+            draw()
     figure.suptitle(os.path.basename(title), parse_math=False)
     left.set(xlabel=names[0], ylabel=names[1])
     right.semilogy(np.arange(1, len(values) + 1), np.maximum(values, 1e-300), "o-")
@@ -11386,7 +11419,7 @@ def _apply(options):
         more["residual"] = np.concatenate(parts)
     if options.known is not None:
         alpha = _checked_between("novelty", options.novelty, 1)
-        typed = {**vars(options), "points": options.known}
+        typed = {**vars(options), "points": options.known, "id": None, "labels": None}
         known = _load_points(argparse.Namespace(**typed), arrays)
         n = len(known.X)
         wanted = f"at least {math.ceil(1.0 / alpha) - 1} points for --novelty {alpha}"

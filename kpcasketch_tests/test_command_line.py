@@ -41,7 +41,7 @@ def refused(capsys, *words):
     """The line with which a command is refused."""
     capsys.readouterr()
     assert kp.main([str(word) for word in words]) == 2
-    error = capsys.readouterr().err
+    error = re.sub("kpcasketch: .*: left out .*\n", "", capsys.readouterr().err)
     assert error.startswith("kpcasketch: error: ") and error.count("\n") == 1, error
     return error
 
@@ -158,7 +158,7 @@ def test_csv_files_are_read_as_help_says(tmp_path, capsys, content, words, rows,
             [],
             "line 2, column '5;2' holds '5;4', not a number within +-1e150: separate columns by commas",
         ),
-        ("a;b\n1;2\n", [], "line 2, column 'a;b' holds '1;2'"),
+        ("a;b\n1;2\n", [], "must have commas between columns, got ;"),
         ("a\tb\n1\t2\n", [], "line 2, column 'a\\tb' holds '1\\t2'"),
         ("a,b\n1,2,\n3,4,\n", [], "and commas within or after numbers"),
         ("5\n\n7\n", [], "line 2 has 0 fields"),
@@ -207,7 +207,7 @@ def test_csv_files_are_read_as_help_says(tmp_path, capsys, content, words, rows,
         ("a,b\n1,2\n", ["--id", "c"], "the columns ['c'] exactly once"),
         ("a,b\n1,2\n3,NA\n", [], "pass --missing median or --missing drop"),
         ("a,b\n1,2\n3,x\n", ["--missing", "median"], "line 3, column 'b' holds 'x'"),
-        ("a,b\n1,\n3,NA\n", ["--missing", "median"], "has no value in column 2 of those chosen"),
+        ("a,b\n1,\n3,NA\n", ["--missing", "median"], "must have a value in column 'b'"),
         # Python's float takes both: they were 1000 and 4.
         ("a,b\n1,2\n3,1_000\n", [], "line 3, column 'b' holds '1_000', not a number"),
         ("a,b\n1,2\n3,\u0664\n", [], "line 3, column 'b' holds '\u0664', not a number"),
@@ -298,9 +298,51 @@ def test_missing_values_become_medians_also_of_new_points(tmp_path, capsys, rng,
         prepared = kp.prepared_points(tmp_path / "m.npz", X)
         assert np.abs(prepared - Z[:7]).max() < 1e-5
     assert prepared.dtype == np.float32
-    for X in (few.drop(columns="a"), points[:7, :1], points[:7, :2]):
-        with pytest.raises(ValueError, match="prepared_points: X must have 3 columns, got"):
+    for X, text in (
+        (few.drop(columns="a"), "the columns {'a'}"),
+        (points[:7, :1], "3 columns, got 1"),
+        (points[:7, :2], "3 columns, got 2"),
+        (few.iloc[0][["a", "b", "c"]].astype(float), "be a 2-D array"),  # these two were TypeErrors
+        ({"a": [1.0]}, "be a 2-D array"),
+    ):
+        with pytest.raises(ValueError, match=f"^prepared_points: X must (have )?{text}"):
             kp.prepared_points(tmp_path / "m.npz", X)
+
+
+def test_a_row_without_any_value_became_a_typical_point(tmp_path, capsys, rng):
+    points = rng.standard_normal((40, 2))
+    lines = [f"p{i},{a!r},{b!r}" for i, (a, b) in enumerate(points.tolist())]
+    lines[3] = "p3,,2.5"
+    path = csv_file(tmp_path, "\n".join(["id,a,b", *lines, "p40,,NA", ",,"]) + "\n")
+    out = tmp_path / "o.csv"
+    words = ["--id", "id", "--missing", "median", "--sigma", "2", "-k", "2", "--no-errors"]
+    assert kp.main([*map(str, ["embed", path, *words, "-o", out])]) == 0
+    told = "left out 2 of 42 rows for missing values, and filled 1 missing values by medians"
+    assert told in capsys.readouterr().err
+    assert [line.split(",")[0] for line in out.read_text().splitlines()[1:]] == [
+        f"p{i}" for i in range(40)
+    ]
+
+
+def test_known_points_needed_the_ids_of_the_others(tmp_path, capsys, rng):
+    points = rng.standard_normal((60, 2))
+    path = csv_file(tmp_path, table(points, "a,b"))
+    model = tmp_path / "m.npz"
+    done(capsys, "embed", path, "-k", "2", "--sigma", "2", "--no-errors", "--model", model)
+    new = tmp_path / "new.csv"
+    new.write_text("who,b,a\n" + "".join(f"w{i},0.0,{i}.0\n" for i in range(4)))
+    words = ["--id", "who", "--novelty", "0.1", "--known", path, "-o", tmp_path / "o.csv"]
+    done(capsys, "apply", model, new, *words)
+    assert (tmp_path / "o.csv").read_text().startswith("who,component_1,component_2,p,novel\nw0,")
+
+
+def test_colors_of_numbers_with_a_gap_were_ranks_of_text(tmp_path, capsys):
+    path = csv_file(tmp_path, "a,age\n0.0,\n" + "".join(f"{i}.0,{i}\n" for i in range(1, 30)))
+    words = ["embed", str(path), "-k", "1", "--labels", "age", "--plot", "unused.png"]
+    labels = kp._load_points(kp._parser().parse_args(words)).labels
+    assert np.array_equal(labels, [np.nan, *range(1, 30)], equal_nan=True)
+    pytest.importorskip("matplotlib")
+    done(capsys, *words[:-1], tmp_path / "p.png", "--sigma", "3", "--no-errors")
 
 
 def test_rows_with_missing_values_are_left_out_with_their_labels_and_ids(tmp_path, capsys, rng):
@@ -311,7 +353,7 @@ def test_rows_with_missing_values_are_left_out_with_their_labels_and_ids(tmp_pat
     words = ["embed", path, "--columns", "a,b,c", "-k", "2", "--sigma", "9", "--missing", "drop"]
     out = tmp_path / "o.csv"
     assert kp.main([*map(str, [*words, "-o", out, "--model", tmp_path / "m.npz"])]) == 0
-    told = f"{90 - whole.sum()} of 90 rows have missing values and are left out"
+    told = f"left out {90 - whole.sum()} of 90 rows for missing values"
     assert told in capsys.readouterr().err
     pandas = pytest.importorskip("pandas")
     table = pandas.read_csv(out)
@@ -1003,7 +1045,7 @@ def test_a_bandwidth_is_chosen_by_reconstruction(points, tmp_path, capsys):
         (np.array(["cat", "dog"])[np.arange(150) % 2].reshape(-1, 1), "dog"),
         (np.where(np.arange(150) % 2, 1.0, np.nan), "nan"),
         (np.arange(150) / 7.0, "label"),  # the title of the scale
-        (np.array([f"name {i}" for i in range(150)]), "label"),
+        (np.array([f"name {i}" for i in range(150)]), "spectrum"),  # too many for colors
     ],
 )
 def test_labels_colour_the_picture(tmp_path, capsys, labels, shown):

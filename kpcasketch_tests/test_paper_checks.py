@@ -324,6 +324,8 @@ def test_figure_2_of_rls_takes_a_kernel_and_says_how_many_points_it_needs(
     np.save(tmp_path / "few.npy", X[:2999])
     assert command.main([*asked[:2], "--data", str(tmp_path / "few.npy")]) == 0
     assert capsys.readouterr().out.startswith("RLS-Fig2 takes 3000 points, and few.npy has 2999")
+    assert command.main([*asked, "--data", str(tmp_path / "few.npy")]) == 2
+    assert "--kernel needs 3000 points, and few.npy has 2999" in capsys.readouterr().err
     assert command.main(asked) == 2 and "--kernel needs --data" in capsys.readouterr().err
     asked[1] = "RLS-T3"
     assert command.main([*asked, "--data", str(tmp_path / "mine.npy")]) == 2

@@ -218,6 +218,12 @@ def main(argv=None):
         return refusal(f"--kernel is for --claim {', '.join(WITH_KERNEL)}")
     if options.kernel and options.data is None and options.data_dir is None:
         return refusal("--kernel needs --data or --data-dir")
+    if options.kernel and options.data is not None:
+        least = max(c.points for c in chosen)
+        if len(options.data.X) < least:
+            return refusal(
+                f"--kernel needs {least} points, and {options.data.name} has {len(options.data.X)}"
+            )
     if options.list:
         print(*(f"{c.name:26}{c.statement}" for c in chosen), sep="\n")
         return 0
