@@ -10254,8 +10254,9 @@ def _library(module, package, user):
 def _kernel_of_estimator(own, X, y, seed):
     sigma = own.sigma
     if own.kernel is not None:
-        free = sigma is None and own.gamma is None
-        _require(free, "sigma and gamma must be None if kernel is given")
+        _require(
+            sigma is None and own.gamma is None, "sigma and gamma must be None if kernel is given"
+        )
         return _checked_as(Kernel, "kernel", own.kernel)
     if own.gamma is not None or sigma not in (None, "auto"):
         return gaussian(sigma, own.gamma)
@@ -10287,8 +10288,10 @@ def _fit_landmarks(own, X, y, seed):
         sampler = "rpcholesky" if len(X) * many < 10**8 else "rls-accelerated"
     kernel = _kernel_of_estimator(own, X, y, seed)
     if sampler == "kmeans":
-        text = "sampler must not be kmeans for a precomputed kernel: use rpcholesky"
-        _require(kernel.kind != _PRECOMPUTED, text)
+        _require(
+            kernel.kind != _PRECOMPUTED,
+            "sampler must not be kmeans for a precomputed kernel: use rpcholesky",
+        )
         own.landmarks_ = kmeans_select(X, min(many, len(X)), seed).centers
     else:
         own.landmarks_ = _METHODS[sampler](X, kernel, many, seed).indices
@@ -10446,7 +10449,7 @@ def _define_estimators(user):
             kernel = _kernel_of_estimator(self, X, None, seed)
             many = _checked_whole("landmarks", self.landmarks, 1)
             start = rls_start(kernel, many, X.shape[1], seed)
-            return self._learn(X, start, np.random.default_rng(seed), X[:0])
+            return self._learn(X, start, 0, X[:0])
 
         @_public
         def partial_fit(self, X, y=None):
@@ -10455,9 +10458,9 @@ def _define_estimators(user):
                 return self.fit(X)
             return self._learn(self._points(X), *self._stream, self.known_)
 
-        def _learn(self, X, state, random, known):
+        def _learn(self, X, state, seen, known):
             share = _checked_between("false_alarms", self.false_alarms, 1)
-            held = random.random(len(X)) < 0.2
+            held = np.random.default_rng([state.seed, seen]).random(len(X)) < 0.2
             if not len(known):
                 held[:2] = False, True
             if not held.all():
@@ -10474,7 +10477,7 @@ def _define_estimators(user):
             self.offset_ = -max(threshold, 1e-7)  # smaller residuals are rounding errors
             self.map_ = model
             self.known_ = known
-            self._stream = state, random
+            self._stream = state, seen + len(X)
             return self
 
         @_public

@@ -308,6 +308,12 @@ def test_the_detector_has_the_false_alarms_that_were_asked_for(rng):
     with pytest.raises(ValueError, match="^NoveltyDetector: false_alarms must be between 0 and 1"):
         few.set_params(false_alarms=1.0).partial_fit(points)
     assert len(few.known_) < 20  # a refused update changes nothing
+    one, two = (kp.NoveltyDetector(30).fit(points[:500]) for _ in range(2))
+    with pytest.raises(ValueError):
+        two.partial_fit(np.full((40, 4), 1e200))  # it advanced the generator of the held-out points
+    for own in (one, two):
+        own.partial_fit(points[500:900])
+    assert np.array_equal(one.known_, two.known_) and one.offset_ == two.offset_
     equal = kp.NoveltyDetector(9, 0.2).fit(np.ones((50, 2)))
     assert (equal.predict(np.ones((9, 2))) == 1).all() and equal.predict([[1.0, 2.0]]) == [-1]
 
