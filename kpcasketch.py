@@ -3739,7 +3739,7 @@ def expand(X, expansion, out=None):
     """Features of new points: f_j(x) = sum_i coef_ij k(points_i, x) + offset_j.
 
     AMS sections 2 and 4. Costs O(q c (d + k)) time. An array X, for example a memory map, is read
-    and converted 8192 rows at a time. Without the result, memory is O(c (d + k)).
+    and converted 8192 rows at a time. In addition to the result, this takes O(c (d + k)) memory.
 
     Args:
         X: (q, d) array. New points. For a kernel `precomputed(K)` and c > 1, a (q, c) array also works:
