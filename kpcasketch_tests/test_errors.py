@@ -1025,9 +1025,8 @@ def test_residual_of_other_models_is_refused(rng):
         kp.residual_of(points[0], model, out[0])
     with pytest.raises(ValueError, match="^residual_of: out must be an array of 5 numbers"):
         kp.residual_of(points[0], kp.nystrom_map(points, points[:5], kp.gaussian(1.0)), out[0])
-    if not numba.config.DISABLE_JIT:
-        with pytest.raises(numba.TypingError, match="residual_of"):
-            residuals(points, model, out)
+    with pytest.raises(numba.TypingError, match="residual_of"):
+        residuals(points, model, out)
 
 
 def test_maps_whose_frequencies_are_not_at_hand_are_refused_for_one_point():
