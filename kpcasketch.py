@@ -185,7 +185,6 @@ import csv
 import dataclasses
 import functools
 import importlib
-import inspect
 import itertools
 import json
 import math
@@ -621,35 +620,16 @@ def _require(sound, message):
 
 
 _USERS_LINE = 3  # stack level of warnings: `_public` adds a frame
-# Argument names of version 0.1 still work, with a DeprecationWarning.
-_OLD_NAMES = {
-    "forget": "half_life",
-    "map": "feature_map",
-    "features": "m",
-    "iterations": "max_iterations",
-}
-
-
-def _rename(by_name, renamed, called):
-    """Replace old names of arguments by new ones, with a warning."""
-    for name, new in renamed.items():
-        if name in by_name:
-            _require(new not in by_name, f"{new} must not be given as {name}, too")
-            warnings.warn(f"{called}: {name} is deprecated: use {new}", DeprecationWarning, 3)
-            by_name[new] = by_name.pop(name)
 
 
 def _public(function):
     """Begin error messages with the name of the function, or for a method, of its class. If public
     functions call each other, name the outermost. Ignore overflow: checks refuse its results."""
     called = function.__qualname__.split(".")[-2:][0]
-    accepted = inspect.signature(function).parameters
-    renamed = {o: n for o, n in _OLD_NAMES.items() if n in accepted and o not in accepted}
 
     @functools.wraps(function)
     def entry(*arguments, **by_name):
         try:
-            _rename(by_name, renamed, called)
             with np.errstate(all="ignore"):
                 return function(*arguments, **by_name)  # editors find the arguments here
         except ValueError as error:
@@ -1235,6 +1215,15 @@ def _gaussian_matrix(n, p, key):
     return np.random.default_rng(int(key)).standard_normal((n, p))
 
 
+def _distinct(X):
+    """Row numbers of the distinct points, and the position of each point among them. Points are
+    compared by 64-bit hashes: among 10^6 points, two share a hash with probability 3e-8."""
+    hashes = np.zeros(len(X), np.uint64)
+    for column in X.T:
+        hashes = _mixed(hashes + (column + np.float64(0.0)).view(np.uint64))  # -0.0 becomes 0.0
+    return np.unique(hashes, return_index=True, return_inverse=True)[1:]
+
+
 # --------------------------------------------------------------------------------------------------
 # 5. Kernels
 # --------------------------------------------------------------------------------------------------
@@ -1339,6 +1328,10 @@ _BASES = tuple(kind.base for kind in _KINDS)  # compiled code cannot read _KINDS
 def _sigma_of(kernel):
     """The bandwidth of a kernel, or None if it has none."""
     return _KINDS[kernel.kind].sigma(kernel)
+
+
+def _is_linear(kernel):
+    return kernel.kind == _POLYNOMIAL and kernel.shape == 1.0
 
 
 def _has_formula(kernel):
@@ -3581,8 +3574,7 @@ def kpca_from_eigen(X, kernel, eigen):
 def _about_mean(kernel, X, centered=True):
     """If `centered`, points with the centered Gram matrix of X. A linear kernel loses digits far from
     0, so the mean is subtracted for it. Before, X[0] is subtracted: equal points become 0."""
-    shifted = centered and kernel.kind == _POLYNOMIAL and kernel.shape == 1.0
-    return _minus_row(_minus_row(X, X[0])) if shifted else X
+    return _minus_row(_minus_row(X, X[0])) if centered and _is_linear(kernel) else X
 
 
 _CANCELS_FROM = 100.0  # removed part of the trace / the rest; below, under two digits cancel
@@ -3689,7 +3681,7 @@ def _features(X, E, dtype=None):
     if E.kernel.kind == _POLYNOMIAL:
         P = _in_double(P)
         Q = _in_double(Q)
-        if E.kernel.shape == 1.0:  # linear kernel
+        if _is_linear(E.kernel):
             sums = E.kernel.scale * E.kernel.gamma * E.coef.sum(0, np.float64)
             added = added + np.outer((P * Q[0]).sum(1), sums)
             Q = _minus_row(Q, Q[0])
@@ -5122,6 +5114,11 @@ def _checked_weights(w, C, n=None, name="w"):
     if n is not None and abs(total - n) > 1e-6 * n:
         raise ValueError(f"w must sum to the number of rows of X ({n}), got {total}")
     return w
+
+
+def _as_weights(weights, X):
+    """Weights of the points. None means 1."""
+    return np.ones(len(X)) if weights is None else _checked_weights(weights, X, name="weights")
 
 
 @_public
@@ -8710,6 +8707,30 @@ def _middle(found, centered):
     return found.factor.sum(0) / max(found.rank, 1) if centered else None
 
 
+def _about_landmarks(X, Z, kernel, centered):
+    """X, the map of the landmarks Z, and None. Far from 0, inner products lose digits. If `centered`,
+    a linear kernel therefore takes X and Z minus the mean of X, which is returned as `origin`."""
+    origin = None
+    if centered and _is_linear(kernel):
+        origin = np.asarray(X.mean(0, np.float64))  # X may be a Dask array
+        X = (X - origin).astype(X.dtype)
+        Z = (Z - origin).astype(Z.dtype)
+        kernel = kernel._replace(offset=0.0)  # centering removes constants
+    return X, nystrom_map(Z, Z, kernel), origin
+
+
+def _translated(E, origin):
+    """The linear Expansion whose features of x are those of E at x - origin, or E if it is None."""
+    if origin is None:
+        return E
+    E = E._replace(offset=2.0 * E.offset - _features(origin[None], E, np.float64)[0])
+    if E.mean.size == 0:
+        return E
+    points = np.vstack([E.points, origin]).astype(E.points.dtype)
+    coef = np.pad(E.coef, ((0, 1), (0, 0)))
+    return E._replace(points=points, coef=coef, mean=np.append(E.mean, 1.0))
+
+
 def _normal_equations(P, found, T, middle=None, factors=None):
     """F^T F and F^T T, where F holds the features of P, or P if found is None, minus `middle`, with
     rows multiplied by `factors` (n, 1). The precision is that of T: float32 loses a small ridge."""
@@ -8777,8 +8798,8 @@ def nystrom_kpca(X, landmarks, kernel, k, seed=0, centered=False):
         X, landmarks, kernel: See `nystrom`.
         k: int from 1 to the number of landmarks. Number of components.
         seed: int from 0 to 2**64 - 1.
-        centered: bool. If True, use H K~ H with H = I - 1 1^T / n instead of K~. A large mean loses
-            digits. For a linear kernel, subtract the mean from X first.
+        centered: bool. If True, use H K~ H with H = I - 1 1^T / n instead of K~. A linear kernel
+            takes X and landmarks minus the mean of X. With other kernels, a large mean loses digits.
     Returns:
         Expansion: Over the landmarks. `values` has eigenvalues of K~ or H K~ H, 0 past the rank.
     Example:
@@ -8789,11 +8810,13 @@ def nystrom_kpca(X, landmarks, kernel, k, seed=0, centered=False):
     X, kernel = _points_and_kernel(X, kernel)
     key = _checked_key(seed, _START)
     centered = _as_flag("centered", centered)
-    found = nystrom_map(X, landmarks, kernel)
-    k = _checked_whole("k", k, 1, len(found.points))
+    Z = _checked_landmarks(X, landmarks)
+    k = _checked_whole("k", k, 1, len(Z))
+    X, found, origin = _about_landmarks(X, Z, kernel, centered)
     middle = _middle(found, centered)
     squares, sums = _normal_equations(X, found, np.ones((len(X), 1), X.dtype), middle)
-    return _components_by_map(found, squares, sums[:, 0], len(X), middle, k, key)
+    model = _components_by_map(found, squares, sums[:, 0], len(X), middle, k, key)
+    return _translated(model, origin)
 
 
 @_validated("a CertifiedNystrom")
@@ -8891,6 +8914,26 @@ def nystrom_to(X, kernel, error, seed=0, limit=0):
 # 13.6 Ridge regression (RLS appendix C.1)
 
 
+def _weighted_equations(P, T, weights, found, intercept):
+    """F^T W F, F^T W T and `at`, where F holds features of P minus `at`, and W = diag(weights). `at`
+    is the weighted mean of the features if there is an intercept, else None (0)."""
+    factors = np.sqrt(weights)[:, None]
+    T = factors * np.column_stack([T, np.ones(len(P))])
+    at = _middle(found, intercept)
+    squares, products = _normal_equations(P, found, T, at, factors)
+    if intercept:
+        sums = products[:, -1]
+        squares -= np.outer(sums, sums / weights.sum())
+        at += sums / weights.sum()
+    return squares, products[:, :-1], at
+
+
+def _deviations(T, weights):
+    """Targets minus their weighted means. Those of a constant column are exactly 0."""
+    gaps = T - T[0]
+    return gaps - np.average(gaps, 0, weights)
+
+
 def _ridge_by_map(found, squares, products, lam, targets, mean=0.0, at=None):
     """Ridge regression on Nystrom features, as an expansion. `targets` is the dimension of Y. If `at`
     is given, an offset makes the prediction for these features equal to `mean`."""
@@ -8927,7 +8970,8 @@ def nystrom_ridge(X, Y, landmarks, kernel, lam, intercept=False, weights=None):
 
     f(x) = k(x, landmarks) (S^T K S)^+ S^T K (K~ + lam I)^-1 Y, in O(n s (d + s)) float64 time and
     O(n + s^2) memory. In general, f and b minimize sum_i weights_i |y_i - f(x_i) - b|^2 + lam |f|^2
-    for f in the span of the landmarks, where b is 0 or an intercept.
+    for f in the span of the landmarks, where b is 0 or an intercept. With an intercept, a linear
+    kernel takes X and landmarks minus the mean of X.
 
     Args:
         X: (n, d) array. Points.
@@ -8947,19 +8991,13 @@ def nystrom_ridge(X, Y, landmarks, kernel, lam, intercept=False, weights=None):
     X, kernel = _points_and_kernel(X, kernel)
     lam = _checked_real("lam", lam, 1e-300)
     T = _checked_targets(Y, len(X))
-    n = len(X)
-    weights = np.ones(n) if weights is None else _checked_weights(weights, X, name="weights")
-    factors = np.sqrt(weights)[:, None]
+    weights = _as_weights(weights, X)
     mean = np.average(T, 0, weights) * _as_flag("intercept", intercept)
-    found = nystrom_map(X, landmarks, kernel)
-    T = factors * np.column_stack([T - mean, np.ones(n)])
-    at = _middle(found, intercept)
-    squares, products = _normal_equations(X, found, T, at, factors)
-    if intercept:
-        sums = products[:, -1]
-        squares -= np.outer(sums, sums / weights.sum())
-        at += sums / weights.sum()
-    return _ridge_by_map(found, squares, products[:, :-1], lam, np.ndim(Y), mean, at)
+    Z = _checked_landmarks(X, landmarks)
+    X, found, origin = _about_landmarks(X, Z, kernel, intercept)
+    squares, products, at = _weighted_equations(X, T - mean, weights, found, intercept)
+    model = _ridge_by_map(found, squares, products, lam, np.ndim(Y), mean, at)
+    return _translated(model, origin)
 
 
 @_public
@@ -9036,14 +9074,15 @@ def kernel_ridge_cg(X, Y, kernel, lam, s=1000, seed=0, tol=1e-8, max_iterations=
 def learn_metric(X, Y, kernel, lam, rounds=4, s=1000, seed=0):
     """Metric M in which directions without influence on the targets are short.
 
-    Round r fits `nystrom_ridge` (RLS (32)) over `rpcholesky` landmarks to X M^(1/2). In round 0, M =
-    I. Then M is the average outer product of the gradients in X, scaled to trace d (Radhakrishnan,
-    Beaglehole, Pandit, Belkin 2024). The M with the smallest error on a random tenth of the points,
-    which is held out, is fitted to all. Measured: a round takes 1.6 to 1.8 times `nystrom_ridge`.
+    Round r fits `nystrom_ridge` (RLS (32)) with an intercept over `rpcholesky` landmarks to X
+    M^(1/2). In round 0, M = I. Then M is the average outer product of the gradients in X, scaled to
+    trace d (Radhakrishnan, Beaglehole, Pandit, Belkin 2024). The M with the smallest error on a
+    random tenth of the points, which is held out, is fitted to all. Measured: a round takes 1.6 to
+    1.8 times `nystrom_ridge`.
 
     Args:
         X: (n, d) array. Points. Standardize columns of different units.
-        Y: (n,) or (n, t) array. Centered targets. M and errors are for Y / standard deviation.
+        Y: (n,) or (n, t) array. Targets. M and errors are for Y / standard deviation.
         kernel: Kernel. Positive semidefinite, and accepted by `gradient`.
         lam: float. Positive ridge, in the units of the eigenvalues of K.
         rounds: int, at least 0. Last round. Constant targets end the rounds.
@@ -9061,12 +9100,13 @@ def learn_metric(X, Y, kernel, lam, rounds=4, s=1000, seed=0):
     _require(len(X) > 1, "X must have at least 2 rows, got 1")
     _derivative("kernel", kernel)
     T = _checked_targets(Y, len(X))
+    T = _deviations(T, None)
     T = T / _unit_of(T.std(0)[None], 0)
     order = _draw_uniformly(len(X), len(X), _checked_key(seed, _HELD_OUT))
     held, kept = np.split(order, [_ceil_div(len(X), 10)])
 
     def fitted(P, Y):
-        return nystrom_ridge(P, Y, rpcholesky(P, kernel, s, seed), kernel, lam)
+        return nystrom_ridge(P, Y, rpcholesky(P, kernel, s, seed), kernel, lam, True)
 
     M = best = np.eye(X.shape[1])
     errors = []
@@ -9457,6 +9497,9 @@ def residual(X, model):
     return np.sqrt(np.where(squares > 0.0, squares / sizes.clip(0.0), 0.0))
 
 
+_ROUNDING = 1e-14  # of a squared residual
+
+
 @_public
 def novelty_pvalues(X, model, known):
     """P-values of novelty: p = (1 + number of known residuals at least as large) / (n + 1).
@@ -9483,7 +9526,7 @@ def novelty_pvalues(X, model, known):
     known = _as_array("known", known, 1, _DOUBLE)
     n = known.size
     _require(n > 0 and (known >= 0.0).all(), "known must hold one or more residuals, at least 0")
-    squares = np.square(residual(X, model)) - 1e-14  # rounding errors
+    squares = np.square(residual(X, model)) - _ROUNDING
     return (1.0 + n - np.searchsorted(np.sort(np.square(known)), squares)) / (n + 1.0)
 
 
@@ -9788,8 +9831,9 @@ class Advice(NamedTuple):  # must be defined before _TUPLES
 
 @_validated("a Choice", factors=1)
 class Choice(NamedTuple):
-    """kernel and lam have the smallest error. errors: (10, 20) sums of squared leave-one-out errors,
-    divided by those about the mean, for `factors` (10,) times the bandwidth and `lams` (10, 20)."""
+    """kernel and lam have the smallest error, 1 - R^2 by leave-one-out, up to 1e-6. errors: (f, l) sums
+    of squared leave-one-out errors, divided by those about the mean, for `factors` (f,) times the
+    bandwidth and `lams` (f, l)."""
 
     kernel: Kernel
     lam: float
@@ -9890,14 +9934,10 @@ def _from_arrays(arrays, path, inside=None):
     """The tuple that `_as_arrays` wrote. Missing fields get their defaults."""
     if inside is None:  # a file of the command line also has the embedding
         inside = "" if "class" in arrays else "model."
-        # "forget" is the name of half_life in version 0.1.
-        arrays = {name.replace("forget", "half_life"): arrays[name] for name in arrays}
     name = inside[:-1] or "class"
     cls = _TUPLES.get(str(arrays.get(name)))
     wrong = f"{path} must be a file written by save, but {{}} has the wrong type"
     _require(cls and name.count(".") < 99, wrong.format(name))
-    older = arrays.get(f"{inside}implicit")
-    _require(not older, f"{path} has an old DSGDState (implicit=True): start a new one")
     fields = {}
     for field, kind in cls.__annotations__.items():
         place = inside + field
@@ -9984,32 +10024,51 @@ def median_bandwidth(X, seed=0):
     return float(unit * (np.median(distances) or np.median(distances[distances > 0.0])))
 
 
-def _left_out(P, T, found):
-    """Sums of squared leave-one-out errors of `nystrom_ridge`, and ridges. For F^T F = V D V^T and Y =
-    F V, h_i = sum_j y_ij^2 / (d_j + lam). The error at point i is its residual / (1 - h_i)."""
-    squares, products = _normal_equations(P, found, T)
-    lams = squares.trace() * 10.0 ** np.arange(-9.5, 0.1, 0.5) + 1e-300
+def _grouped(P, T, weights):
+    """Distinct points of positive weight, mean targets and weights of equal points, and the weighted
+    sum of squares of targets about these means."""
+    some = np.flatnonzero(weights)
+    T = T[some]
+    weights = weights[some]
+    rows, groups = _distinct(P[some])
+    sums = np.bincount(groups, weights)
+    means = [np.bincount(groups, weights * t) / sums for t in T.T]
+    means = np.stack(means, axis=1)
+    within = weights @ np.square(T - means[groups])
+    return P[some[rows]], means, sums, within.sum()
+
+
+def _left_out(P, T, weights, found, lams, intercept):
+    """Weighted sums of squared leave-one-out errors of `nystrom_ridge`, and ridges: `lams`, or if None,
+    shares of the trace. For F^T W F = V D V^T, Y = F V and weight w_i, h_i = w_i (1 / sum_j w_j +
+    sum_j y_ij^2 / (d_j + lam)), without the first term if there is no intercept."""
+    squares, products, at = _weighted_equations(P, T, weights, found, intercept)
+    if lams is None:
+        lams = squares.trace() * 10.0 ** np.arange(-9.5, 0.1, 0.5) + 1e-300
     values, V = _small_eigen(squares)
     factors = 1.0 / (values[:, None] + lams)
     fits = _transposed_product(V, products)
     errors = np.zeros(lams.size)
     for rows in _slabs(len(P), _SLAB):
-        Y = _dense_product(_map_features(P[rows], found), V)
-        left = 1.0 - _dense_product(np.square(Y), factors)
+        F = _map_features(P[rows], found)
+        Y = _dense_product(F - at if intercept else F, V)
+        own = weights[rows, None]
+        left = 1.0 - own * (_dense_product(np.square(Y), factors) + intercept / weights.sum())
+        left = np.maximum(left, 1e-16)  # a single distinct point has h = 1
         for t, fit in zip(T[rows].T, fits.T):
             residuals = t[:, None] - _dense_product(Y, factors * fit[:, None])
-            errors += np.square(residuals / left).sum(0)
+            errors += (own * np.square(residuals / left)).sum(0)
     return errors, lams
 
 
 @_public
-def choose(X, Y, landmarks, kernel, k=10):
+def choose(X, Y, landmarks, kernel, k=10, *, lam=None, factors=None, intercept=True, weights=None):
     """Bandwidth and ridge of `nystrom_ridge` with the smallest leave-one-out error (textbook).
 
     The error at point i of a model of all other points is e_i / (1 - h_i), where e_i is the residual
-    of the model of all points, and h_i = (F (F^T F + lam I)^-1 F^T)_ii. For given landmarks, this is
-    exact. Tries 1/16, 1/8, ..., 32 times the bandwidth, each with 10^-9.5, 10^-9, ..., 1 times tr K~
-    as lam. Costs O(n s (d + s)) time.
+    of the model of all points, and h_i = dy^_i / dy_i is the leverage. Equal points are left out
+    together. For given landmarks, this is exact. A warning is given if the best bandwidth is at an
+    end of the grid, or if nothing was learned. Costs O(n s (d + s)) time per bandwidth.
 
     If Y is None, a rule chooses the bandwidth with which ridge regression best predicts the points
     from k components of kernel PCA (Alam, Fukumizu 2014). If k >= d, it says little.
@@ -10020,38 +10079,66 @@ def choose(X, Y, landmarks, kernel, k=10):
         landmarks: Landmarks, LandmarkPoints, ReducedSet, CertifiedNystrom, row numbers or points.
         kernel: Kernel. Positive semidefinite: gaussian(median_bandwidth(X)), or one chosen before.
         k: int, at least 1. Number of components. Ignored unless Y is None.
+        lam: float, or None. The only ridge to try. None tries 10^-9.5, 10^-9, ..., 1 times tr K~.
+        factors: (f,) array, or None. Multiples of the bandwidth to try. None means 1/16, 1/8, ...,
+            32, or for constant Y and for kernels without a bandwidth, 1.
+        intercept: bool. Whether models have an intercept, as `nystrom_ridge` with intercept=True.
+        weights: (n,) array, or None. Weights of the points, at least 0. None means 1.
     Returns:
         Choice: Its kernel and lam are for `nystrom_ridge`. If Y is None, only the kernel is of use.
     Example:
         >>> X = np.linspace(0.0, 9.0, 200).reshape(-1, 1)
-        >>> choose(X, np.sin(3.0 * X), np.arange(0, 200, 4), gaussian(8.0)).kernel
+        >>> choose(X, np.sin(3.0 * X), np.arange(0, 200, 4), gaussian(4.0)).kernel
         Kernel(gaussian, sigma=0.5, gamma=2)
     """
     X, kernel = _points_and_kernel(X, kernel)
     Z = _checked_landmarks(X, landmarks)
     k = min(_checked_whole("k", k, 1), len(Z))
+    intercept = _as_flag("intercept", intercept)
+    weights = _as_weights(weights, X)
+    lams = None if lam is None else np.array([_checked_real("lam", lam, 1e-300)])
     P = _in_double(X)
-    T = _minus_row(P) if Y is None else _checked_targets(Y, len(P))
-    T = T / math.sqrt(len(T) * T.var(0).sum() or 1.0)
+    T = P if Y is None else _checked_targets(Y, len(P))
+    gaps = _deviations(T, weights)
+    unit = _unit_of(gaps)
+    size = math.sqrt((weights @ np.square(gaps / unit)).sum())
+    T = (gaps if intercept or Y is None else T) / unit / (size or 1.0)
     if Y is None and T.shape[1] > 32:  # random signs preserve distances (AMS section 5)
         T = rademacher_projection(T, 32)
-    factors = 2.0 ** np.arange(-4, 6)
+    if factors is None:
+        fixed = _sigma_of(kernel) is None or size == 0.0
+        factors = np.ones(1) if fixed else 2.0 ** np.arange(-4, 6)
+    factors = _checked_vector("factors", factors)
+    _checked_real("factors", factors.min(), 1e-3, 1e3)
     gammas = kernel.gamma / factors ** (1 if _EXPONENTIAL <= kernel.kind <= _CITY_BLOCK else 2)
+    P, T, weights, within = _grouped(P, T, weights)
     found = []
     for gamma in gammas:
-        by = kernel._replace(gamma=gamma)
+        by = kernel._replace(gamma=float(gamma))
         points = P
         centers = Z
         if Y is None:
-            model = nystrom_kpca(P, Z, by, k)
+            model = nystrom_kpca(X, Z, by, k)
             points = expand(P, model)
             centers = expand(Z, model)
             by = gaussian(median_bandwidth(points))
-        found.append(_left_out(points, T, nystrom_map(centers, centers, by)))
+        points, model, _ = _about_landmarks(points, centers, by, intercept)
+        found.append(_left_out(points, T, weights, model, lams, intercept))
     errors, lams = np.array(found).swapaxes(0, 1)
-    i, j = np.unravel_index(np.nanargmin(errors), errors.shape)  # NaN if 1 - h_i rounds to 0
+    errors += within
+    # If errors differ by rounding, take the largest ridge.
+    best = np.argwhere(errors <= 1.000001 * errors.min())
+    i, j = best[best[:, 1].argmax()]
     kernel = kernel._replace(gamma=float(gammas[i]))
-    return Choice(kernel, float(lams[i, j]), float(errors[i, j]), errors, factors, lams)
+    error = float(errors[i, j])
+    flaw = ""
+    if not 0.0 < error < 0.98:
+        flaw = f"a constant predicts Y as well (relative error {error:.3g})"
+    elif len(factors) > 1 and i in (0, len(factors) - 1):
+        flaw = "the bandwidth is at an end of the grid: a better one may be beyond it"
+    if flaw:
+        warnings.warn(f"choose: {flaw}", stacklevel=_USERS_LINE)
+    return Choice(kernel, float(lams[i, j]), error, errors, factors, lams)
 
 
 _PILOT_POINTS = 4096
@@ -10254,7 +10341,8 @@ def _library(module, package, user):
         ) from error
 
 
-def _kernel_of_estimator(own, X, y, seed):
+def _kernel_of_estimator(own, X, seed):
+    """The kernel of an estimator for distinct points X, before `choose`."""
     sigma = own.sigma
     if own.kernel is not None:
         _require(
@@ -10263,43 +10351,52 @@ def _kernel_of_estimator(own, X, y, seed):
         return _checked_as(Kernel, "kernel", own.kernel)
     if own.gamma is not None or sigma not in (None, "auto"):
         return gaussian(sigma, own.gamma)
-    # Repeated points count once, because a weight acts like a number of equal points.
-    few = np.unique(X, axis=0) if len(X) <= 1000 else X
-    kernel = gaussian(median_bandwidth(few, seed))
-    if sigma is None:
-        return kernel
+    return gaussian(median_bandwidth(X, seed))
+
+
+def _as_targets(y):
+    """Targets for `choose`. Classes become indicators: strings, and integers of at most 32 values."""
     labels = np.asarray(y)
-    if labels.ndim == 1:
-        y = labels
-        kinds, which = np.unique(y, return_inverse=True)
-        if len(kinds) <= 32 if y.dtype.kind in "iu" else y.dtype.kind != "f":  # classes
-            y = np.eye(len(kinds))[which]
-    few = uniform_landmarks(len(X), own.landmarks, seed)
-    return choose(X, y, few, kernel, own.n_components or 10).kernel
+    if labels.ndim != 1:
+        return y
+    kinds, which = np.unique(labels, return_inverse=True)
+    classes = len(kinds) <= 32 if labels.dtype.kind in "iu" else labels.dtype.kind != "f"
+    return np.eye(len(kinds))[which] if classes else labels
 
 
-def _fit_landmarks(own, X, y, seed):
-    """Set kernel_ and landmarks_ of an estimator, and return their NystromMap."""
+def _fit_landmarks(own, X, y, seed, weights=None):
+    """Set kernel_ and landmarks_ of an estimator. Returns the landmarks as points, and lam. Equal
+    points count once, because a weight acts like a number of equal points."""
     many = _checked_whole("landmarks", own.landmarks, 1)
-    k = own.n_components
-    if _as_flag("centered", own.centered) or k is not None:
-        _checked_whole("n_components", k, 1, many)
     known = ("auto", "kmeans", *_SAMPLERS)
     sampler = own.sampler
     _require(sampler in known, f"sampler must be one of {', '.join(known)}, got {sampler!r}")
+    rows = np.arange(len(X)) if weights is None else np.flatnonzero(weights)
+    rows = rows[np.sort(_distinct(X[rows])[0])]
+    P = X[rows]
     if sampler == "auto":
-        sampler = "rpcholesky" if len(X) * many < 10**8 else "rls-accelerated"
-    kernel = _kernel_of_estimator(own, X, y, seed)
+        sampler = "rpcholesky" if len(P) * many < 10**8 else "rls-accelerated"
+    kernel = _kernel_of_estimator(own, P, seed)
+    lam = own.lam
+    if "auto" in (own.sigma, lam):
+        few = P[uniform_landmarks(len(P), many, seed).indices]
+        lam = None if lam == "auto" else lam
+        factors = None if own.sigma == "auto" else [1.0]
+        k = own.n_components or 10
+        found = choose(X, y, few, kernel, k, lam=lam, factors=factors, weights=weights)
+        kernel, lam = found[:2]
     if sampler == "kmeans":
         _require(
             kernel.kind != _PRECOMPUTED,
             "sampler must not be kmeans for a precomputed kernel: use rpcholesky",
         )
-        own.landmarks_ = kmeans_select(X, min(many, len(X)), seed).centers
+        own.landmarks_ = Z = kmeans_select(P, min(many, len(P)), seed).centers
     else:
-        own.landmarks_ = _METHODS[sampler](X, kernel, many, seed).indices
+        chosen = _METHODS[sampler](_about_mean(kernel, P, own.centered), kernel, many, seed)
+        own.landmarks_ = rows[chosen.indices]
+        Z = X[own.landmarks_]
     own.kernel_ = kernel
-    return nystrom_map(X, own.landmarks_, kernel)
+    return Z, lam
 
 
 _ESTIMATORS = ("LandmarkFeatures", "LandmarkRidge", "NoveltyDetector")
@@ -10319,8 +10416,22 @@ def _define_estimators(user):
         sigma: float = None
         gamma: float = None
         random_state: int = 0
-        n_components = None  # not an option of all estimators
+        n_components = None  # not options of all estimators
         centered = False
+        lam = None
+
+        @contextlib.contextmanager
+        def _refit(self):
+            """Forget an earlier fit. If an error ends the new one, the earlier one remains."""
+            before = dict(vars(self))
+            for name in before:
+                if name.endswith("_"):
+                    delattr(self, name)
+            try:
+                yield
+            except BaseException:
+                self.__dict__ = before
+                raise
 
         def _seed(self):
             seed = self.random_state
@@ -10365,16 +10476,23 @@ def _define_estimators(user):
         @_public
         def fit(self, X, y=None):
             """Choose the kernel and landmarks for X, (n, d). Only sigma="auto" uses targets y."""
-            X = self._points(X, reset=True)
-            seed = self._seed()
-            self.map_ = _fit_landmarks(self, X, y, seed)
-            k = min(self.n_components or self.landmarks, len(self.landmarks_))
-            self._n_features_out = k
-            if self.n_components is not None:
-                self.map_ = nystrom_kpca(X, self.landmarks_, self.kernel_, k, seed, self.centered)
+            with self._refit():
+                X = self._points(X, reset=True)
+                k = self.n_components
+                if _as_flag("centered", self.centered) or k is not None:
+                    many = _checked_whole("landmarks", self.landmarks, 1)
+                    _checked_whole("n_components", k, 1, many)
+                seed = self._seed()
+                Z, _ = _fit_landmarks(self, X, _as_targets(y), seed)
+                self._n_features_out = min(k or len(Z), len(Z))
+                if k is None:
+                    self.map_ = nystrom_map(Z, Z, self.kernel_)
+                    return self
+                k = self._n_features_out
+                self.map_ = nystrom_kpca(X, Z, self.kernel_, k, seed, self.centered)
                 some = X[uniform_landmarks(len(X), 2000, seed).indices]
                 self.explained_variance_ratio_ = explained_variance_ratio(some, self.map_)
-            return self
+                return self
 
         @_public
         def transform(self, X):
@@ -10395,32 +10513,33 @@ def _define_estimators(user):
     class LandmarkRidge(base.MultiOutputMixin, base.RegressorMixin, Estimator):
         """Kernel ridge regression over landmarks, with an intercept, by `nystrom_ridge` (RLS C.1).
 
-        `fit` sets kernel_, n_features_in_ and model_ (Expansion). It does not store features of X.
+        `fit` sets kernel_, landmarks_, lam_, n_features_in_ and model_ (Expansion). It does not store
+        features of X. sigma="auto" and lam="auto" are chosen by `choose`.
 
         Args:
             landmarks: int. Number of landmarks. Equal points count once.
-            lam: float. Positive ridge, in the units of the eigenvalues of K. See also `choose`.
+            lam: float or "auto". Positive ridge, in the units of the eigenvalues of K.
             kernel, sigma, gamma, sampler, random_state: See `LandmarkFeatures`.
         """
 
         lam: float = 1.0
         _: dataclasses.KW_ONLY
         sampler: str = "auto"
+        centered = True  # by the intercept
 
         @_public
         def fit(self, X, y, sample_weight=None):
-            """Fit X, (n, d), and targets y, (n,) or (n, t). A weight acts like a number of equal points.
-            This is exact if all distinct points are landmarks. Otherwise, the landmarks may differ."""
-            X, y = self._points(X, y, reset=True, multi_output=True, y_numeric=True)
-            some = slice(None)
-            if sample_weight is not None:
-                weights = np.asarray(sample_weight)
-                sample_weight = _checked_weights(weights, X, name="sample_weight")
-                some = weights > 0
-            found = _fit_landmarks(self, X[some], y[some], self._seed())
-            self.model_ = nystrom_ridge(
-                X, y, found.points, found.kernel, self.lam, True, sample_weight
-            )
+            """Fit X, (n, d), and targets y, (n,) or (n, t). A weight acts like a number of equal points:
+            landmarks and, if it is chosen, sigma depend only on the distinct points."""
+            with self._refit():
+                X, y = self._points(X, y, reset=True, multi_output=True, y_numeric=True)
+                if sample_weight is not None:
+                    weights = np.asarray(sample_weight)
+                    sample_weight = _checked_weights(weights, X, name="sample_weight")
+                y = y.astype(np.float64)
+                Z, lam = _fit_landmarks(self, X, y, self._seed(), sample_weight)
+                self.model_ = nystrom_ridge(X, y, Z, self.kernel_, lam, True, sample_weight)
+                self.lam_ = lam
             return self
 
         @_public
@@ -10432,16 +10551,19 @@ def _define_estimators(user):
     class NoveltyDetector(base.OutlierMixin, Estimator):
         """Novelty by `residual` over landmarks of a stream, with a calibrated threshold (RLS 2.1).
 
-        A random fifth of the points is held out. `rls_update` chooses landmarks from the rest. The
-        latest m <= 2000 points held out give the threshold: the a-th largest of their residuals, a =
-        floor(false_alarms (m + 1)). A new point of the same law exceeds it with probability at most
-        false_alarms. If a = 0, a warning is given, and a is 1. This is not scikit-learn's contamination.
+        `rls_update` chooses landmarks. Residuals of points that it has not seen give the threshold: the
+        a-th largest of the latest m <= 2000, a = floor(false_alarms (m + 1)). A new point of the same
+        law exceeds it with probability at most false_alarms. `fit` does not learn a random fifth of the
+        points. `partial_fit` computes the residuals of a block before it learns the block, because
+        points may depend on time. It does not learn the last fifth of its first block. If a = 0, a
+        warning is given, and a is 1. This is not scikit-learn's contamination.
 
-        `fit` sets known_ (the m points), map_, n_features_in_ and offset_, minus the threshold.
+        `fit` sets residuals_, map_, n_features_in_ and offset_, minus the threshold.
 
         Args:
             false_alarms: float between 0 and 1. Probability of -1 for a point that is not novel.
-            landmarks, kernel, sigma, gamma, random_state: See `LandmarkFeatures`. `fit` chooses sigma.
+            landmarks, kernel, sigma, gamma, random_state: See `LandmarkFeatures`. The first block sets
+                sigma. A warning is given if later points show that it is too small.
         """
 
         false_alarms: float = 0.05
@@ -10449,40 +10571,51 @@ def _define_estimators(user):
         @_public
         def fit(self, X, y=None):
             """Learn the points X, (n, d), most of which should not be novel. Ignores y."""
-            X = self._points(X, reset=True)
-            seed = self._seed()
-            kernel = _kernel_of_estimator(self, X, None, seed)
-            many = _checked_whole("landmarks", self.landmarks, 1)
-            start = rls_start(kernel, many, X.shape[1], seed)
-            return self._learn(X, start, 0, X[:0])
+            with self._refit():
+                return self._learn(*self._begin(X, False))
 
         @_public
         def partial_fit(self, X, y=None):
             """Learn further points. Blocks of at least 2 * landmarks points are best. Ignores y."""
             if not hasattr(self, "map_"):
-                return self.fit(X)
-            return self._learn(self._points(X), *self._stream, self.known_)
+                with self._refit():
+                    return self._learn(*self._begin(X, True))
+            X = self._points(X)
+            return self._learn(X, self._stream, residual(X, self.map_))
 
-        def _learn(self, X, state, seen, known):
+        def _begin(self, X, in_order):
+            """Points to learn, an empty state, and the others."""
+            X = self._points(X, reset=True)
+            n, d = X.shape
+            seed = self._seed()
+            many = _checked_whole("landmarks", self.landmarks, 1)
+            order = np.arange(n) if in_order else _draw_uniformly(n, n, _key(seed, _HELD_OUT))
+            first, last = np.split(X[order], [n - _ceil_div(n, 5)])
+            kernel = _kernel_of_estimator(self, first, seed)
+            self.residuals_ = np.empty(0)
+            return first, rls_start(kernel, many, d, seed), last
+
+        def _learn(self, X, state, others):
+            """Learn X. Others are residuals of X, or in the first block, points with unknown ones."""
             share = _checked_between("false_alarms", self.false_alarms, 1)
-            held = np.random.default_rng([state.seed, seen]).random(len(X)) < 0.2
-            if not len(known):
-                held[:2] = False, True
-            if not held.all():
-                state = rls_update(state, X[~held])
-            known = np.concatenate([known, X[held]])[-2000:]
+            state = rls_update(state, X)
             model = nystrom_map(state.points, state.points, state.kernel)
-            above = math.floor(share * (len(known) + 1))
+            others = residual(others, model) if others.ndim == 2 else others
+            residuals = np.append(self.residuals_, others)[-2000:]
+            above = math.floor(share * (len(residuals) + 1))
+            threshold = np.sort(residuals)[-max(above, 1)]
+            flaw = ""
             if above == 0:
-                warnings.warn(
-                    f"NoveltyDetector: {len(known)} points held out cannot give false_alarms of {share}",
-                    stacklevel=_USERS_LINE + 1,
-                )
-            threshold = np.sort(residual(known, model))[-max(above, 1)]
-            self.offset_ = -max(threshold, 1e-7)  # smaller residuals are rounding errors
+                flaw = f"{len(residuals)} residuals cannot give false_alarms of {share}"
+            elif threshold > 0.999:
+                flaw = "no point can be novel: sigma is too small, or the points have just changed"
+            if flaw:
+                warnings.warn(f"NoveltyDetector: {flaw}", stacklevel=_USERS_LINE + 1)
+            # The residual of a point has another rounding error in another batch.
+            self.offset_ = -math.sqrt(threshold**2 + _ROUNDING)
             self.map_ = model
-            self.known_ = known
-            self._stream = state, seen + len(X)
+            self.residuals_ = residuals
+            self._stream = state
             return self
 
         @_public
@@ -10501,11 +10634,16 @@ def _define_estimators(user):
             return np.where(self.decision_function(X) < 0.0, -1, 1)
 
 
+_defining = threading.RLock()  # two threads would create two classes
+
+
 def __getattr__(name):
     """Create the estimators at their first use, because no other function needs scikit-learn."""
     if name not in _ESTIMATORS:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    _define_estimators(name)
+    with _defining:
+        if name not in globals():
+            _define_estimators(name)
     return globals()[name]
 
 
@@ -10725,10 +10863,9 @@ def dask_landmarks(X, kernel, s, seed=0):
     return rls_finish(dask_fold(X, rls_start(kernel, s, X.shape[1], seed), rls_update, rls_merge))
 
 
-def _landmark_map(X, landmarks, kernel):
-    """NystromMap of landmarks, given as row numbers of the Dask array or as points."""
-    Z = _checked_landmarks(X, landmarks, functools.partial(_rows_of, X))
-    return nystrom_map(Z, Z, kernel)
+def _landmarks_of(X, landmarks):
+    """Landmarks, given as row numbers of the Dask array or as points."""
+    return _checked_landmarks(X, landmarks, functools.partial(_rows_of, X))
 
 
 def _sums_of_features(block, Y, found, middle=None):
@@ -10760,11 +10897,14 @@ def dask_nystrom_kpca(X, landmarks, kernel, k, seed=0, centered=False):
     key = _checked_key(seed, _START)
     centered = _as_flag("centered", centered)
     _row_blocks("X", X)
-    found = _landmark_map(X, landmarks, kernel)
-    k = _checked_whole("k", k, 1, len(found.points))
+    Z = _landmarks_of(X, landmarks)
+    k = _checked_whole("k", k, 1, len(Z))
+    X, found, origin = _about_landmarks(X, Z, kernel, centered)
     middle = _middle(found, centered)
     squares, sums = _joined(_added, _each_block(_sums_of_features, X, None, found, middle))
-    return _together(_components_by_map, found, squares, sums[:, 0], len(X), middle, k, key)
+    sums = sums[:, 0]
+    model = _together(_components_by_map, found, squares, sums, len(X), middle, k, key)
+    return _translated(model, origin)
 
 
 @_public
@@ -10789,7 +10929,8 @@ def dask_nystrom_ridge(X, Y, landmarks, kernel, lam):
         f"X and Y must have the same number of rows, got {X.shape} and {T.shape}: if nan, call .compute_chunk_sizes()",
     )
     T = T.rechunk({0: tuple(sizes), 1: -1})
-    found = _landmark_map(X, landmarks, kernel)
+    Z = _landmarks_of(X, landmarks)
+    found = nystrom_map(Z, Z, kernel)
     each = _each_block(_sums_of_features, X, _row_blocks("Y", T)[0], found)
     return _together(_ridge_by_map, found, *_joined(_added, each), lam, Y.ndim)
 

@@ -68,9 +68,9 @@ def gaussian_gradient(X, Z, coef, sigma):
 
 
 def learned_metric(X, Y, sigma, lam, rounds, held):
-    """Recursive feature machine: exact ridge with exp(-|M^(1/2) (x - z)|^2 / (2 sigma^2)), then M <- its average outer
-    product of gradients, with trace d. Held-out errors, and the metrics that they belong to."""
-    Y = Y / Y.std(0)
+    """Recursive feature machine: exact ridge with exp(-|M^(1/2) (x - z)|^2 / (2 sigma^2)) and an intercept, then M <-
+    its average outer product of gradients, with trace d. Held-out errors, and the metrics that they belong to."""
+    Y = (Y - Y.mean(0)) / Y.std(0)
     kept = np.setdiff1d(np.arange(len(X)), held)
     M, errors, metrics = np.eye(X.shape[1]), [], []
     for _ in range(rounds + 1):
@@ -78,8 +78,12 @@ def learned_metric(X, Y, sigma, lam, rounds, held):
         root = V * np.sqrt(np.maximum(values, 0)) @ V.T
         P = X @ root
         K = gaussian(P[kept], P[kept], sigma)
-        coef = np.linalg.solve(K + lam * np.eye(kept.size), Y[kept])
-        errors.append(np.mean((gaussian(P[held], P[kept], sigma) @ coef - Y[held]) ** 2))
+        ones = np.ones((kept.size, 1))
+        A = np.block([[K + lam * np.eye(kept.size), ones], [ones.T, 0.0]])
+        solved = np.linalg.solve(A, np.vstack([Y[kept], np.zeros(Y.shape[1])]))
+        coef, intercept = solved[:-1], solved[-1]
+        predicted = gaussian(P[held], P[kept], sigma) @ coef + intercept
+        errors.append(np.mean((predicted - Y[held]) ** 2))
         metrics.append(M)
         G = gaussian_gradient(P[kept], P[kept], coef, sigma) @ root
         M = np.einsum("qjs,qjt->st", G, G)
@@ -242,12 +246,16 @@ def kernel_ridge(K, y, lam):
 
 
 def left_out(K_ZX, K_Z, Y, lam):
-    """Sum of squared errors of regression over landmarks Z at each point, by n models without the point."""
+    """Sum of squared errors of regression over landmarks Z, with an intercept, at each point, by n models without the
+    point."""
     total = 0.0
+    rows = np.vstack([K_ZX, np.ones(len(Y))])
+    ridge = np.zeros((len(rows), len(rows)))
+    ridge[:-1, :-1] = lam * K_Z
     for i in range(len(Y)):
         kept = np.arange(len(Y)) != i
-        A = K_ZX[:, kept] @ K_ZX[:, kept].T + lam * K_Z
-        total += ((K_ZX[:, i] @ np.linalg.solve(A, K_ZX[:, kept] @ Y[kept]) - Y[i]) ** 2).sum()
+        A = rows[:, kept] @ rows[:, kept].T + ridge
+        total += ((rows[:, i] @ np.linalg.solve(A, rows[:, kept] @ Y[kept]) - Y[i]) ** 2).sum()
     return total
 
 

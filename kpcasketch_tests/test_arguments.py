@@ -721,19 +721,3 @@ def test_overflow_raised_where_the_user_asked_numpy_to_raise(rng):
         found = kp.recursive_rls_practical(X, kp.gaussian(1.0), 20)
         kp.nystrom_kpca(X, found, kp.gaussian(1.0), 3)
         kp.nystrom_ridge(X, X[:, 0], found, kp.polynomial(3, 1e-15, 0.0), 1e-30)
-
-
-def test_arguments_of_the_first_version_work_under_their_old_names_and_warn():
-    feature_map = kp.fourier_features_map(kp.gaussian(1.0), 2, 4)
-    X = np.ones((1, 2))
-    with pytest.warns(DeprecationWarning, match="fd_start: forget is deprecated: use half_life"):
-        assert kp.fd_start(2, 4, forget=9.0).half_life == 9.0
-    with pytest.warns(DeprecationWarning, match="map is deprecated: use feature_map") as seen:
-        found = kp.fourier_features(X, map=feature_map)
-    assert seen[0].filename == __file__
-    np.testing.assert_array_equal(found, kp.fourier_features(X, feature_map))
-    with pytest.raises(TypeError, match="forget"):
-        kp.gram(X, X, kp.gaussian(1.0), forget=9.0)
-    # The old name once took the place of the new one in silence.
-    with pytest.raises(ValueError, match="^fd_start: half_life must not be given as forget, too"):
-        kp.fd_start(2, 4, half_life=5.0, forget=9.0)

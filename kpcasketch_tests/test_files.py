@@ -8,7 +8,7 @@ import sys
 
 import numpy as np
 import pytest
-from scipy import stats
+from scipy import signal, stats
 
 import kpcasketch as kp
 
@@ -115,6 +115,9 @@ def test_models_saved_before_they_knew_their_mean_are_read(tmp_path, rng):
         ("LandmarkFeatures", {"landmarks": 8, "sigma": "auto"}),
         ("LandmarkRidge", {}),
         ("LandmarkRidge", {"sampler": "rls", "sigma": 3.0, "random_state": None}),
+        ("LandmarkRidge", {"landmarks": 20, "sigma": "auto"}),
+        ("LandmarkRidge", {"landmarks": 20, "lam": "auto"}),
+        ("LandmarkRidge", {"landmarks": 20, "sigma": "auto", "lam": "auto"}),
         ("NoveltyDetector", {}),
         ("NoveltyDetector", {"landmarks": 8, "false_alarms": 0.2, "random_state": None}),
     ],
@@ -197,6 +200,7 @@ def test_the_transformer_serves_a_pipeline_and_a_search():
         kp.LandmarkFeatures(n_landmarks=3)
 
 
+@pytest.mark.filterwarnings("ignore:choose:UserWarning")
 def test_the_transformer_chooses_its_bandwidth_by_targets_classes_or_the_rule():
     pytest.importorskip("sklearn")
     rng = np.random.default_rng(0)
@@ -270,9 +274,15 @@ def test_the_regressor_is_ridge_regression_with_an_intercept_on_landmark_feature
     best = kp.LandmarkRidge(80, 0.1, sigma="auto").fit(points, y)
     few = kp.uniform_landmarks(2000, 80)
     median = kp.gaussian(kp.median_bandwidth(points))
-    assert best.kernel_ == kp.choose(points, y, few, median).kernel
+    assert best.kernel_ == kp.choose(points, y, few, median, lam=0.1).kernel and best.lam_ == 0.1
+    ridge = kp.LandmarkRidge(80, "auto", sigma=2.0).fit(points, y)
+    found = kp.choose(points, y, few, kp.gaussian(2.0), factors=[1.0])
+    assert ridge.kernel_ == kp.gaussian(2.0) and ridge.lam_ == found.lam
+    both = kp.LandmarkRidge(80, "auto", sigma="auto").fit(points, y)
+    assert (both.kernel_, both.lam_) == kp.choose(points, y, few, median)[:2]
     for wrong, text in (
         (dict(lam=0.0), "lam must be at least"),
+        (dict(lam="Auto"), "lam must be a real number"),
         (dict(landmarks=0), "landmarks must be an int"),
         (dict(sampler="best"), "sampler must be one of"),
     ):
@@ -287,9 +297,9 @@ def test_the_detector_has_the_false_alarms_that_were_asked_for(rng):
     points, new = rng.standard_normal((3000, 4)), rng.standard_normal((4000, 4))
     for share in (0.2, 0.05, 0.01):
         own = kp.NoveltyDetector(100, share).fit(points)
-        known = kp.residual(own.known_, own.map_)
+        known = own.residuals_
         m = known.size
-        assert 500 < m < 700 and not (own.known_[:, None] == own.map_.points).all(2).any()
+        assert m == 600
         above = int(share * (m + 1))  # exactly: the above-th largest of m is no alarm
         assert (known > -own.offset_).sum() == above - 1
         assert np.array_equal(
@@ -300,20 +310,20 @@ def test_the_detector_has_the_false_alarms_that_were_asked_for(rng):
         assert alarms.ppf(1e-4) <= (own.predict(new) == -1).sum() <= alarms.ppf(1.0 - 1e-4)
         assert (own.predict(new + 9.0) == -1).all()
         assert np.allclose(own.decision_function(new), own.score_samples(new) - own.offset_)
-    with pytest.warns(UserWarning, match="^NoveltyDetector: .* held out cannot give false_alarms"):
+    with pytest.warns(UserWarning, match="^NoveltyDetector: 10 residuals cannot give false_alarms"):
         few = kp.NoveltyDetector(9, 0.01).fit(points[:50])
-    assert -few.offset_ == kp.residual(few.known_, few.map_).max()
+    assert -few.offset_ == pytest.approx(few.residuals_.max(), abs=1e-13)
     with pytest.raises(ValueError, match="^NoveltyDetector: landmarks must be an int from 1"):
         kp.NoveltyDetector(0).fit(points)
     with pytest.raises(ValueError, match="^NoveltyDetector: false_alarms must be between 0 and 1"):
         few.set_params(false_alarms=1.0).partial_fit(points)
-    assert len(few.known_) < 20  # a refused update changes nothing
+    assert len(few.residuals_) < 20  # a refused update changes nothing
     one, two = (kp.NoveltyDetector(30).fit(points[:500]) for _ in range(2))
     with pytest.raises(ValueError):
         two.partial_fit(np.full((40, 4), 1e200))  # it advanced the generator of the held-out points
     for own in (one, two):
         own.partial_fit(points[500:900])
-    assert np.array_equal(one.known_, two.known_) and one.offset_ == two.offset_
+    assert np.array_equal(one.residuals_, two.residuals_) and one.offset_ == two.offset_
     equal = kp.NoveltyDetector(9, 0.2).fit(np.ones((50, 2)))
     assert (equal.predict(np.ones((9, 2))) == 1).all() and equal.predict([[1.0, 2.0]]) == [-1]
 
@@ -328,17 +338,131 @@ def test_the_detector_learns_a_stream_and_goes_on_from_a_pickle(rng):
     assert (own.predict(other[0]) == -1).all() and (own.predict(blocks[0]) == 1).mean() > 0.9
     again = pickle.loads(pickle.dumps(own))
     for detector in (own, again):
-        for pair in zip(blocks, other):
-            detector.partial_fit(np.concatenate(pair))
+        with pytest.warns(UserWarning, match="^NoveltyDetector: no point can be novel"):
+            for pair in zip(blocks, other):  # more alarms than were allowed
+                detector.partial_fit(np.concatenate(pair))
     assert (own.predict(other[0]) == 1).mean() > 0.85  # a place that has become known
     assert (own.predict(rng.uniform(40.0, 90.0, (99, 2))) == -1).all()
-    assert own.offset_ == again.offset_ and len(own.known_) <= 2000
+    assert own.offset_ == again.offset_ and len(own.residuals_) == 2000
     before = own.offset_, own.map_
     for row in blocks[0][:9]:
         own.partial_fit(row[None])
     with pytest.raises(ValueError, match="NoveltyDetector is expecting 2 features"):
         own.partial_fit(np.ones((3, 5)))
-    assert own.map_ is not before[1] and own.fit(blocks[0]).known_.shape < (100, 2)
+    assert own.map_ is not before[1] and own.fit(blocks[0]).residuals_.shape == (60,)
+
+
+@pytest.mark.slow
+def test_false_alarms_of_a_stream_that_depends_on_time(rng):
+    pytest.importorskip("sklearn")
+    noise = rng.standard_normal((9000, 2)) * np.sqrt(1.0 - 0.99**2)
+    points = signal.lfilter([1.0], [1.0, -0.99], noise, axis=0)
+    own = kp.NoveltyDetector(100)
+    alarms = []
+    for block in np.split(points, 15):
+        if alarms or hasattr(own, "map_"):
+            alarms.append((own.predict(block) == -1).mean())
+        own.partial_fit(block)
+    # residuals of points beside learned ones gave .1 to the end
+    assert 0.02 < np.mean(alarms[3:]) < 0.09
+
+
+def test_verdicts_of_repeated_points_depended_on_the_number_of_rows(rng):
+    pytest.importorskip("sklearn")
+    base = rng.standard_normal((60, 3))
+    own = kp.NoveltyDetector(10, 0.2).fit(base[rng.integers(60, size=1000)])
+    together = own.predict(base)
+    assert 0 < (together == -1).sum() < 30
+    for size in (1, 3, 4, 5, 7):
+        parts = [own.predict(base[i : i + size]) for i in range(0, 60, size)]
+        assert np.array_equal(np.concatenate(parts), together)
+
+
+def test_a_first_block_of_near_points_made_every_point_known_in_silence(rng):
+    pytest.importorskip("sklearn")
+    own = kp.NoveltyDetector(50, 0.2)
+    with pytest.warns(UserWarning, match="^NoveltyDetector: 1 residuals cannot give"):
+        own.partial_fit(1e-3 * rng.standard_normal((5, 2)))
+    with pytest.warns(UserWarning, match="^NoveltyDetector: no point can be novel: sigma is too"):
+        own.partial_fit(rng.standard_normal((300, 2)))
+
+
+@pytest.mark.filterwarnings("ignore:choose:UserWarning")
+def test_integer_targets_of_the_regressor_were_classes(rng):
+    pytest.importorskip("sklearn")
+    points = rng.standard_normal((500, 3))
+    y = np.round(3.0 * points[:, 0] + rng.standard_normal(500)).astype(np.int64)
+    own = kp.LandmarkRidge(60, "auto", sigma="auto").fit(points, y)
+    floats = kp.LandmarkRidge(60, "auto", sigma="auto").fit(points, y.astype(float))
+    assert len(np.unique(y)) <= 32 and own.kernel_ == floats.kernel_ and own.lam_ == floats.lam_
+
+
+@pytest.mark.parametrize("own", [{}, {"sigma": "auto"}, {"lam": "auto", "sigma": "auto"}])
+def test_weights_of_the_regressor_are_numbers_of_equal_points(own, rng):
+    pytest.importorskip("sklearn")
+    points = rng.standard_normal((1500, 2))  # above 1000, the median distance is one of some points
+    y = np.sin(2.0 * points[:, 0]) + 0.5 * rng.standard_normal(1500)
+    weights = rng.integers(0, 4, 1500)
+    one = kp.LandmarkRidge(40, **own).fit(points, y, weights)
+    two = kp.LandmarkRidge(40, **own).fit(np.repeat(points, weights, 0), np.repeat(y, weights))
+    assert one.kernel_ == two.kernel_ and one.lam_ == pytest.approx(two.lam_)
+    assert np.abs(one.predict(points) - two.predict(points)).max() < 1e-8
+    kept = points[weights > 0]  # row numbers of the points given
+    assert (kept[:, None] == points[one.landmarks_]).all(2).any(0).all()
+    plain = kp.LandmarkRidge(40, **own).fit(points, y)
+    ones = kp.LandmarkRidge(40, **own).fit(points, y, np.ones(1500))
+    assert np.array_equal(plain.predict(points), ones.predict(points))
+
+
+def test_a_refused_fit_changes_nothing_and_a_new_one_forgets_the_old(rng):
+    pytest.importorskip("sklearn")
+    points = rng.standard_normal((60, 3))
+    y = points[:, 0]
+    for own, wrong, options in (
+        (kp.LandmarkFeatures(9, 2), (points[:, :1] * np.nan, None), {"sampler": "best"}),
+        (kp.LandmarkRidge(9), (points[:, :1], y), {"lam": -1.0}),
+        (kp.NoveltyDetector(9, 0.2), (points[:, :1], None), {"false_alarms": 2.0}),
+    ):
+        own.fit(points, y)
+        sound = own.get_params()
+        before = dict(vars(own))
+        with pytest.raises(ValueError):
+            own.set_params(**options).fit(points[:, :1], y)
+        own.set_params(**sound)
+        assert vars(own).keys() == before.keys() and own.n_features_in_ == 3
+        assert all(vars(own)[name] is before[name] for name in before if name.endswith("_"))
+    features = kp.LandmarkFeatures(9, 2).fit(points)
+    assert hasattr(features, "explained_variance_ratio_")
+    features.set_params(n_components=None).fit(points)
+    assert not hasattr(features, "explained_variance_ratio_")
+
+
+def test_two_threads_that_touched_the_estimators_first_made_two_classes():
+    pytest.importorskip("sklearn")
+    code = (
+        "import sys, threading, sklearn.base, kpcasketch as kp\n"
+        "sys.setswitchinterval(1e-6)\n"
+        "ready = threading.Barrier(8); found = []\n"
+        "def touch(): ready.wait(); found.append(kp.LandmarkRidge)\n"
+        "threads = [threading.Thread(target=touch) for _ in range(8)]\n"
+        "[t.start() for t in threads]; [t.join() for t in threads]\n"
+        "assert len({*map(id, found)}) == 1 and found[0] is kp.LandmarkRidge"
+    )
+    for _ in range(3):
+        subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
+
+
+@pytest.mark.parametrize("kernel", [kp.linear(), kp.polynomial(1, 0.5, 1.0)])
+def test_the_regressor_with_a_linear_kernel_is_the_same_far_away(kernel, rng):
+    pytest.importorskip("sklearn")
+    points = rng.standard_normal((300, 3))
+    moved = points + [1.7e9, 0.0, -1e8]  # time stamps
+    y = moved - [1.7e9, 0.0, -1e8]  # after rounding
+    for lam in (1e-3, "auto"):
+        own = kp.LandmarkRidge(20, lam, kernel=kernel).fit(moved, y)
+        assert own.score(moved, y) > 1.0 - 1e-6
+    centred = kp.LandmarkFeatures(20, 3, kernel=kernel, centered=True).fit(moved)
+    assert centred.explained_variance_ratio_.sum() == pytest.approx(1.0, abs=1e-6)
 
 
 def test_the_estimators_are_imported_when_one_is_asked_for():
@@ -360,13 +484,3 @@ def test_the_estimators_are_imported_when_one_is_asked_for():
         "LandmarkFeatures needs scikit-learn" in run.stdout
         and "no attribute 'Nothing'" in run.stdout
     ), run.stderr
-
-
-def test_states_of_the_first_version_load_with_forget_as_half_life(tmp_path):
-    state = kp.skpca_start(kp.fourier_features_map(g, 3, 8), 4, half_life=9.0)
-    kp.save(tmp_path / "new.npz", state)
-    with np.load(tmp_path / "new.npz") as held:
-        old = {name.replace("half_life", "forget"): held[name] for name in held}
-    assert "sketch.forget" in old
-    np.savez(tmp_path / "old.npz", **old)
-    assert kp.load(tmp_path / "old.npz").sketch.half_life == 9.0

@@ -586,25 +586,6 @@ def test_the_error_of_a_step_says_the_value_of_theta0():
         kp.dsgd_kcca(X, Y, G, L, 2, 300, theta0=900.0)
 
 
-@pytest.mark.parametrize("task", ["kpca", "kcca"])
-def test_files_of_older_versions_load_unless_their_steps_were_implicit(task, tmp_path):
-    state, other = start(task)
-    state = kp.dsgd_update(state, X, other)
-    kp.save(tmp_path / "state.npz", state)
-    arrays = dict(np.load(tmp_path / "state.npz"))
-    older = dict(moving=np.empty((0, 0)), other_moving=np.empty((0, 0)))
-    np.savez(tmp_path / "older.npz", **arrays, implicit=False, **older)
-    loaded = kp.load(tmp_path / "older.npz")
-    expected = kp.dsgd_update(state, X, other)
-    assert np.array_equal(kp.dsgd_update(loaded, X, other).coef, expected.coef)
-    np.savez(tmp_path / "older.npz", **arrays, implicit=True, **older)
-    with pytest.raises(ValueError, match="load: .* has an old DSGDState"):
-        kp.load(tmp_path / "older.npz")
-    del arrays["constraint"], arrays["chosen"]  # fields that came later
-    np.savez(tmp_path / "oldest.npz", **arrays)
-    assert kp.dsgd_update(kp.load(tmp_path / "oldest.npz"), X, other).step == 2
-
-
 def test_steps_with_all_features_are_those_with_stored_points(rng):
     # update (2) of the paper, whose kernel values become those of the features when each step takes all of them
     state = kp.dsgd_start(
