@@ -54,14 +54,12 @@ AMS
     sample_quantize_gram   both together            block_lanczos          leading eigenpairs
     orthogonal_iteration   the paper's eigensolver  kpca_from_eigen        features from eigenpairs
     round_expansion        made sparse, randomly    thin_expansion         drops unused points
-    expand_rounded         rounds, then expands     rounding_scale         s for theorem 5
-    is_trivial             features below a bound   rademacher_projection  random signs times points
-    randomized_kernel_sample  a value or 0          randomized_kernel_quantize  a value as a bit
-    randomized_kernel_round  a term or 0            reliable_components    how many to trust
+    expand_rounded         rounds, then expands     rademacher_projection  random signs times points
+    reliable_components    how many to trust
 RSKPCA
-    shadow_select          centers within eps       shadow_radius          eps for a sigma
-    shadow_labels          the center of each point shadow_bounds          error bounds for an eps
-    rskpca                 kernel PCA of centers    kde_pare               random centers
+    shadow_select          centers within eps       shadow_labels          the center of each point
+    shadow_bounds          error bounds for an eps  kde_pare               random centers
+    rskpca                 kernel PCA of centers
     herd                   greedy centers           kernel_thin            centers by halving
     compress_thin          faster halving           weighted_nystrom       density-weighted Nystrom
     laplacian_eigenmap     embeds a graph           diffusion_map          embeds a random walk
@@ -1106,7 +1104,8 @@ def _log_one_plus(gamma, v):
 # --------------------------------------------------------------------------------------------------
 
 _START, _KEEP, _ROUND_UP, _ROUND_KEPT, _PAIRS, _PROBES = range(1, 7)
-_ROUND_COEFFICIENTS, _SIGNS, _DRAWS, _CENTERS, _LANDMARKS, _FREQUENCIES = range(8, 14)
+_ROUND_COEFFICIENTS, _SIGNS = range(8, 10)
+_CENTERS, _LANDMARKS, _FREQUENCIES = range(11, 14)
 _RESERVOIRS, _PARED, _THINNED, _BATCHES, _REVISITS, _NORMS, _HELD_OUT = range(14, 21)
 
 
@@ -4241,51 +4240,13 @@ def expand_rounded(X, expansion, s, seed=0):
     Args:
         X: (q, d) array. New points.
         expansion: Expansion. It has m points and k components.
-        s: float, positive. `rounding_scale` returns the s of AMS theorem 5.
+        s: float, positive. AMS theorem 5 takes s = 2 c sqrt(m) / (eps T) for a bound c on |k|.
         seed: int from 0 to 2**64 - 1. Seed of the random numbers.
     Returns:
         array: features, in the shape and precision of the result of `expand`.
     """
     E = _checked_expansion("expansion", expansion)
     return expand(X, thin_expansion(E, round_expansion(E.coef, s, seed)))
-
-
-@_public
-def rounding_scale(m, c, eps, T):
-    """The scale s = 2 c sqrt(m) / (eps T) of AMS theorem 5, for `round_expansion`.
-
-    For each x, the following holds with probability 1 - 1 / m^2. Fewer than 4 c m / (eps T) terms
-    remain. Rounding changes f(x) by at most eps f(x), or both values are trivial (`is_trivial`).
-
-    Args:
-        m: int, at least 2. Number of points of the expansion.
-        c: float, positive. Bound on |k|.
-        eps: float, above 0 and below 2 / 3. Relative error.
-        T: float, positive and below (c / eps) sqrt(m / ln m). Scale of trivial features.
-    Returns:
-        float: the scale s.
-    """
-    m = _checked_whole("m", m, 2)
-    eps = _checked_between("eps", eps, 2, 3)
-    c = _checked_real("c", c, 1e-300)
-    T = _checked_between("T", T, c / eps * math.sqrt(m / math.log(m)))
-    return 2.0 * c * math.sqrt(m) / eps / T
-
-
-@_public
-def is_trivial(features, m, T):
-    """Whether features are trivial (AMS theorem 5): f(x) <= T sqrt(ln m) for a unit vector coef.
-
-    Args:
-        features: (q, k) array. Features minus offsets, divided by the norms of the columns of coef.
-        m: int, at least 2. Number of points of the expansion.
-        T: float, positive. Scale of trivial features.
-    Returns:
-        array: (q, k) booleans.
-    """
-    features = _checked_points("features", features)
-    m = _checked_whole("m", m, 2)
-    return features <= _checked_real("T", T, 1e-300) * math.sqrt(math.log(m))
 
 
 @_public
@@ -4335,71 +4296,6 @@ def rademacher_projection(X, s, seed=0):
         P = np.ascontiguousarray(X[:, begin : begin + m])
         _add_rows(_MULTIPLY_ADD * P.size * s, P, m, _packed_vectors(signs[bits]), blocks, sums)
     return _checked_points("X and its projection", _sum_of_slots(sums, n, s, X.dtype))
-
-
-def _drawn_pair(x, y, kernel, seed, draw):
-    x = _checked_points("x", _as_array("x", x, 1, _DOUBLE)[None])
-    y = _checked_points("y", _as_array("y", y, 1, _DOUBLE)[None], x.shape[1])
-    kernel = _checked_kernel("kernel", kernel, x=x, y=y)
-    uniforms = _uniforms(_checked_key(seed, _DRAWS), _as_seed("draw", draw))
-    return _kernel_value(kernel, x[0], y[0]), uniforms[0]
-
-
-@_public
-def randomized_kernel_sample(x, y, kernel, s, seed=0, draw=0):
-    """Sampled kernel value: s k(x, y) with probability 1 / s, else 0 (AMS section 6).
-
-    Args:
-        x: (d,) array. A point.
-        y: (d,) array. A point.
-        kernel: Kernel.
-        s: float, at least 1. Inverse of the probability of a nonzero result.
-        seed: int from 0 to 2**64 - 1. Seed of the random numbers.
-        draw: int from 0 to 2**64 - 1. Number of the call. Different numbers give independent draws.
-    Returns:
-        float: a random number with mean k(x, y).
-    """
-    value, u = _drawn_pair(x, y, kernel, seed, draw)
-    s = _checked_real("s", s, 1.0)
-    return s * value if s * u < 1.0 else 0.0
-
-
-@_public
-def randomized_kernel_quantize(x, y, kernel, bound, seed=0, draw=0):
-    """Quantized kernel value: +b with probability 1/2 + k(x, y) / (2 b), else -b (AMS section 6).
-
-    Args:
-        x, y, kernel: See `randomized_kernel_sample`.
-        bound: float, positive. The bound b, at least |k(x, y)|.
-        seed, draw: See `randomized_kernel_sample`.
-    Returns:
-        float: +b or -b, with mean k(x, y).
-    """
-    value, u = _drawn_pair(x, y, kernel, seed, draw)
-    bound = _checked_real("bound", bound, max(abs(value), 1e-300))
-    return bound if u * 2.0 * bound < bound + value else -bound
-
-
-@_public
-def randomized_kernel_round(x, y, kernel, weight, s, seed=0, draw=0):
-    """Rounded kernel value: k(x, y) / (s |a|) with probability s |a|, else 0 (AMS section 6).
-
-    If s |a| >= 1, the result is k(x, y). The sum of a_i times rounded kernel values is distributed
-    like a feature of a rounded expansion (`round_expansion`). The paper omits the factor 1 / s.
-
-    Args:
-        x, y, kernel: See `randomized_kernel_sample`.
-        weight: float, not 0. Coefficient a of this term, an entry of a unit vector.
-        s: float, positive. Scale of the rounding.
-        seed, draw: See `randomized_kernel_sample`.
-    Returns:
-        float: a random number with mean k(x, y).
-    """
-    value, u = _drawn_pair(x, y, kernel, seed, draw)
-    weight = _checked_real("weight", weight)
-    _require(weight != 0.0, "weight must not be 0")
-    keep = min(1.0, _checked_real("s", s, 1e-300) * abs(weight))
-    return value / keep if u < keep else 0.0
 
 
 # --------------------------------------------------------------------------------------------------
@@ -4639,19 +4535,6 @@ def shadow_select(X, eps):
     eps = _checked_real("eps", eps, 1e-150, 1e150)
     centers, labels = _shadows(X, np.empty((0, X.shape[1])), eps, True)
     return ReducedSet(centers.astype(X.dtype), _in_double(np.bincount(labels)), labels)
-
-
-@_public
-def shadow_radius(sigma, ell):
-    """Radius of a shadow, eps = sigma / ell (RSKPCA (17)).
-
-    Args:
-        sigma: float from 1e-150 to 1e150. Bandwidth. RSKPCA uses sqrt(2) times `gaussian`'s sigma.
-        ell: float, positive. A value of 4 suits most data. The paper tries 3 to 5.
-    Returns:
-        float: The radius, in the units of sigma.
-    """
-    return _as_sigma(sigma) / _checked_real("ell", ell, 1e-100, 1e100)
 
 
 @_public

@@ -10,6 +10,7 @@ from scipy.spatial.distance import pdist
 
 import kpcasketch as kp
 from kpcasketch_tests import naive
+from paper_checks import ams2001
 
 X = np.random.default_rng(0).standard_normal((40, 3))
 KERNEL = kp.gaussian(2.0)
@@ -228,11 +229,11 @@ def test_rounding_serves_kernel_machines_as_well(rng):
 
 
 def test_scale_and_triviality_are_those_of_theorem_5():
-    assert kp.rounding_scale(1000, 0.5, 0.6, 5.0) == pytest.approx(
+    assert ams2001.rounding_scale(1000, 0.5, 0.6, 5.0) == pytest.approx(
         2 * 0.5 * np.sqrt(1000) / (0.6 * 5.0)
     )
     f = np.array([[-100.0, 1.0], [10.0, 30.0]])
-    assert kp.is_trivial(f, 1000, 5.0).tolist() == (f <= 5 * np.sqrt(np.log(1000))).tolist()
+    assert ams2001.is_trivial(f, 1000, 5.0).tolist() == (f <= 5 * np.sqrt(np.log(1000))).tolist()
 
 
 @pytest.mark.parametrize(
@@ -320,13 +321,15 @@ def random_kernel_matrices(X, kernel, s, bound, coef, seed):
     n = len(X)
     sampled, quantized, rounded = np.zeros((n, n)), np.zeros((n, n)), np.zeros(n)
     for i in range(n):
-        rounded[i] = coef[i] * kp.randomized_kernel_round(X[0], X[i], kernel, coef[i], s, seed, i)
+        rounded[i] = coef[i] * ams2001.randomized_kernel_round(
+            X[0], X[i], kernel, coef[i], s, seed, i
+        )
         for j in range(i, n):
             draw = i * n + j
-            sampled[i, j] = sampled[j, i] = kp.randomized_kernel_sample(
+            sampled[i, j] = sampled[j, i] = ams2001.randomized_kernel_sample(
                 X[i], X[j], kernel, s, seed, draw
             )
-            quantized[i, j] = quantized[j, i] = kp.randomized_kernel_quantize(
+            quantized[i, j] = quantized[j, i] = ams2001.randomized_kernel_quantize(
                 X[i], X[j], kernel, bound, seed, draw
             )
     return sampled, quantized, rounded

@@ -54,6 +54,40 @@ def projection_dimension(n, eps, beta):
     return math.ceil((4 + 2 * beta) * math.log(n) / (eps**2 / 2 - eps**3 / 3))
 
 
+def rounding_scale(m, c, eps, T):
+    """The s of theorem 5, for expansions of m points and abs(k) <= c."""
+    return 2.0 * c * math.sqrt(m) / (eps * T)
+
+
+def is_trivial(features, m, T):
+    """Whether features of expansions with coefficients of length 1 are trivial in theorem 5."""
+    return features <= T * math.sqrt(math.log(m))
+
+
+# Section 6: random numbers of mean k(x, y), each a function of the seed and the number of the draw.
+
+
+def uniform(seed, draw):
+    return np.random.default_rng([seed, draw]).random()
+
+
+def randomized_kernel_sample(x, y, kernel, s, seed, draw):
+    """s k(x, y) with probability 1/s, else 0."""
+    return s * kp.kernel_value(kernel, x, y) if s * uniform(seed, draw) < 1.0 else 0.0
+
+
+def randomized_kernel_quantize(x, y, kernel, bound, seed, draw):
+    """+b with probability 1/2 + k(x, y) / (2 b), else -b, for a bound b of abs(k)."""
+    heads = 2.0 * bound * uniform(seed, draw) < bound + kp.kernel_value(kernel, x, y)
+    return bound if heads else -bound
+
+
+def randomized_kernel_round(x, y, kernel, weight, s, seed, draw):
+    """k(x, y) / (s abs(a)) with probability s abs(a), else 0; k(x, y) if s abs(a) >= 1, for the coefficient a."""
+    keep = min(1.0, s * abs(weight))
+    return kp.kernel_value(kernel, x, y) / keep if uniform(seed, draw) < keep else 0.0
+
+
 def judge_unbiased(sketch, K, variance, size, options, parameters, trials=400):
     """Means of all entries on and above the diagonal, the mean square error and the largest one, against the stated
     ones."""
@@ -688,7 +722,7 @@ def rounding_failure(m, eps, T, effort=1.0):
 
     All kernel values at x equal some u in [-1, 1] (c = 1): f = u sqrt(m), f^ = u N / s with N binomial(m, s / sqrt(m)).
     """
-    s = effort * kp.rounding_scale(m, 1.0, eps, T)
+    s = effort * rounding_scale(m, 1.0, eps, T)
     threshold, N = T * math.sqrt(math.log(m)), np.arange(m + 1)
     chances, many = stats.binom(m, min(1.0, s / math.sqrt(m))).pmf(N), N >= 4 * m / (eps * T)
     worst, least = (0.0, 0.0), math.inf
@@ -712,18 +746,18 @@ def rounded_functions(options, m, eps, T, trials):
     x with f above the threshold and one just below."""
     X = np.random.default_rng(options.seed).standard_normal((m, 2)) * 0.15
     f = kp.Expansion(X, np.full((m, 1), m**-0.5), np.ones(1), np.empty(0), kp.gaussian(1.0))
-    x, s = np.array([[0.0, 0.0], [0.6, 0.0]]), kp.rounding_scale(m, 1.0, eps, T)
+    x, s = np.array([[0.0, 0.0], [0.6, 0.0]]), rounding_scale(m, 1.0, eps, T)
     exact, failures, most, margin = kp.expand(x, f), 0, 0, 0.0
     for seed in seeds(options, trials):
         rounded = kp.round_expansion(f.coef, s, seed)
         near = kp.expand(x, kp.thin_expansion(f, rounded))
         trivial, error = (
-            kp.is_trivial(exact, m, T) & kp.is_trivial(near, m, T),
+            is_trivial(exact, m, T) & is_trivial(near, m, T),
             np.abs(near / exact - 1),
         )
         failures += bool((~trivial & (error > eps)).any() or rounded.data.size >= 4 * m / (eps * T))
         most, margin = max(most, rounded.data.size), max(margin, float(error.max()))
-    return failures, most, margin, exact[:, 0], kp.is_trivial(exact, m, T)[:, 0].tolist()
+    return failures, most, margin, exact[:, 0], is_trivial(exact, m, T)[:, 0].tolist()
 
 
 @claim(
@@ -1048,8 +1082,7 @@ def law_of_sums(options, x, kernel, s, m=30, trials=1500):
     ours = [
         round(
             sum(
-                a[i] * kp.randomized_kernel_round(x, X[i], kernel, a[i], s, seed, i)
-                for i in range(m)
+                a[i] * randomized_kernel_round(x, X[i], kernel, a[i], s, seed, i) for i in range(m)
             ),
             9,
         )
@@ -1092,15 +1125,15 @@ def randomized_kernels(options):
     k = kp.gram(x[None], y[None], kernel)[0, 0]
     forms = {
         "sampling": (
-            lambda i: kp.randomized_kernel_sample(x, y, kernel, s, options.seed, i),
+            lambda i: randomized_kernel_sample(x, y, kernel, s, options.seed, i),
             (s - 1) * k**2,
         ),
         "quantization": (
-            lambda i: kp.randomized_kernel_quantize(x, y, kernel, 1.0, options.seed, i),
+            lambda i: randomized_kernel_quantize(x, y, kernel, 1.0, options.seed, i),
             1 - k**2,
         ),
         "rounding": (
-            lambda i: kp.randomized_kernel_round(x, y, kernel, weight, s, options.seed, i),
+            lambda i: randomized_kernel_round(x, y, kernel, weight, s, options.seed, i),
             k**2 * (1 / (s * weight) - 1),
         ),
     }
@@ -1319,13 +1352,11 @@ def draw_kernels(axes, options):
         options.seed,
     )
     forms = {
-        "sampling, s = 4": lambda x, i: kp.randomized_kernel_sample(
-            origin, x, kernel, 4.0, seed, i
-        ),
-        "quantization, b = 1": lambda x, i: kp.randomized_kernel_quantize(
+        "sampling, s = 4": lambda x, i: randomized_kernel_sample(origin, x, kernel, 4.0, seed, i),
+        "quantization, b = 1": lambda x, i: randomized_kernel_quantize(
             origin, x, kernel, 1.0, seed, i
         ),
-        "rounding, s = 4, a = .1": lambda x, i: kp.randomized_kernel_round(
+        "rounding, s = 4, a = .1": lambda x, i: randomized_kernel_round(
             origin, x, kernel, 0.1, 4.0, seed, i
         ),
     }

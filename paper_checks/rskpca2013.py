@@ -137,7 +137,7 @@ def shadows_cover(options):
     worst, same, rows = 0.0, True, []
     for name, X, sigma in point_sets(options):
         for ell in ELLS:
-            eps = kp.shadow_radius(sigma, ell)
+            eps = sigma / ell  # (17)
             found = kp.shadow_select(X, eps)
             apart = spatial.distance.pdist(found.centers).min(initial=math.inf)
             worst = max(
