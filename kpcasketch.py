@@ -1219,7 +1219,8 @@ def _distinct(X):
     compared by 64-bit hashes: among 10^6 points, two share a hash with probability 3e-8."""
     hashes = np.zeros(len(X), np.uint64)
     for column in X.T:
-        hashes = _mixed(hashes + (column + np.float64(0.0)).view(np.uint64))  # -0.0 becomes 0.0
+        numbers = column.astype(np.float64) + 0.0  # -0.0 becomes 0.0
+        hashes = _mixed(hashes + numbers.view(np.uint64))
     return np.unique(hashes, return_index=True, return_inverse=True)[1:]
 
 
@@ -9929,12 +9930,14 @@ def _left_out(P, T, weights, found, lams, intercept):
     if lams is None:
         lams = squares.trace() * 10.0 ** np.arange(-9.5, 0.1, 0.5) + 1e-300
     values, V = _small_eigen(squares)
-    factors = 1.0 / (values[:, None] + lams)
+    least = max(100.0, len(V)) * 2.2e-16 * squares.trace()  # as in `_ridged`
+    factors = 1.0 / (values[:, None] + np.maximum(lams, least))
     fits = _transposed_product(V, products)
     errors = np.zeros(lams.size)
     for rows in _slabs(len(P), _SLAB):
         F = _map_features(P[rows], found)
-        Y = _dense_product(F - at if intercept else F, V)
+        F -= at if intercept else 0.0
+        Y = _dense_product(F, V)
         own = weights[rows, None]
         left = 1.0 - own * (_dense_product(np.square(Y), factors) + intercept / weights.sum())
         left = np.maximum(left, 1e-16)  # a single distinct point has h = 1

@@ -667,6 +667,8 @@ def test_a_given_ridge_or_kernel_without_bandwidth_leaves_less_to_choose(rng):
     given = kp.choose(P, y, ROWS, KERNEL, lam=lam)
     assert given.errors.shape == (10, 1) and given.lam == lam
     assert given.errors[6, 0] == pytest.approx(both.errors[6, 12], rel=1e-9)
+    tiny = [kp.choose(P, y, ROWS, KERNEL, lam=lam, factors=[4.0]) for lam in (1e-300, 1e-14)]
+    assert tiny[0].error == tiny[1].error and tiny[0].lam == 1e-300  # as `nystrom_ridge` raises it
     for kernel in (kp.linear(), kp.polynomial(2, 1.0, 1.0), kp.precomputed(P @ P.T)):
         points = np.arange(300)[:, None] if kernel.table.size else P
         found = kp.choose(points, y, ROWS, kernel)
