@@ -9768,8 +9768,15 @@ def _write_whole(path, write):
         part.unlink(missing_ok=True)
 
 
+_CONTENTS = "kpcasketch.arrays"  # the first array of a file. It lists the others.
+
+
+def _save_arrays(file, arrays):
+    np.savez(file, **{_CONTENTS: [*arrays]}, **arrays)
+
+
 def _write_arrays(path, arrays):
-    _write_whole(path, lambda file: np.savez(file, **arrays))
+    _write_whole(path, lambda file: _save_arrays(file, arrays))
 
 
 def _arrays_in(path, mapped=None, kept=None):
@@ -9784,7 +9791,12 @@ def _arrays_in(path, mapped=None, kept=None):
             kept = held.files if kept is None else kept
             members = zip(held, held.zip.infolist())
             _fits("it", sum(member.file_size for name, member in members if name in kept))
-            return {name: np.asarray(held[name]) if name in kept else None for name in held}
+            # numpy stops before the checksum if the shape of an array is damaged, and zipfile does
+            # not see that entries are lost if the length of a field in its directory is.
+            _require(held.zip.testzip() is None, "the file is damaged")
+            names = [name for name in held if name != _CONTENTS]
+            _require([*held.get(_CONTENTS, names)] == names, "arrays are missing")
+            return {name: np.asarray(held[name]) if name in kept else None for name in names}
     except OSError:
         raise
     except Exception as error:  # damaged files cause many types of exceptions
@@ -9815,7 +9827,7 @@ def _as_arrays(model, inside=""):
 
 
 def _from_arrays(arrays, path, inside=None):
-    """The tuple that `_as_arrays` wrote. Missing fields get their defaults."""
+    """The tuple that `_as_arrays` wrote. Fields that old files lack get their defaults."""
     if inside is None:  # a file of the command line also has the embedding
         inside = "" if "class" in arrays else "model."
     name = inside[:-1] or "class"
@@ -9825,7 +9837,7 @@ def _from_arrays(arrays, path, inside=None):
     fields = {}
     for field, kind in cls.__annotations__.items():
         place = inside + field
-        if place not in arrays and field in cls._field_defaults:
+        if place not in arrays and field in cls._field_defaults and cls is not Kernel:
             continue
         value = arrays.get(place, np.array("none"))
         if value.dtype.kind == "U" and kind is not str:
@@ -9843,7 +9855,7 @@ def save(path, model):
     """Write a result of this module to a .npz file, without pickles (textbook).
 
     Each field becomes an array. Fields of inner tuples have names like "kernel.scale". The array
-    "class" is the name of the type.
+    "class" is the name of the type, and "kpcasketch.arrays" lists the arrays.
 
     Args:
         path: str, path, or file open for writing. ".npz" is appended to a name without this suffix.
@@ -9858,7 +9870,7 @@ def save(path, model):
     """
     arrays = _as_arrays(model)
     if hasattr(path, "write"):
-        return np.savez(path, **arrays)
+        return _save_arrays(path, arrays)
     _write_arrays(os.fsdecode(path).removesuffix(".npz") + ".npz", arrays)
 
 
@@ -11276,7 +11288,7 @@ def _write_results(options, points, what, model, embedding=None, more={}):
 
     def write(file):  # in blocks: the embedding may exceed memory
         if options.o.endswith(".npz"):
-            np.savez(file, embedding=columns(slice(None)), values=values, **arrays)
+            _save_arrays(file, {"embedding": columns(slice(None)), "values": values} | arrays)
             return
         first = columns(slice(1))
         if options.o.endswith(".npy"):

@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Files of models, and the transformer for scikit-learn; what is advised is tried by test_command_line.py."""
 
+import io
 import pathlib
 import pickle
 import subprocess
 import sys
+import zipfile
 
 import numpy as np
 import pytest
@@ -88,16 +90,62 @@ def test_files_that_save_did_not_write_are_refused(tmp_path):
 
 def test_models_saved_before_they_knew_their_mean_are_read(tmp_path, rng):
     model = kp.kpca(rng.standard_normal((9, 2)), kp.gaussian(1.0), 2)
-    kp.save(tmp_path / "new.npz", model)
-    with np.load(tmp_path / "new.npz") as file:
-        np.savez(
-            tmp_path / "old.npz",
-            **{name: value for name, value in dict(file).items() if name != "mean"},
-        )
+    arrays = kp._as_arrays(model)
+    del arrays["mean"]
+    np.savez(tmp_path / "old.npz", **arrays)
     old = kp.load(tmp_path / "old.npz")
     assert old.mean.size == 0 and np.array_equal(
         kp.expand(model.points, old), kp.expand(model.points, model)
     )
+
+
+def test_a_damaged_file_was_another_model(rng):
+    # lost entries became defaults, and an array with a damaged shape had fewer rows
+    model = kp.kpca(rng.standard_normal((9, 2)), g, 2)
+    file = io.BytesIO()
+    kp.save(file, model)
+    content = file.getvalue()
+    refused = 0
+    places = rng.choice(len(content), 2000, replace=False)
+    for place, change in zip(places, rng.integers(1, 256, 2000)):
+        damaged = bytearray(content)
+        damaged[place] ^= change
+        try:
+            found = kp.load(io.BytesIO(damaged))
+        except (ValueError, OSError):
+            refused += 1
+        else:
+            pairs = zip(found._replace(kernel=0), model._replace(kernel=0))
+            assert all(np.array_equal(a, b) for a, b in pairs), (place, change)
+            assert found.kernel == model.kernel
+    assert refused > 1000
+
+
+@pytest.mark.parametrize("lost", ["mean", "kernel.gamma", "standardized.mean"])
+def test_an_array_that_the_directory_of_a_file_lost_became_a_default(tmp_path, lost):
+    path = tmp_path / "m.npz"
+    arrays = {"standardized.mean": np.ones(3), "standardized.scale": np.ones(3)}
+    kp._write_arrays(path, kp._as_arrays(kp.kpca(X, g, 2)) | arrays)
+    content = path.read_bytes()
+    at = content.rindex(f"\0{lost}.npy".encode()) - 45  # its entry, after that of another array
+    before = content.rindex(b"PK\x01\x02", 0, at)
+    damaged = bytearray(content)
+    damaged[before + 32] = content.index(b"PK", at + 4) - at  # the comment of the other swallows it
+    path.write_bytes(damaged)
+    assert f"{lost}.npy" not in zipfile.ZipFile(path).namelist()
+    for read in (kp.load, lambda path: kp.prepared_points(path, X)):
+        with pytest.raises(ValueError, match="cannot read .*m.npz: arrays are missing"):
+            read(path)
+
+
+def test_a_kernel_without_its_parameters_was_another_kernel(tmp_path):
+    plain = kp._as_arrays(kp.kpca(X, g, 2))
+    np.savez(tmp_path / "old.npz", **plain)  # as the first version wrote it
+    assert kp.load(tmp_path / "old.npz").kernel == g
+    del plain["kernel.gamma"]
+    np.savez(tmp_path / "old.npz", **plain)
+    with pytest.raises(ValueError, match="old.npz .*kernel.gamma has the wrong type"):
+        kp.load(tmp_path / "old.npz")
 
 
 # Estimators for scikit-learn
