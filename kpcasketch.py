@@ -10945,6 +10945,10 @@ def prepared_points(path, X):
     return _Points(_as_array("X", X, 2), prepared=held, source="X").rows()
 
 
+def _is_csv(path):
+    return path.lower().endswith(".csv")
+
+
 _READ = "--header --columns --drop --labels --id --missing"  # options for .csv files
 
 
@@ -11380,7 +11384,9 @@ def _resumed(options):
     begun = json.loads(str(arrays["options"]))
     points = _load_points(options, arrays)
     other = [_option_of(name) for name in begun if begun[name] != vars(options).get(name)]
-    if "columns" in arrays and [*points.prepared["columns"]] != arrays["columns"].tolist():
+    places = np.arange(1, points.X.shape[1] + 1)
+    columns = points.prepared.get("columns", places) if _is_csv(options.points) else places
+    if [*columns] != [*arrays.get("columns", places)]:
         other.append("--columns")
     _require(not other, f"{options.state} was started with other values of {', '.join(other)}")
     return state, points, json.loads(str(arrays["sources"]))
@@ -11389,18 +11395,29 @@ def _resumed(options):
 def _take_blocks(options, update, state, points, sources):
     """The state after all blocks of a file. It is saved every 30 s, at the end and on an error."""
     name = os.path.realpath(options.points)
+    for held in sources:  # under its first name, if it has several
+        if os.path.exists(held) and os.path.samefile(held, name):
+            name = held
     n = len(points.X)
     begun, last = sources.get(name, [0, None])
     if begun and repr(points.X[begun - 1 : begun].tolist()) != repr([last]):  # as NaN != NaN
         raise ValueError(f"{name} has changed since {options.state} was written")
     here = (state, begun)  # one tuple, so that an interrupt cannot separate the two
+    own = [json.dumps(sources)]
 
     def keep():
         state, taken = here
         if options.state and taken > begun:
+            # Between this check and the writing, another process has a few milliseconds.
+            held = os.path.exists(options.state) and _arrays_in(options.state, kept=["sources"])
+            if held and str(held.get("sources")) not in own:
+                raise ValueError(
+                    f"{options.state} was written by another process, and is kept: repeat the command"
+                )
             sources[name] = [taken, points.X[taken - 1].tolist()]
+            own.append(json.dumps(sources))
             begun_by = {name: vars(options)[name] for name in _REMEMBERED}
-            more = {"sources": json.dumps(sources), "options": json.dumps(begun_by)}
+            more = {"sources": own[-1], "options": json.dumps(begun_by)}
             _write_arrays(options.state, _as_arrays(state) | points.prepared | more)
 
     # A single point cannot be centered. If only one is left, the block before includes it.
@@ -11567,7 +11584,10 @@ _ARGUMENTS = {  # for argparse
     "-m": {"type": int, "help": "number of random features (default: skpca 2000, dsgd 8192)"},
     "--ell": {"type": int, "help": "rows of the sketch of skpca (default 50)"},
     "--block": {"type": int, "help": "points per step (default: skpca 8192, dsgd 512)"},
-    "--state": {"type": _file_type(".npz"), "help": "resume from this file; save to it every 30 s"},
+    "--state": {
+        "type": _file_type(".npz"),
+        "help": "resume from this file, which is saved every 30 s; later changes of rows are not seen",
+    },
     "--error": {"type": float, "default": 0.01, "help": "largest relative error (default 0.01)"},
     "--relevance": {"action": "store_true", "help": "print each component's columns"},
     "--residual": {"action": "store_true", "help": "append a column of residuals (novelty)"},

@@ -618,15 +618,31 @@ def test_a_state_forgot_its_columns_or_took_others(tmp_path, capsys):
     words = ["-k", "2", "-m", "40", "--ell", "9", "--sigma", "2", "--state", state]
     A = csv_file(tmp_path, table(X, "a,b,c"), "A.csv")
     turned = csv_file(tmp_path, table(X[:, [2, 0, 1]], "c,a,b"), "T.csv")
-    np.save(tmp_path / "B.npy", X)
-    for path in (A, tmp_path / "B.npy", turned):
+    for path in (A, turned):
         done(capsys, "stream", path, *words)
-    expected = kp.skpca(np.vstack([X, X, X]), KERNEL, 40, 9, 2)
+    expected = kp.skpca(np.vstack([X, X]), KERNEL, 40, 9, 2)
     assert np.array_equal(kp.skpca_finish(kp.load(state), 2).basis, expected.basis)
     other = csv_file(tmp_path, table(X, "a,b,c"), "other.csv")
-    assert "was started with other values of --columns" in refused(
-        capsys, "stream", other, *words, "--columns", "c,b,a"
-    )
+    np.save(tmp_path / "B.npy", X)  # without names, in whatever order
+    for own in ([other, *words, "--columns", "c,b,a"], [tmp_path / "B.npy", *words]):
+        assert "was started with other values of --columns" in refused(capsys, "stream", *own)
+
+
+def test_a_state_without_names_took_columns_in_another_order(tmp_path, capsys):
+    state = tmp_path / "s.npz"
+    words = ["-k", "2", "-m", "40", "--ell", "9", "--sigma", "2", "--state", state]
+    plain = csv_file(tmp_path, table(X, "")[1:], "plain.csv")
+    done(capsys, "stream", plain, *words)
+    before = state.read_bytes()
+    other = csv_file(tmp_path, table(X[::-1], "")[1:], "other.csv")
+    named = csv_file(tmp_path, table(X, "a,b,c"), "named.csv")
+    for own in ([other, *words, "--columns", "3,2,1"], [named, *words]):
+        assert "was started with other values of --columns" in refused(capsys, "stream", *own)
+    assert state.read_bytes() == before
+    np.save(tmp_path / "X.npy", X)
+    for own in ([other, *words, "--columns", "1-3"], [tmp_path / "X.npy", *words]):
+        done(capsys, "stream", *own)
+    assert kp.load(state).sketch.count == 450
 
 
 def test_options_of_a_state_that_were_left_to_their_defaults_were_ignored_later(many, capsys):
@@ -1529,6 +1545,43 @@ def test_a_file_that_has_grown_and_another_one_join_the_stream(many, tmp_path, m
     assert "has changed since" in refused(capsys, "stream", path, *STREAM, "--state", state)
     np.save(path, points[:10])
     assert "has changed since" in refused(capsys, "stream", path, *STREAM, "--state", state)
+
+
+def test_a_file_under_two_names_was_read_twice(many, tmp_path, capsys):
+    points, path, state = many
+    done(capsys, "stream", path, *STREAM, "--state", state)
+    (tmp_path / "hard.npy").hardlink_to(path)
+    (tmp_path / "soft.npy").symlink_to(path)
+    for name in ("hard.npy", "soft.npy"):
+        out = done(capsys, "stream", tmp_path / name, *STREAM, "--state", state)
+        assert "20000 of 20000 points were read" in out
+    assert_whole(state, points)
+
+
+def test_of_two_streams_with_one_state_the_slower_deleted_what_the_other_had_read(
+    many, tmp_path, monkeypatch, capsys
+):
+    points, path, state = many
+    np.save(tmp_path / "other.npy", points[:9000])
+    stream = kp._STREAMS["skpca"]
+    # a state that is new for both, and one that both have read: points after the other, and after all
+    for after_other, after_all in ((9000, 29_000), (40_000, 60_000)):
+
+        def update(held, rows):
+            """The other stream reads its file while the first block is read."""
+            monkeypatch.setitem(kp._STREAMS, "skpca", stream)
+            other = tmp_path / "other.npy"
+            assert kp.main(["stream", str(other), *STREAM, "--state", str(state)]) == 0
+            return stream[2](held, rows)
+
+        monkeypatch.setitem(kp._STREAMS, "skpca", (*stream[:2], update, stream[3]))
+        error = refused(capsys, "stream", path, *STREAM, "--state", state)
+        assert f"{state} was written by another process, and is kept: repeat the command" in error
+        assert kp.load(state).sketch.count == after_other
+        done(capsys, "stream", path, *STREAM, "--state", state)
+        assert kp.load(state).sketch.count == after_all
+        np.save(path, np.vstack([points, points]))
+        np.save(tmp_path / "other.npy", points)
 
 
 def test_a_block_that_is_refused_deleted_the_state_of_those_before_it(
