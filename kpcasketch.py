@@ -9768,11 +9768,11 @@ def _write_whole(path, write):
         part.unlink(missing_ok=True)
 
 
-_CONTENTS = "kpcasketch.arrays"  # the first array of a file. It lists the others.
+_CONTENTS = "kpcasketch.arrays"  # the first array of a file. It lists all of them.
 
 
 def _save_arrays(file, arrays):
-    np.savez(file, **{_CONTENTS: [*arrays]}, **arrays)
+    np.savez(file, **{_CONTENTS: [_CONTENTS, *arrays]}, **arrays)
 
 
 def _write_arrays(path, arrays):
@@ -9794,9 +9794,8 @@ def _arrays_in(path, mapped=None, kept=None):
             # numpy stops before the checksum if the shape of an array is damaged, and zipfile does
             # not see that entries are lost if the length of a field in its directory is.
             _require(held.zip.testzip() is None, "the file is damaged")
-            names = [name for name in held if name != _CONTENTS]
-            _require([*held.get(_CONTENTS, names)] == names, "arrays are missing")
-            return {name: np.asarray(held[name]) if name in kept else None for name in names}
+            _require([*held.get(_CONTENTS, held)] == held.files, "arrays are missing")
+            return {name: np.asarray(held[name]) if name in kept else None for name in held}
     except OSError:
         raise
     except Exception as error:  # damaged files cause many types of exceptions
@@ -10905,7 +10904,9 @@ class _Points(NamedTuple):
         d = next(map(len, self.prepared.values()), None)
         median, mean, scale = map(self.prepared.get, _PREPARED[:3])
         if median is not None and rows.shape[1] == d:
-            rows = np.where(np.isnan(rows), median, rows).astype(rows.dtype)
+            gaps = np.isnan(rows)
+            gaps[gaps.all(1)] = False  # a row of medians would look like a typical point
+            rows = np.where(gaps, median, rows).astype(rows.dtype)
         numbers = range(len(self.X))[chosen] if isinstance(chosen, slice) else chosen
         rows = _checked_points(self.source, rows, d, numbers)
         return rows if mean is None else ((rows - mean) / scale).astype(rows.dtype)
@@ -10938,10 +10939,10 @@ def prepared_points(path, X):
     held = _preparation(_arrays_in(path, kept=_PREPARED))
     if hasattr(X, "columns") and "columns" in held:
         names = held["columns"].tolist()
-        X = X.rename(columns=str)
-        absent = {*names}.difference(X)
+        own = {str(name): name for name in X.columns}
+        absent = {*names}.difference(own)
         _require(not absent, f"X must have the columns {absent}")
-        X = X[names]
+        X = X[[own[name] for name in names]]
     return _Points(_as_array("X", X, 2), prepared=held, source="X").rows()
 
 
@@ -10959,13 +10960,17 @@ def _load_points(options, beside={}):
         vars(options).update(kernel="gaussian", sigma=6.0)
         return _demo_points()
     kind = pathlib.Path(path).suffix.lower()
-    _require(kind in (".npy", ".npz", ".csv"), f"{path} is not a .npy, .npz or .csv file")
+    _require(
+        kind in (".npy", ".npz", ".csv"),
+        f"{path} is not a .npy, .npz or .csv file (unpack a .gz file)",
+    )
     names = None
     if kind == ".csv":
         X, names, labels, ids = _load_csv(options, beside)
     else:
         _require(
-            all(vars(options)[name[2:]] is None for name in _READ.split()),
+            _is_csv(str(options.known))
+            or all(vars(options)[name[2:]] is None for name in _READ.split()),
             f"{_READ} are for .csv files",
         )
         arrays = _arrays_in(
@@ -11015,7 +11020,8 @@ def _mean_and_scale(points):
     return [mean, np.where(scale > 0.0, scale, 1.0)]
 
 
-_MISSING = {"", "#N/A", "<NA>", "N/A", "NA", "NULL", "NaN", "None", "n/a", "nan", "null"}
+_MISSING = {"", "#N/A", "#NULL!", "-NaN", "-nan", ".", "<NA>", "?", "N/A", "NA", "NULL", "NaN"}
+_MISSING |= {"None", "n/a", "na", "nan", "null"}
 
 
 def _number(field):
@@ -11023,75 +11029,65 @@ def _number(field):
     try:
         return float(field.replace("_", "x").encode())
     except ValueError:
-        return math.nan
+        return {"true": 1.0, "false": 0.0}.get(field.lower(), math.nan)
 
 
 def _csv_rows(path):
-    """Yield (line number, fields) for each row, except for blank lines at the end."""
+    """Yield (line number, fields) for each row, except for blank lines at both ends. A first line
+    "sep=," (Excel) is not a row."""
     with open(path, encoding="utf-8-sig", newline="") as file:
         rows = csv.reader(file, strict=True)
         width = 0
         try:
-            for row in rows:
+            for row in itertools.dropwhile(lambda row: "".join(row) in ("", "sep="), rows):
                 line = rows.line_num
                 width = width or len(row)
                 if not row and not any(rows):
                     break
                 if len(row) != width:
                     raise ValueError(
-                        f"{path}, line {line} has {len(row)} fields, but line 1 has {width}: remove row names "
-                        "(R: row.names = FALSE) and commas within or after numbers"
+                        f"{path}, line {line} has {len(row)} fields, but the first row has {width}: remove row names "
+                        "(R: row.names = FALSE), comments, blank lines, and commas within or after numbers, and "
+                        "write a comma for each empty field"
                     )
-                yield line, row
+                yield line, [field.strip() for field in row]
         except (UnicodeDecodeError, csv.Error) as error:
             raise ValueError(
                 f"cannot read {path} as CSV UTF-8, line {rows.line_num}: {error}"
             ) from None
 
 
-def _typed_columns(typed, names):
+def _typed_columns(typed, names, width):
     """Names and numbers of the typed columns. 3-42 means 3, 4, ..., 42, unless it is a name."""
     for text in typed or ():
         ends = text.split("-", 1)
         if text in names or not all(map(str.isdecimal, ends)):
             yield text
-        else:
-            yield from range(int(ends[0]), int(ends[-1]) + 1) or [text]
-
-
-def _as_labels(fields):
-    """The fields as numbers if all of them are, so that label 10 sorts after label 9."""
-    try:
-        return np.array(["nan" if field in _MISSING else field for field in fields], np.float64)
-    except ValueError:
-        return np.array(fields)
+        else:  # the first number beyond the width is refused
+            yield from range(int(ends[0]), min(int(ends[-1]), width + 1) + 1) or [text]
 
 
 def _csv_columns(options, names, width, wanted):
-    """Names of all columns, positions of the points', labels' and ids', and whether any is named."""
+    """Names of all columns, and positions of the points', labels' and ids'."""
     known = [*names, *range(1, width + 1)]
     counts = collections.Counter(known)
     position = dict(zip(known, [*range(width)] * 2))
 
-    def positions(columns):
-        columns = list(columns)
+    def positions(typed, otherwise=()):
+        columns = [*_typed_columns(typed, names, width)] or otherwise
         if wrong := [column for column in columns if counts[column] != 1 or column == ""]:
             raise ValueError(
-                f"{options.points} must have each of the columns {wrong} exactly once; columns in the file: "
-                f"{names or width}. Choose others with --columns (a,b or 1,2 or 3-42). "
-                "If the first column is an index, pass --drop 1"
+                f"{options.points} must have each of the columns {wrong[:20]} exactly once; columns in "
+                f"the file: {names[:20] or width}{' ...' * (width > 20)}. Choose others with --columns "
+                "(a,b or 1,2 or 3-42). If columns have no names, pass --drop 1 for an index, and --drop with "
+                "the number of an empty last column. If there is no header, pass --no-header"
             )
         return [position[column] for column in columns]
 
-    asked = [*_typed_columns(options.columns, names)] or wanted
-    dropped, label, own = (
-        positions(_typed_columns(typed, names))
-        for typed in (options.drop, options.labels, options.id)
-    )
+    dropped, label, own = map(positions, (options.drop, options.labels, options.id))
     others = {*range(width)}.difference(dropped, label, own)
-    chosen = positions(asked or [known[j] for j in sorted(others)])
-    chosen = [j for j in chosen if j not in dropped]
-    return known, chosen, label, own, names or asked or dropped
+    chosen = positions(options.columns, wanted or [known[j] for j in sorted(others)])
+    return known, [j for j in chosen if j not in dropped], label, own
 
 
 def _load_csv(options, beside):
@@ -11100,58 +11096,69 @@ def _load_csv(options, beside):
     wanted = beside["columns"].tolist() if "columns" in beside else None
     missing = options.missing or "missing.median" in beside
     rows = _csv_rows(path)
-    first = [field.strip() for field in next(rows, (0, [""]))[1]]
+    begun, first = next(rows, (0, []))
     width = len(first)
+    _require(width, f"{path} must have points, but it is empty")
     _require(width != 1 or ";" not in first[0], f"{path} must have commas between columns, got ;")
     header = options.header
-    figures = []
     if header is None:
         figures = [field for field in first if not math.isnan(_number(field))]
         # A row that contains all column names of the model is a header, even if these are numbers.
         header = len(figures) < width or wanted and {*wanted} <= {*first}
         _require(
             header or first != [str(j) for j in range(width)],
-            f"{path}, line 1 may be a header: pass --header or --no-header",
+            f"{path}, line {begun} may be a header: pass --header or --no-header",
         )
+        if figures:  # years or wavelengths may name the columns
+            _to_stderr(
+                f"{path}, line {begun} is read as a {'header' if header else 'point'}: "
+                f"{', '.join(first[:9])}; if it is not one, pass --{'no-' * bool(header)}header"
+            )
     names = first if header else []
-    known, chosen, label, own, asked = _csv_columns(options, names, width, wanted)
+    known, chosen, label, own = _csv_columns(options, names, width, wanted)
     labels = []
     ids = []
+    kept = []
     left_out = []
 
     def numbers():
-        lines = rows if header else itertools.chain([(1, first)], rows)
+        lines = rows if header else itertools.chain([(begun, first)], rows)
         for count, (line, row) in enumerate(lines, 1):
-            fields = [row[j].strip() for j in chosen]
+            fields = [row[j] for j in chosen]
             gaps = missing and not _MISSING.isdisjoint(fields)
             # A row of medians would look like a typical point.
             if gaps and (missing == "drop" or _MISSING.issuperset(fields)):
                 left_out.append(line)
                 continue
+            kept.append(count)
             labels.append(" ".join(row[j] for j in label))
-            ids.append(" ".join(row[j] for j in own) or count)
+            ids.append(" ".join(row[j] for j in own))
             for j, field in zip(chosen, fields):
                 number = _number(field)
                 if not (-1e150 < number < 1e150 or missing and field in _MISSING):
                     raise ValueError(
                         f"{path}, line {line}, column {known[j]!r} holds {field!r}, not a number within +-1e150: "
-                        "separate columns by commas, use decimal points, pass --missing median or --missing drop "
-                        "if a value is missing, or choose columns with --columns or --drop"
+                        "separate columns by commas, use decimal points, write NA if a value is missing and "
+                        "pass --missing median or --missing drop, or choose columns with --columns or --drop"
                     )
                 yield number
 
     X = np.fromiter(numbers(), np.float64).reshape(-1, len(chosen) or 1)
-    if not asked and len(X) > 2 and set(X[:, 0] - np.arange(len(X))) in ({0.0}, {1.0}):
-        raise ValueError(f"{path}, column 1 has only row numbers: pass --drop 1, or --columns")
-    if header and figures:
-        _to_stderr(
-            f"{path}, line 1 is read as a header: {', '.join(first)}; if it is not one, pass --no-header"
+    if not (options.columns or wanted) and len(X) > 2 and set(X[:, 0] - kept) in ({0.0}, {-1.0}):
+        index = chosen[0] + 1
+        raise ValueError(
+            f"{path}, column {index} has only row numbers: pass --drop {index}, or --columns"
         )
     if missing:
         told = f"left out {len(left_out)} of {len(ids) + len(left_out)} rows for missing values"
         _to_stderr(f"{path}: {told}, and filled {np.isnan(X).sum()} missing values by medians")
-    held = [known[j] for j in chosen] if asked or len(chosen) < width else None
-    return X, held, _as_labels(labels) if label else None, ids
+    held = [known[j] for j in chosen]
+    return (
+        X,
+        held if names or chosen != [*range(width)] else None,
+        np.array(labels) if label else None,
+        ids if own else kept,
+    )
 
 
 # 18.3 demo and embed
@@ -11201,7 +11208,7 @@ def _named(options, kernel):
 def _print_head(options, points, kernel):
     named = _named(options, kernel)
     told = (points.source, *points.X.shape, points.X.dtype, named, options.k, options.seed)
-    print("{}: {} points, {} coordinates, {}; {}; k = {}, seed {}".format(*told), flush=True)
+    print("{}: {} points, {} coordinates, {}; {}; k = {}, seed {}".format(*told))
 
 
 def _shares(points, model):
@@ -11231,7 +11238,7 @@ def _embed(options):
             if options.points is None:  # compile before time is measured
                 _fitted(name, X[: 600 + options.k], kernel, options, None)
             results.append(_fitted(name, X, kernel, options, exact))
-        print(results[-1][2], flush=True)
+        print(results[-1][2])
     if exact:
         print(
             "seconds: time of the method\n"
@@ -11284,7 +11291,8 @@ def _write_results(options, points, what, model, embedding=None, more={}):
     arrays = _as_arrays(model, "model.") | points.prepared
 
     def components(rows):
-        return features(points.rows(rows), model) if embedding is None else embedding[rows]
+        Z = features(points.rows(rows), model) if embedding is None else embedding[rows]
+        return np.column_stack([Z])  # predictions may be a vector
 
     def columns(rows):
         parts = [components(rows), *(column[rows] for column in more.values())]
@@ -11304,14 +11312,13 @@ def _write_results(options, points, what, model, embedding=None, more={}):
             return
         names = [f"component_{j + 1}" for j in range(first.size - len(more))]
         ids = points.ids or range(1, len(points.X) + 1)
-        encoded = SimpleNamespace(write=lambda text: file.write(text.encode()))
-        table = csv.writer(encoded, lineterminator="\n")
+        # The writer quotes fields with either of the characters that end its lines.
+        encoded = SimpleNamespace(write=lambda text: file.write(text[:-2].encode() + b"\n"))
+        table = csv.writer(encoded)
         table.writerow([" ".join(options.id or ["row"]), *names, *more])
         for rows in points.blocks():
             table.writerows([own, *row] for own, row in zip(ids[rows], columns(rows).tolist()))
 
-    if options.relevance:
-        _print_relevances(points, model)
     if options.model:
         _write_arrays(options.model, arrays)
     if options.o:
@@ -11323,6 +11330,8 @@ def _write_results(options, points, what, model, embedding=None, more={}):
         plain = {"axes.formatter.min_exponent": 5, "axes.formatter.useoffset": False}
         with importlib.import_module("matplotlib").rc_context(plain):  # ticks: 0.1, not 10^-1
             _plot(options, points, title, model, components, values)
+    if options.relevance:
+        _print_relevances(points, model)
     for path in filter(None, (options.model, options.o, options.plot)):
         print(f"wrote {path}")
 
@@ -11343,22 +11352,27 @@ def _plot(options, points, title, model, components, values):
     across = Z[:, 1] if Z.shape[1] > 1 else rows
     alpha = np.clip(2000.0 / len(Z), 0.15, 0.9)
     draw = functools.partial(left.scatter, Z[:, 0], across, 8, linewidths=0, alpha=alpha)
-    called = " ".join(options.labels or ["label"])
+    called = " ".join(options.labels or ["label"]).replace("$", r"\$")
     if points.labels is None:
         draw()
     else:
-        labels = points.labels[rows]
-        kinds, which = np.unique(labels, return_inverse=True)
+        labels = points.labels[rows].tolist()
+        texts = [f"{x:.15g}" if isinstance(x, float) else str(x) for x in labels]
+        kinds = sorted({*texts}, key=lambda kind: (np.nan_to_num(_number(kind)), kind))
+        numbers = np.array([*map(_number, texts)])
+        gaps = np.isnan(numbers)
         if len(kinds) <= 10:  # one color for each class
-            drawn = draw(c=which, cmap="tab10", vmin=0, vmax=9)
+            drawn = draw(c=[*map(kinds.index, texts)], cmap="tab10", vmin=0, vmax=9)
             marks, _ = drawn.legend_elements(num=None, alpha=1.0)
-            form = "{:g}" if kinds.dtype.kind == "f" else "{}"
-            shown = [form.format(kind) or "(empty)" for kind in kinds]
+            shown = [kind.replace("$", r"\$") or "(empty)" for kind in kinds]
             left.legend(marks, shown, title=called, loc=(1.0, 0.4), frameon=False)
-        elif labels.dtype.kind in "biuf":
-            figure.colorbar(draw(c=labels), ax=left, label=called)
-        else:  # too many names
+        elif gaps.all():  # too many names
             draw()
+        else:
+            drawn = draw(c=numbers, plotnonfinite=True)
+            drawn.set_cmap(drawn.cmap.with_extremes(bad="0.8"))
+            called += " (gray: no number)" * bool(gaps.any())
+            figure.colorbar(drawn, ax=left, label=called)
     figure.suptitle(os.path.basename(title), parse_math=False)
     left.set(xlabel=names[0], ylabel=names[1])
     right.semilogy(np.arange(1, len(values) + 1), np.maximum(values, 1e-300), "o-")
@@ -11384,9 +11398,8 @@ def _resumed(options):
     begun = json.loads(str(arrays["options"]))
     points = _load_points(options, arrays)
     other = [_option_of(name) for name in begun if begun[name] != vars(options).get(name)]
-    places = np.arange(1, points.X.shape[1] + 1)
-    columns = points.prepared.get("columns", places) if _is_csv(options.points) else places
-    if [*columns] != [*arrays.get("columns", places)]:
+    columns = points.prepared.get("columns") if _is_csv(options.points) else None
+    if not np.array_equal(columns, arrays.get("columns")):
         other.append("--columns")
     _require(not other, f"{options.state} was started with other values of {', '.join(other)}")
     return state, points, json.loads(str(arrays["sources"]))
@@ -11403,22 +11416,21 @@ def _take_blocks(options, update, state, points, sources):
     if begun and repr(points.X[begun - 1 : begun].tolist()) != repr([last]):  # as NaN != NaN
         raise ValueError(f"{name} has changed since {options.state} was written")
     here = (state, begun)  # one tuple, so that an interrupt cannot separate the two
-    own = [json.dumps(sources)]
 
     def keep():
         state, taken = here
         if options.state and taken > begun:
-            # Between this check and the writing, another process has a few milliseconds.
-            held = os.path.exists(options.state) and _arrays_in(options.state, kept=["sources"])
-            if held and str(held.get("sources")) not in own:
-                raise ValueError(
-                    f"{options.state} was written by another process, and is kept: repeat the command"
-                )
-            sources[name] = [taken, points.X[taken - 1].tolist()]
-            own.append(json.dumps(sources))
+            own = sources | {name: [taken, points.X[taken - 1].tolist()]}
             begun_by = {name: vars(options)[name] for name in _REMEMBERED}
-            more = {"sources": own[-1], "options": json.dumps(begun_by)}
+            more = {"sources": json.dumps(own), "options": json.dumps(begun_by)}
+            if os.path.exists(options.state):  # `own` if an interrupt came after it was written
+                held = str(_arrays_in(options.state, kept=["sources"]).get("sources"))
+                other = f"{options.state} was written by another process, and is kept"
+                _require(
+                    held in (json.dumps(sources), more["sources"]), f"{other}: repeat the command"
+                )
             _write_arrays(options.state, _as_arrays(state) | points.prepared | more)
+            sources.update(own)
 
     # A single point cannot be centered. If only one is left, the block before includes it.
     ends = [*range(begun + options.block, n - 1, options.block), n][: n - begun]
@@ -11478,6 +11490,7 @@ def _apply(options):
     arrays = _arrays_in(options.by)
     model = _from_arrays(arrays, options.by)
     points = _load_points(options, arrays)
+    features(points.rows(slice(1)), model)  # refuses what is not a model
     print(f"{options.points}: {len(points.X)} points")
     more = {}
     if options.residual:
@@ -11485,8 +11498,8 @@ def _apply(options):
         more["residual"] = np.concatenate(parts)
     if options.known is not None:
         alpha = _checked_between("novelty", options.novelty, 1)
-        typed = {**vars(options), "points": options.known, "id": None, "labels": None}
-        known = _load_points(argparse.Namespace(**typed), arrays)
+        swapped = {"points": options.known, "known": options.points, "id": None, "labels": None}
+        known = _load_points(argparse.Namespace(**{**vars(options), **swapped}), arrays)
         n = len(known.X)
         wanted = f"at least {math.ceil(1.0 / alpha) - 1} points for --novelty {alpha}"
         _require(1.0 / (n + 1.0) <= alpha, f"known must have {wanted}, got {n}")
@@ -11668,6 +11681,8 @@ def main(argv=None):
     try:
         if argv is None:  # in a short process, compile parallel code only for long computations
             _WORTH_COMPILING = 1_000_000_000
+            # A console may lack letters of a name. Without a console, sys.stdout is None.
+            getattr(sys.stdout, "reconfigure", dict)(errors="backslashreplace")
         _parser().parse_args(options.typed, options)
         _check_files(options)
         options.run(options)

@@ -41,7 +41,8 @@ def refused(capsys, *words):
     """The line with which a command is refused."""
     capsys.readouterr()
     assert kp.main([str(word) for word in words]) == 2
-    error = re.sub("kpcasketch: .*: left out .*\n", "", capsys.readouterr().err)
+    notices = "kpcasketch: .*(: left out| is read as a) .*\n"
+    error = re.sub(notices, "", capsys.readouterr().err)
     assert error.startswith("kpcasketch: error: ") and error.count("\n") == 1, error
     return error
 
@@ -102,8 +103,17 @@ def read(tmp_path, capsys, content, *words):
         ("a,b,c\n1,2,3\n4,5,6\n", ["--columns", "c, a"], [[3, 1], [6, 4]], ["c", "a"]),
         ("0,5,6\n1,7,8\n2,9,9\n", ["--columns", "2,3"], [[5, 6], [7, 8], [9, 9]], [2, 3]),
         # as is asked for
-        ("0,5\n1,7\n2,9\n", ["--columns", "1,2"], [[0, 5], [1, 7], [2, 9]], [1, 2]),
-        ("id,a\n0,5\n1,7\n2,9\n", [], [[0, 5], [1, 7], [2, 9]], ["id", "a"]),  # a name of its own
+        ("0,5\n1,7\n2,9\n", ["--columns", "1,2"], [[0, 5], [1, 7], [2, 9]], None),
+        ("0,5\n1,7\n2,9\n", ["--columns", "2,1"], [[5, 0], [7, 1], [9, 2]], [2, 1]),
+        ("t,a\n0,5\n1,7\n2,9\n", ["--columns", "1-2"], [[0, 5], [1, 7], [2, 9]], ["t", "a"]),
+        ("t,a\n0,5\n1,7\n9,9\n", [], [[0, 5], [1, 7], [9, 9]], ["t", "a"]),
+        ("\n\n1,2\n3,4\n", [], [[1, 2], [3, 4]], None),
+        (",,\na,b,c\n1,2,3\n", [], [[1, 2, 3]], ["a", "b", "c"]),
+        ("sep=,\r\na,b,c\r\n1,2,3\r\n", [], [[1, 2, 3]], ["a", "b", "c"]),
+        ("a,b\nTrue,2\nFalse,4\n", [], [[1, 2], [0, 4]], ["a", "b"]),
+        ("TRUE,2\nFALSE,4\n", [], [[1, 2], [0, 4]], None),
+        ("a,b,\n1,2,\n3,4,\n", ["--drop", "3"], [[1, 2], [3, 4]], ["a", "b"]),
+        ("1,2,\n3,4,\n", ["--drop", "3", "--no-header"], [[1, 2], [3, 4]], [1, 2]),
         ("a,a,b\n1,2,3\n4,5,6\n", ["--columns", "2,3"], [[2, 3], [5, 6]], ["a", "b"]),
         ("id,2,3\n1,2,3\n4,5,6\n", ["--columns", "2,3"], [[2, 3], [5, 6]], ["2", "3"]),
         ("5\n7\n6\n", [], [[5], [7], [6]], None),
@@ -145,14 +155,14 @@ def test_csv_files_are_read_as_help_says(tmp_path, capsys, content, words, rows,
         (
             "a,b\n1,2,3\n2,4,5\n",
             [],
-            "line 2 has 3 fields, but line 1 has 2: remove row names (R: row.names = FALSE)",
+            "line 2 has 3 fields, but the first row has 2: remove row names (R: row.names = FALSE)",
         ),
         (
             "0,1,2\n1.5,2,3\n",
             [],
             "line 1 may be a header: pass --header or --no-header",
         ),
-        ("x\n1,5\n2,5\n", [], "line 2 has 2 fields, but line 1 has 1"),  # decimal commas
+        ("x\n1,5\n2,5\n", [], "line 2 has 2 fields, but the first row has 1"),  # decimal commas
         (
             "1,5;2,5\n3,5;4,5\n",
             [],
@@ -163,11 +173,16 @@ def test_csv_files_are_read_as_help_says(tmp_path, capsys, content, words, rows,
         ("a,b\n1,2,\n3,4,\n", [], "and commas within or after numbers"),
         ("5\n\n7\n", [], "line 2 has 0 fields"),
         ("a,b\n1,2\n\n3,4\n", [], "line 3 has 0 fields"),
-        ("\n1,2\n", [], "line 1 may be a header"),
+        ("a,b,\n1,2,\n3,4,\n", [], "and --drop with the number of an empty last column"),
+        ("1,2,\n3,4,\n", [], "If there is no header, pass --no-header"),
+        ("# a note\na,b\n1,2\n", [], "line 2 has 2 fields, but the first row has 1: remove"),
+        ("a,b\n1,2\n# the end\n", [], "line 3 has 1 fields, but the first row has 2: remove"),
+        ("a,b,c\n1,2,3\n4,5\n", [], "line 3 has 2 fields, but the first row has 3"),
+        ("sep=;\na;b\n1;2\n", [], "must have commas between columns, got ;"),
         ('a\n1\n""\n', [], "line 3, column 'a' holds '', not a number"),
         ("1,2\n3,\n", [], "line 2, column 2 holds ''"),
-        ("1,2\n3\n", [], "line 2 has 1 fields, but line 1 has 2"),
-        ("a,b\n1,2\n3,4,5\n", [], "line 3 has 3 fields, but line 1 has 2"),
+        ("1,2\n3\n", [], "line 2 has 1 fields, but the first row has 2"),
+        ("a,b\n1,2\n3,4,5\n", [], "line 3 has 3 fields, but the first row has 2"),
         ("a,b\n1,2\n3,x\n", [], "line 3, column 'b' holds 'x', not a number"),
         ("a,b\n1,2\n3,NA\n", [], "line 3, column 'b' holds 'NA'"),
         ("1,2\n" * 5000 + "1,oops\n", [], "line 5001, column 2 holds 'oops'"),
@@ -189,7 +204,8 @@ def test_csv_files_are_read_as_help_says(tmp_path, capsys, content, words, rows,
             ["--columns", "3"],
             "each of the columns [3] exactly once; columns in the file: 2",
         ),
-        ("", [], "a.csv must have each of the columns [''] exactly once"),
+        ("", [], "a.csv must have points, but it is empty"),
+        ("\n\n", [], "a.csv must have points, but it is empty"),
         ("a,b\n", [], "must have at least one row and one column, got shape (0, 2)"),
         # "row 0 is not" finite
         ("a,b\nnan,2\n3,4\n", [], "line 2, column 'a' holds 'nan', not a number"),
@@ -236,7 +252,7 @@ def test_pandas_frames_are_read_or_refused(tmp_path, capsys):
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame(X[:20], columns=["a", "b", "c"])
     frame.to_csv(tmp_path / "index.csv")
-    assert "If the first column is an index, pass --drop 1" in refused(
+    assert "If columns have no names, pass --drop 1 for an index" in refused(
         capsys, "embed", tmp_path / "index.csv", "-k", "1"
     )
     frame.to_csv(tmp_path / "headless.csv", header=False)
@@ -336,13 +352,22 @@ def test_known_points_needed_the_ids_of_the_others(tmp_path, capsys, rng):
     assert (tmp_path / "o.csv").read_text().startswith("who,component_1,component_2,p,novel\nw0,")
 
 
-def test_colors_of_numbers_with_a_gap_were_ranks_of_text(tmp_path, capsys):
-    path = csv_file(tmp_path, "a,age\n0.0,\n" + "".join(f"{i}.0,{i}\n" for i in range(1, 30)))
-    words = ["embed", str(path), "-k", "1", "--labels", "age", "--plot", "unused.png"]
-    labels = kp._load_points(kp._parser().parse_args(words)).labels
-    assert np.array_equal(labels, [np.nan, *range(1, 30)], equal_nan=True)
-    pytest.importorskip("matplotlib")
-    done(capsys, *words[:-1], tmp_path / "p.png", "--sigma", "3", "--no-errors")
+def test_colors_of_numbers_with_a_gap_were_ranks_of_text(tmp_path, capsys, monkeypatch):
+    collections = pytest.importorskip("matplotlib.collections")
+    drawn, save = [], collections.PathCollection.set_array
+    monkeypatch.setattr(
+        collections.PathCollection, "set_array", lambda *a: drawn.append(a) or save(*a)
+    )
+    path = csv_file(tmp_path, "a,age\n0.5,\n" + "".join(f"{i}.5,{i}\n" for i in range(1, 30)))
+    words = ["embed", path, "-k", "1", "--labels", "age", "--sigma", "3", "--no-errors"]
+    done(capsys, *words, "--plot", tmp_path / "p.svg")
+    points, colors = drawn[0]
+    order = np.argsort(np.where(np.isnan(colors), 0.0, colors))
+    assert np.array_equal(colors[order], [np.nan, *range(1, 30)], equal_nan=True)
+    faces = points.get_facecolors()[order]
+    assert len(faces) == 30 and np.allclose(faces[0, :3], 0.8) and faces[0, 3] > 0.8  # not drawn
+    assert len({*map(tuple, faces)}) == 30
+    assert "<!-- age (gray: no number) -->" in (tmp_path / "p.svg").read_text()
 
 
 def test_rows_with_missing_values_are_left_out_with_their_labels_and_ids(tmp_path, capsys, rng):
@@ -879,7 +904,9 @@ def test_points_of_an_archive_are_its_X(tmp_path, capsys):
     assert "must have an array X, got no array" in refused(capsys, "embed", tmp_path / "none.npz")
     assert "must have an array X, got indices" in refused(capsys, "embed", tmp_path / "sparse.npz")
     kp.save(tmp_path / "m.npz", kp.kpca(X, KERNEL, 2))
-    assert "must have an array X, got class, points" in refused(capsys, "embed", tmp_path / "m.npz")
+    assert "must have an array X, got kpcasketch.arrays, class, points" in refused(
+        capsys, "embed", tmp_path / "m.npz"
+    )
     assert "No such file" in refused(capsys, "embed", tmp_path / "missing.npy")
 
 
