@@ -10839,6 +10839,14 @@ def dask_nystrom_ridge(X, Y, landmarks, kernel, lam):
 # 18.1 Kernels and streams by name
 
 
+def _print(*words):
+    """Print at once. If the reader has left (`| head -1`), the work goes on, and its files."""
+    try:
+        print(*words, flush=True)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
 _KERNELS = {
     "gaussian": gaussian,
     "laplacian": laplacian,
@@ -11208,7 +11216,7 @@ def _named(options, kernel):
 def _print_head(options, points, kernel):
     named = _named(options, kernel)
     told = (points.source, *points.X.shape, points.X.dtype, named, options.k, options.seed)
-    print("{}: {} points, {} coordinates, {}; {}; k = {}, seed {}".format(*told))
+    _print("{}: {} points, {} coordinates, {}; {}; k = {}, seed {}".format(*told))
 
 
 def _shares(points, model):
@@ -11230,17 +11238,17 @@ def _embed(options):
     if options.errors and len(X) <= _DENSE_POINTS:
         exact = _kpca(X, kernel, options.k, options.seed, options.center, 1e-8)[1:]
     elif options.errors:
-        print(f"more than {_DENSE_POINTS} points: not compared with exact results")
-    print("method            seconds  bytes held      error   within 10 deg")
+        _print(f"more than {_DENSE_POINTS} points: not compared with exact results")
+    _print("method            seconds  bytes held      error   within 10 deg")
     results = []
     for name in names:
         with _progress(name):
             if options.points is None:  # compile before time is measured
                 _fitted(name, X[: 600 + options.k], kernel, options, None)
             results.append(_fitted(name, X, kernel, options, exact))
-        print(results[-1][2])
+        _print(results[-1][2])
     if exact:
-        print(
+        _print(
             "seconds: time of the method\n"
             "error: |K - A|_2 / |K|_2 for the Gram matrix K and its sketch A; --center centers K and A\n"
             "within 10 deg: how many principal angles to the exact components are at most 10 degrees"
@@ -11248,7 +11256,7 @@ def _embed(options):
     model, Z, _ = results[0]
     shares = _shares(points, model)
     shown = [f"{share:.1%}" for share in shares[:10]]
-    print("share of the variance:", *shown, f"(sum {shares.sum():.1%})")
+    _print("share of the variance:", *shown, f"(sum {shares.sum():.1%})")
     _write_results(options, points, names[0], model, Z)
 
 
@@ -11279,10 +11287,10 @@ def _print_relevances(points, model):
     some = points.rows(points.some(2000))
     shares = relevance(some, model, by_component=True)[:10]
     names = points.prepared.get("columns", [f"column {t + 1}" for t in range(some.shape[1])])
-    print("relevance: share of a column in the mean squared gradient of a component")
+    _print("relevance: share of a column in the mean squared gradient of a component")
     for j, row in enumerate(shares, 1):
         most = np.argsort(-row, kind="stable")[:5]
-        print(f"component {j}:", ", ".join(f"{names[t]} {row[t]:.1%}" for t in most))
+        _print(f"component {j}:", ", ".join(f"{names[t]} {row[t]:.1%}" for t in most))
 
 
 def _write_results(options, points, what, model, embedding=None, more={}):
@@ -11333,7 +11341,7 @@ def _write_results(options, points, what, model, embedding=None, more={}):
     if options.relevance:
         _print_relevances(points, model)
     for path in filter(None, (options.model, options.o, options.plot)):
-        print(f"wrote {path}")
+        _print(f"wrote {path}")
 
 
 def _plot(options, points, title, model, components, values):
@@ -11445,7 +11453,7 @@ def _take_blocks(options, update, state, points, sources):
     finally:
         keep()
         kept = f"state in {options.state}" if options.state else "pass --state to keep the state"
-        print(f"{here[1]} of {n} points were read; {kept}")
+        _print(f"{here[1]} of {n} points were read; {kept}")
     return here[0]
 
 
@@ -11472,10 +11480,10 @@ def _stream(options):
     model = finish(state, options.k)
     sketched = isinstance(model, Subspace)
     values = _eigenvalues_of(model)[:10] / (model.count if sketched else 1)
-    print("eigenvalues / n:", *(f"{value:.4g}" for value in values))
+    _print("eigenvalues / n:", *(f"{value:.4g}" for value in values))
     if sketched:
         least = f"components with eigenvalues / n below {model.shrunk / model.count:.3g}"
-        print(f"{least} may reflect only the last points: use a larger --ell")
+        _print(f"{least} may reflect only the last points: use a larger --ell")
     _write_results(options, points, options.method, model)
 
 
@@ -11491,7 +11499,7 @@ def _apply(options):
     model = _from_arrays(arrays, options.by)
     points = _load_points(options, arrays)
     features(points.rows(slice(1)), model)  # refuses what is not a model
-    print(f"{options.points}: {len(points.X)} points")
+    _print(f"{options.points}: {len(points.X)} points")
     more = {}
     if options.residual:
         parts = [residual(points.rows(rows), model) for rows in points.blocks()]
@@ -11507,7 +11515,7 @@ def _apply(options):
         parts = [novelty_pvalues(points.rows(rows), model, residuals) for rows in points.blocks()]
         p = np.concatenate(parts)
         novel = p <= alpha
-        print(f"{np.count_nonzero(novel)} of {p.size} points have p <= {alpha}")
+        _print(f"{np.count_nonzero(novel)} of {p.size} points have p <= {alpha}")
         more.update(p=p, novel=novel)
         if points.labels is None:
             points = points._replace(labels=np.where(novel, "novel", "known"))
@@ -11519,10 +11527,10 @@ def _advise(options):
     kernel = _chosen_kernel(options, points)
     _print_head(options, points, kernel)
     rows = advise(points.rows(), kernel, options.error, seed=options.seed, k=options.k)
-    print("method               size     bytes   seconds     error  basis of the prediction")
+    _print("method               size     bytes   seconds     error  basis of the prediction")
     for row in rows:
         told = row._replace(bytes=_human(row.bytes), works="" if row.works else "NO: ")
-        print("{:16}{:9.6g}{:>10}{:10.3g}{:10.2g}  {}{}".format(*told))
+        _print("{:16}{:9.6g}{:>10}{:10.3g}{:10.2g}  {}{}".format(*told))
     best = rows[0]
     _require(best.works, "no method reaches --error in the available memory: allow a larger error")
     own = argparse.ArgumentParser(add_help=False)
@@ -11531,7 +11539,7 @@ def _advise(options):
     streamed = best.method == "skpca"
     size = ["-m" if streamed else "-s", str(best.size)] if best.size else []
     command = ["stream" if streamed else "embed", *typed, "--method", best.method, *size]
-    print(
+    _print(
         "size: number of landmarks or random features\n"
         "error: spectral norm of the error, relative to the largest eigenvalue, both without --center\n"
         "recommended:\npython -m kpcasketch",
@@ -11674,7 +11682,7 @@ def main(argv=None):
     Args:
         argv: list of str. Command and options. An empty list means demo. None means sys.argv[1:].
     Returns:
-        int: Exit status. 0 on success, 2 on an error, 130 on an interrupt, 1 on a broken pipe.
+        int: Exit status. 0 on success, 2 on an error, 130 on an interrupt.
     """
     global _WORTH_COMPILING
     options = argparse.Namespace(typed=(sys.argv[1:] if argv is None else argv) or ["demo"])
@@ -11686,10 +11694,6 @@ def main(argv=None):
         _parser().parse_args(options.typed, options)
         _check_files(options)
         options.run(options)
-        print(end="", flush=True)
-    except BrokenPipeError:  # for example, `| head -1`: keep the flush at exit silent
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 1
     except KeyboardInterrupt:
         _to_stderr("interrupted")
         return 130

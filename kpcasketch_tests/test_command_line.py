@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The command line: a table for good input, one line and status 2 for bad, and files that are whole or the old ones."""
 
+import csv
 import errno
 import os
 import pathlib
@@ -268,6 +269,72 @@ def test_pandas_frames_are_read_or_refused(tmp_path, capsys):
     )
 
 
+@pytest.mark.parametrize("name", ["Unnamed: 0", "index", "...1", "rownames", "id"])
+@pytest.mark.parametrize("words", [[], ["--missing", "drop"]])
+def test_an_index_with_a_name_was_a_coordinate(tmp_path, capsys, name, words):
+    # of 40 rows, it had 99.8 % of the relevance
+    for begin in (0, 1):
+        lines = [f"{i + begin},{a},{b}" for i, (a, b) in enumerate(X[:40, :2].tolist())]
+        lines[5] = lines[5].rsplit(",", 1)[0] + "," if words else lines[5]
+        path = csv_file(tmp_path, "\n".join([f"{name},a,b", *lines]))
+        command = ["embed", path, "-k", "1", "--no-errors", *words]
+        told = "column 1 has only row numbers: pass --drop 1, or --columns"
+        assert told in refused(capsys, *command)
+        assert " 2 coordinates" in done(capsys, *command, "--drop", "1")
+        assert " 3 coordinates" in done(capsys, *command, "--columns", "1-3")
+        (tmp_path / "a.csv").write_text("\n".join(["p,a," + name, *lines]))
+        assert "column 1 has only row numbers" in refused(capsys, *command, "--labels", "2")
+
+
+@pytest.mark.parametrize("line", ["400.0,402.0,404.0", "2019,2020,2021", "5.1,3.5,1.4"])
+def test_a_first_line_of_numbers_was_a_point_without_a_word(tmp_path, capsys, line):
+    path = csv_file(tmp_path, line + "\n1,2,3\n7,9,8\n")
+    command = ["embed", path, "-k", "1", "--no-errors", "--sigma", "900"]
+    told = f"line 1 is read as a point: {line.replace(',', ', ')}; if it is not one, pass --header"
+    for words, points in (([], 3), (["--header"], 2), (["--no-header"], 3)):
+        assert kp.main([*map(str, command), *words]) == 0
+        out, error = capsys.readouterr()
+        assert f"{points} points" in out and (told in error) == (not words)
+
+
+@pytest.mark.parametrize("gap", [".", "?", "na", "-nan", "-NaN", "#NULL!", "NA", ""])
+def test_gaps_of_other_programs_were_no_gaps(tmp_path, capsys, gap):
+    path = csv_file(tmp_path, f"a,b\n1,2\n3,{gap}\n5,9\n7,4\n")
+    assert "--missing drop" in refused(capsys, "embed", path, "-k", "1")
+    for missing, b in (("median", [2, 4, 9, 4]), ("drop", [2, 9, 4])):
+        rows = [1, 3, 5, 7] if missing == "median" else [1, 5, 7]
+        expected = [list(row) for row in zip(rows, b)]
+        found = read(tmp_path, capsys, path.read_text(), "--missing", missing)
+        assert found == (expected, ["a", "b"])
+
+
+def test_errors_of_wide_files_had_all_their_columns(tmp_path, capsys):
+    names = ",".join(f"gene_{i}" for i in range(30_000))
+    path = csv_file(tmp_path, names + "\n" + ",".join(["1"] * 30_000) + "\n")
+    for words in (
+        ["--columns", "1-100000"],
+        ["--columns", "1-9999999999999"],
+        ["--drop", "20190101-9999999999999"],
+        ["--columns", "gene"],
+    ):
+        error = refused(capsys, "embed", path, "-k", "1", *words)
+        assert "exactly once; columns in the file: ['gene_0', 'gene_1', " in error
+        assert "'gene_19'] ..." in error and len(error) < 1000
+    model = tmp_path / "m.npz"
+    columns = ",".join(f"gene_{i}" for i in range(1000))
+    more = ["--columns", columns, "--sigma", "1", "--no-errors", "--model", model]
+    done(capsys, "embed", path, "-k", "1", *more)
+    other = csv_file(tmp_path, "a,b\n1,2\n", "other.csv")
+    assert len(refused(capsys, "apply", model, other, "-o", tmp_path / "f.npy")) < 1000
+
+
+def test_packed_files_are_refused_by_what_to_do(tmp_path, capsys):
+    for name in ("a.csv.gz", "a.parquet"):
+        path = csv_file(tmp_path, b"\x1f\x8b", name)
+        error = refused(capsys, "embed", path)
+        assert f"{name} is not a .npy, .npz or .csv file (unpack a .gz file)" in error
+
+
 def with_holes(rng, n=90):
     """Points with NaN, their ids and labels."""
     points = rng.standard_normal((n, 3)) * [1, 20, 5] + [0, 100, 0]
@@ -325,6 +392,33 @@ def test_missing_values_become_medians_also_of_new_points(tmp_path, capsys, rng,
             kp.prepared_points(tmp_path / "m.npz", X)
 
 
+def test_a_row_without_any_value_became_a_typical_point_unless_it_was_in_a_csv_file(
+    tmp_path, capsys, rng
+):
+    pandas = pytest.importorskip("pandas")
+    points, _, _ = with_holes(rng)
+    points[points[:, 0] > 2.0, 1:] = 1.0
+    path = tmp_path / "a.csv"
+    pandas.DataFrame(points, columns=list("abc")).to_csv(path, index=False)
+    fit = ["-k", "2", "--sigma", "2", "--missing", "median", "--model", tmp_path / "m.npz"]
+    done(capsys, "embed", path, *fit, "--no-errors")
+    new = np.array([[0.5, np.nan, np.nan], [np.nan, np.nan, np.nan], [1.0, 2.0, 3.0]])
+    frame = pandas.DataFrame(new, columns=list("abc"))
+    for X in (new, np.float32(new), frame):
+        with pytest.raises(ValueError, match="^prepared_points: X must be finite .* row 1 is not"):
+            kp.prepared_points(tmp_path / "m.npz", X)
+    median = np.nanmedian(points, 0)
+    filled = kp.prepared_points(tmp_path / "m.npz", new[::2])
+    assert np.array_equal(filled, [[0.5, median[1], median[2]], [1.0, 2.0, 3.0]])
+    np.save(tmp_path / "new.npy", new)
+    np.savez(tmp_path / "new.npz", X=new)
+    for name in ("new.npy", "new.npz"):
+        error = refused(
+            capsys, "apply", tmp_path / "m.npz", tmp_path / name, "-o", tmp_path / "f.npy"
+        )
+        assert f"{name} must be finite" in error and "row 1 is not" in error
+
+
 def test_a_row_without_any_value_became_a_typical_point(tmp_path, capsys, rng):
     points = rng.standard_normal((40, 2))
     lines = [f"p{i},{a!r},{b!r}" for i, (a, b) in enumerate(points.tolist())]
@@ -350,6 +444,35 @@ def test_known_points_needed_the_ids_of_the_others(tmp_path, capsys, rng):
     words = ["--id", "who", "--novelty", "0.1", "--known", path, "-o", tmp_path / "o.csv"]
     done(capsys, "apply", model, new, *words)
     assert (tmp_path / "o.csv").read_text().startswith("who,component_1,component_2,p,novel\nw0,")
+
+
+def test_options_for_csv_files_were_refused_if_one_of_two_files_was_an_array(tmp_path, capsys, rng):
+    points = rng.standard_normal((60, 2))
+    path = csv_file(tmp_path, table(points, "a,b"))
+    model = tmp_path / "m.npz"
+    done(capsys, "embed", path, "-k", "2", "--sigma", "2", "--no-errors", "--model", model)
+    np.save(tmp_path / "known.npy", points)
+    turned = csv_file(tmp_path, table(points[:, ::-1], "u,v"), "turned.csv")
+    for files in ((turned, tmp_path / "known.npy"), (tmp_path / "known.npy", turned)):
+        words = [files[0], "--novelty", "0.1", "--known", files[1], "-o", tmp_path / "o.npy"]
+        assert "60 points" in done(capsys, "apply", model, *words, "--columns", "v,u")
+        # the known points are the new points: of 60 equal residuals, each has its own rank
+        p = np.load(tmp_path / "o.npy")[:, 2]
+        assert np.allclose(np.sort(p), (np.arange(60) + 2) / 61)
+    arrays = [tmp_path / "known.npy", "--novelty", "0.1", "--known", tmp_path / "known.npy"]
+    error = refused(capsys, "apply", model, *arrays, "-o", tmp_path / "o.npy", "--columns", "v,u")
+    assert "are for .csv files" in error
+
+
+def test_empty_ids_became_row_numbers_and_line_ends_were_not_quoted(tmp_path, capsys):
+    ids = ["2", "", "a\rb", "c\nd", 'e"f', "g,h"]
+    lines = [f'"{own.replace(chr(34), 2 * chr(34))}",{i * i}.5' for i, own in enumerate(ids)]
+    path = csv_file(tmp_path, "\n".join(["who,a", *lines]) + "\n")
+    out = tmp_path / "o.csv"
+    done(capsys, "embed", path, "--id", "who", "-k", "1", "--sigma", "2", "--no-errors", "-o", out)
+    with open(out, newline="") as file:
+        assert [row[0] for row in csv.reader(file)] == ["who", *ids]
+    assert out.read_bytes().count(b"\r") == 1  # lines end as before
 
 
 def test_colors_of_numbers_with_a_gap_were_ranks_of_text(tmp_path, capsys, monkeypatch):
@@ -1148,6 +1271,83 @@ def test_pictures_of_more_than_100_components_had_no_shares_of_variance(points, 
     done(capsys, "embed", points, "--no-errors", "-k", "101", "--sigma", "2", "--plot", picture)
     shares = kp.explained_variance_ratio(X, kp.kpca(X, KERNEL, 101))
     assert f"<!-- component 2 ({shares[1]:.1%} of the variance) -->" in picture.read_text()
+
+
+@pytest.mark.parametrize(
+    "labels, shown",
+    [
+        (["1000001", "1000002"], ["1000001", "1000002"]),  # both were 1e+06
+        (["001", "01", "1"], ["001", "01", "1"]),  # were one class
+        (["10", "9", "1"], ["1", "9", "10"]),
+        (["$a$", "$b_^$", "_c", ""], ["", "$a$", "$b_^$", "_c"]),  # mathematics, or a crash
+        (np.array([1000001.0, 1000002.0, 0.1]), ["0.1", "1000001", "1000002"]),
+        (np.array([10, 9]), ["9", "10"]),
+    ],
+)
+def test_names_of_classes_are_drawn_as_they_are_written(
+    tmp_path, capsys, monkeypatch, labels, shown
+):
+    figures = pytest.importorskip("matplotlib.figure")
+    drawn, save = [], figures.Figure.savefig
+    monkeypatch.setattr(
+        figures.Figure, "savefig", lambda self, *a, **b: save(self, *a, **b) or drawn.append(self)
+    )
+    many = [labels[i % len(labels)] for i in range(60)]
+    title = "label"
+    if isinstance(labels, list):
+        title = "kind $x_^$"
+        lines = [f"{kind},{a},{b}" for kind, (a, b) in zip(many, X[:60, :2].tolist())]
+        path = csv_file(tmp_path, "\n".join([title + ",a,b", *lines]))
+        words = [path, "--labels", title]
+    else:
+        np.savez(tmp_path / "a.npz", X=X[:60], y=many)
+        words = [tmp_path / "a.npz"]
+    done(capsys, "embed", *words, "-k", "2", "--no-errors", "--plot", tmp_path / "p.png")
+    legend = drawn[0].axes[0].get_legend()
+    texts = [text._preprocess_math(text.get_text()) for text in legend.get_texts()]
+    assert texts == [(kind or "(empty)", False) for kind in shown]
+    text = legend.get_title()
+    assert text._preprocess_math(text.get_text()) == (title, False)
+    colors = drawn[0].axes[0].collections[0].get_array().astype(int)
+    assert np.bincount(colors).tolist() == [60 // len(shown)] * len(shown)
+
+
+def test_models_that_apply_could_not_draw_ended_in_a_traceback(points, tmp_path, capsys):
+    pytest.importorskip("matplotlib")
+    model, picture = tmp_path / "m.npz", tmp_path / "p.svg"
+    few = kp.uniform_landmarks(150, 20)
+    for Y in (X[:, 0], X[:, :1], X):
+        kp.save(model, kp.nystrom_ridge(X, Y, few, KERNEL, 1e-3))
+        done(capsys, "apply", model, points, "--plot", picture, "-o", tmp_path / "o.npy")
+        expected = kp.expand(X, kp.load(model)).reshape(150, -1)
+        assert np.array_equal(np.load(tmp_path / "o.npy"), expected)
+        assert ("<!-- component 2" in picture.read_text()) == (Y is X)
+        picture.unlink()
+    kp.save(model, KERNEL)
+    error = refused(capsys, "apply", model, points, "--plot", picture)
+    assert "model must be one of" in error and not picture.exists()
+
+
+def test_prepared_points_of_polars_frames_ended_in_a_type_error(tmp_path, capsys):
+    polars = pytest.importorskip("polars")
+    pandas = pytest.importorskip("pandas")
+    rows = X[:, [2, 0, 1]]
+    words = ["-k", "2", "--sigma", "2", "--no-errors", "--model", tmp_path / "m.npz"]
+    path = csv_file(tmp_path, table(X, "a,b,3"))
+    done(capsys, "embed", path, *words, "--standardize", "--missing", "median")
+    rows[4, 1] = np.nan
+    filled = np.where(np.isnan(rows), np.median(X[:, 0]), rows)[:, [1, 2, 0]]
+    for frame in (
+        polars.DataFrame(rows, schema=["3", "a", "b"]).with_columns(note=polars.lit("x")),
+        polars.DataFrame(
+            {"3": rows[:, 0], "a": [None if x != x else x for x in rows[:, 1]], "b": rows[:, 2]}
+        ),
+        pandas.DataFrame(rows, columns=[3, "a", "b"]).assign(note="x"),  # a name that is a number
+    ):
+        found = kp.prepared_points(tmp_path / "m.npz", frame)
+        assert np.abs(found - (filled - X.mean(0)) / X.std(0)).max() < 1e-12
+    with pytest.raises(ValueError, match="^prepared_points: X must have the columns {'b'}"):
+        kp.prepared_points(tmp_path / "m.npz", polars.DataFrame({"3": [1.0], "a": [2.0]}))
 
 
 def test_labels_beside_the_points_are_found_or_told_why_not(tmp_path, capsys):
@@ -2008,7 +2208,37 @@ def test_a_reader_who_leaves_early_gets_no_traceback(points):
     process = command("embed", points, "-k", "1", "--no-errors", stdout=writer)
     os.close(writer)
     _, error = process.communicate(timeout=300)
-    assert process.returncode == 1 and error == ""
+    assert process.returncode == 0 and error == ""
+
+
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_files_were_not_written_if_nobody_reads_what_is_printed(points, tmp_path, unbuffered):
+    reader, writer = os.pipe()
+    os.close(reader)
+    words = ["--model", tmp_path / "m.npz", "-o", tmp_path / "o.csv", "--relevance"]
+    own = {"PYTHONUNBUFFERED": unbuffered}
+    process = command("embed", points, "-k", "1", "--no-errors", *words, stdout=writer, env=own)
+    os.close(writer)
+    _, error = process.communicate(timeout=300)
+    assert process.returncode == 0 and error == ""
+    assert kp.load(tmp_path / "m.npz").points.shape == X.shape
+    assert len((tmp_path / "o.csv").read_text().splitlines()) == 151
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "cp1252"])
+def test_a_name_that_the_console_cannot_write_ended_the_command_before_its_files(
+    tmp_path, encoding
+):
+    rows = table(X[:, :2], "\u0142_a,\u65e5\u672c")
+    path = csv_file(tmp_path, rows, "\u0142.csv")
+    words = ["-k", "1", "--no-errors", "--relevance", "--model", tmp_path / "\u0142.npz"]
+    own = {"PYTHONIOENCODING": encoding, "PYTHONUTF8": "1"}
+    process = command("embed", path, *words, stdout=subprocess.PIPE, env=own)
+    out, error = process.communicate(timeout=300)
+    assert process.returncode == 0, error
+    assert "\\u0142.csv: 150 points" in out and "\\u65e5\\u672c " in out
+    assert out.rstrip().endswith("\\u0142.npz")
+    assert kp.load(tmp_path / "\u0142.npz").points.shape == (150, 2)
 
 
 @pytest.mark.slow
