@@ -9768,15 +9768,8 @@ def _write_whole(path, write):
         part.unlink(missing_ok=True)
 
 
-_CONTENTS = "kpcasketch.arrays"  # the first array of a file. It lists all of them.
-
-
-def _save_arrays(file, arrays):
-    np.savez(file, **{_CONTENTS: [_CONTENTS, *arrays]}, **arrays)
-
-
 def _write_arrays(path, arrays):
-    _write_whole(path, lambda file: _save_arrays(file, arrays))
+    _write_whole(path, lambda file: np.savez(file, **arrays))
 
 
 def _arrays_in(path, mapped=None, kept=None):
@@ -9789,12 +9782,13 @@ def _arrays_in(path, mapped=None, kept=None):
             if isinstance(held, np.ndarray):
                 return {"": held}
             kept = held.files if kept is None else kept
-            members = zip(held, held.zip.infolist())
-            _fits("it", sum(member.file_size for name, member in members if name in kept))
-            # numpy stops before the checksum if the shape of an array is damaged, and zipfile does
-            # not see that entries are lost if the length of a field in its directory is.
-            _require(held.zip.testzip() is None, "the file is damaged")
-            _require([*held.get(_CONTENTS, held)] == held.files, "arrays are missing")
+            members = held.zip.infolist()
+            sizes = [member.file_size for name, member in zip(held, members) if name in kept]
+            _fits("it", sum(sizes))
+            # If the shape of an array is damaged, numpy stops before the checksum. If the length of
+            # a comment in the directory is, the comment holds the entries (46 bytes) behind it.
+            whole = all(len(member.comment + member.extra) < 46 for member in members)
+            _require(whole and held.zip.testzip() is None, "it is damaged")
             return {name: np.asarray(held[name]) if name in kept else None for name in held}
     except OSError:
         raise
@@ -9854,7 +9848,7 @@ def save(path, model):
     """Write a result of this module to a .npz file, without pickles (textbook).
 
     Each field becomes an array. Fields of inner tuples have names like "kernel.scale". The array
-    "class" is the name of the type, and "kpcasketch.arrays" lists the arrays.
+    "class" is the name of the type.
 
     Args:
         path: str, path, or file open for writing. ".npz" is appended to a name without this suffix.
@@ -9869,7 +9863,7 @@ def save(path, model):
     """
     arrays = _as_arrays(model)
     if hasattr(path, "write"):
-        return _save_arrays(path, arrays)
+        return np.savez(path, **arrays)
     _write_arrays(os.fsdecode(path).removesuffix(".npz") + ".npz", arrays)
 
 
@@ -10933,7 +10927,7 @@ def prepared_points(path, X):
 
     Args:
         path: str, path, or file open for reading. The .npz file of the model.
-        X: (n, d) array or pandas DataFrame. Points. An array has the model's columns in their order.
+        X: (n, d) array or DataFrame. Points. An array has the model's columns in their order.
             The columns of a DataFrame are found by name, and others are ignored.
     Returns:
         array: (n, d) points. They are X if the model was trained without these options.
@@ -10998,7 +10992,7 @@ def _load_points(options, beside={}):
             f"{path} must have one label in y for each point, got {labels.size}",
         )
     prepared = _preparation(beside)
-    if names and (options.columns or "columns" not in beside):
+    if names:
         prepared["columns"] = names
     points = _Points(X, labels, ids, prepared, path)
     if options.missing == "median":
@@ -11120,7 +11114,7 @@ def _load_csv(options, beside):
         if figures:  # years or wavelengths may name the columns
             _to_stderr(
                 f"{path}, line {begun} is read as a {'header' if header else 'point'}: "
-                f"{', '.join(first[:9])}; if it is not one, pass --{'no-' * bool(header)}header"
+                f"{', '.join(first[:9])}; if it is not one, pass --header or --no-header"
             )
     names = first if header else []
     known, chosen, label, own = _csv_columns(options, names, width, wanted)
@@ -11308,7 +11302,7 @@ def _write_results(options, points, what, model, embedding=None, more={}):
 
     def write(file):  # in blocks: the embedding may exceed memory
         if options.o.endswith(".npz"):
-            _save_arrays(file, {"embedding": columns(slice(None)), "values": values} | arrays)
+            np.savez(file, embedding=columns(slice(None)), values=values, **arrays)
             return
         first = columns(slice(1))
         if options.o.endswith(".npy"):
@@ -11361,26 +11355,23 @@ def _plot(options, points, title, model, components, values):
     alpha = np.clip(2000.0 / len(Z), 0.15, 0.9)
     draw = functools.partial(left.scatter, Z[:, 0], across, 8, linewidths=0, alpha=alpha)
     called = " ".join(options.labels or ["label"]).replace("$", r"\$")
-    if points.labels is None:
+    labels = [] if points.labels is None else points.labels[rows].tolist()
+    texts = [f"{label:.15g}" if isinstance(label, float) else str(label) for label in labels]
+    kinds = sorted({*texts}, key=lambda kind: (np.nan_to_num(_number(kind)), kind))
+    numbers = np.array([*map(_number, texts)])
+    gaps = np.isnan(numbers)
+    if 0 < len(kinds) <= 10:  # one color for each class
+        drawn = draw(c=[*map(kinds.index, texts)], cmap="tab10", vmin=0, vmax=9)
+        marks, _ = drawn.legend_elements(num=None, alpha=1.0)
+        shown = [kind.replace("$", r"\$") or "(empty)" for kind in kinds]
+        left.legend(marks, shown, title=called, loc=(1.0, 0.4), frameon=False)
+    elif gaps.all():  # no labels, or too many names
         draw()
     else:
-        labels = points.labels[rows].tolist()
-        texts = [f"{x:.15g}" if isinstance(x, float) else str(x) for x in labels]
-        kinds = sorted({*texts}, key=lambda kind: (np.nan_to_num(_number(kind)), kind))
-        numbers = np.array([*map(_number, texts)])
-        gaps = np.isnan(numbers)
-        if len(kinds) <= 10:  # one color for each class
-            drawn = draw(c=[*map(kinds.index, texts)], cmap="tab10", vmin=0, vmax=9)
-            marks, _ = drawn.legend_elements(num=None, alpha=1.0)
-            shown = [kind.replace("$", r"\$") or "(empty)" for kind in kinds]
-            left.legend(marks, shown, title=called, loc=(1.0, 0.4), frameon=False)
-        elif gaps.all():  # too many names
-            draw()
-        else:
-            drawn = draw(c=numbers, plotnonfinite=True)
-            drawn.set_cmap(drawn.cmap.with_extremes(bad="0.8"))
-            called += " (gray: no number)" * bool(gaps.any())
-            figure.colorbar(drawn, ax=left, label=called)
+        drawn = draw(c=numbers, plotnonfinite=True)
+        drawn.set_cmap(drawn.cmap.with_extremes(bad="0.8"))
+        called += " (gray: no number)" * bool(gaps.any())
+        figure.colorbar(drawn, ax=left, label=called)
     figure.suptitle(os.path.basename(title), parse_math=False)
     left.set(xlabel=names[0], ylabel=names[1])
     right.semilogy(np.arange(1, len(values) + 1), np.maximum(values, 1e-300), "o-")
@@ -11431,11 +11422,11 @@ def _take_blocks(options, update, state, points, sources):
             own = sources | {name: [taken, points.X[taken - 1].tolist()]}
             begun_by = {name: vars(options)[name] for name in _REMEMBERED}
             more = {"sources": json.dumps(own), "options": json.dumps(begun_by)}
-            if os.path.exists(options.state):  # `own` if an interrupt came after it was written
+            if os.path.exists(options.state):
                 held = str(_arrays_in(options.state, kept=["sources"]).get("sources"))
-                other = f"{options.state} was written by another process, and is kept"
                 _require(
-                    held in (json.dumps(sources), more["sources"]), f"{other}: repeat the command"
+                    held in (json.dumps(sources), more["sources"]),  # written before an interrupt
+                    f"{options.state} was written by another process, and is kept: repeat the command",
                 )
             _write_arrays(options.state, _as_arrays(state) | points.prepared | more)
             sources.update(own)
@@ -11551,9 +11542,10 @@ def _advise(options):
 
 
 _CSV = """A CSV file is UTF-8 text. Commas separate columns, and numbers have decimal points. The first line is a
-header if any field in it is not a number; --header or --no-header overrides this. All other lines must have numbers in
-the columns that --columns chooses (default: all columns except for --drop, --labels and --id). A field is missing if it
-is empty, NA, #N/A, N/A, n/a, <NA>, NaN, nan, NULL, null or None. -o FILE.csv has a header, and ids in column 1."""
+header if any field in it is not a number; --header or --no-header overrides this. All other lines must have numbers
+(or true and false for 1 and 0) in the columns that --columns chooses (default: all columns except for --drop, --labels
+and --id). A first column of row numbers must be chosen or dropped. A field is missing if it is empty, . ? NA na #N/A
+N/A n/a <NA> NaN nan -NaN -nan NULL null #NULL! or None. -o FILE.csv has a header, and ids in column 1."""
 
 
 def _file_type(*kinds):

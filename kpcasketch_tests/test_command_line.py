@@ -244,7 +244,7 @@ def test_a_first_line_that_holds_numbers_too_was_lost_without_a_word(tmp_path, c
     path = csv_file(tmp_path, "1.5,NA\n1,2\n3,4\n")
     assert kp.main(["embed", str(path), "-k", "1", "--no-errors", "--sigma", "1"]) == 0
     assert (
-        "line 1 is read as a header: 1.5, NA; if it is not one, pass --no-header"
+        "line 1 is read as a header: 1.5, NA; if it is not one, pass --header or --no-header"
         in capsys.readouterr().err
     )
 
@@ -290,7 +290,7 @@ def test_an_index_with_a_name_was_a_coordinate(tmp_path, capsys, name, words):
 def test_a_first_line_of_numbers_was_a_point_without_a_word(tmp_path, capsys, line):
     path = csv_file(tmp_path, line + "\n1,2,3\n7,9,8\n")
     command = ["embed", path, "-k", "1", "--no-errors", "--sigma", "900"]
-    told = f"line 1 is read as a point: {line.replace(',', ', ')}; if it is not one, pass --header"
+    told = f"line 1 is read as a point: {line.replace(',', ', ')}; if it is not one, pass --header "
     for words, points in (([], 3), (["--header"], 2), (["--no-header"], 3)):
         assert kp.main([*map(str, command), *words]) == 0
         out, error = capsys.readouterr()
@@ -306,6 +306,11 @@ def test_gaps_of_other_programs_were_no_gaps(tmp_path, capsys, gap):
         expected = [list(row) for row in zip(rows, b)]
         found = read(tmp_path, capsys, path.read_text(), "--missing", missing)
         assert found == (expected, ["a", "b"])
+
+
+def test_help_lists_what_counts_as_a_gap():
+    listed = kp._CSV.split("missing if it is empty, ")[1].split(" or None. ")[0]
+    assert {*listed.split(), "", "None"} == kp._MISSING
 
 
 def test_errors_of_wide_files_had_all_their_columns(tmp_path, capsys):
@@ -1027,9 +1032,7 @@ def test_points_of_an_archive_are_its_X(tmp_path, capsys):
     assert "must have an array X, got no array" in refused(capsys, "embed", tmp_path / "none.npz")
     assert "must have an array X, got indices" in refused(capsys, "embed", tmp_path / "sparse.npz")
     kp.save(tmp_path / "m.npz", kp.kpca(X, KERNEL, 2))
-    assert "must have an array X, got kpcasketch.arrays, class, points" in refused(
-        capsys, "embed", tmp_path / "m.npz"
-    )
+    assert "must have an array X, got class, points" in refused(capsys, "embed", tmp_path / "m.npz")
     assert "No such file" in refused(capsys, "embed", tmp_path / "missing.npy")
 
 
