@@ -11059,16 +11059,6 @@ def _csv_rows(path):
             ) from None
 
 
-def _typed_columns(typed, names, width):
-    """Names and numbers of the typed columns. 3-42 means 3, 4, ..., 42, unless it is a name."""
-    for text in typed or ():
-        ends = text.split("-", 1)
-        if text in names or not all(map(str.isdecimal, ends)):
-            yield text
-        else:  # the first number beyond the width is refused
-            yield from range(int(ends[0]), min(int(ends[-1]), width + 1) + 1) or [text]
-
-
 def _csv_columns(options, names, width, wanted):
     """Names of all columns, and positions of the points', labels' and ids'."""
     known = [*names, *range(1, width + 1)]
@@ -11076,7 +11066,15 @@ def _csv_columns(options, names, width, wanted):
     position = dict(zip(known, [*range(width)] * 2))
 
     def positions(typed, otherwise=()):
-        columns = [*_typed_columns(typed, names, width)] or otherwise
+        """3-42 means 3, 4, ..., 42, unless it is a name. The first number beyond the width is wrong."""
+        columns = []
+        for text in typed or ():
+            ends = text.split("-", 1)
+            if text in names or not all(map(str.isdecimal, ends)):
+                columns.append(text)
+            else:
+                columns += range(int(ends[0]), min(int(ends[-1]), width + 1) + 1) or [text]
+        columns = columns or otherwise
         if wrong := [column for column in columns if counts[column] != 1 or column == ""]:
             raise ValueError(
                 f"{options.points} must have each of the columns {wrong[:20]} exactly once; columns in "
@@ -11293,8 +11291,7 @@ def _write_results(options, points, what, model, embedding=None, more={}):
     arrays = _as_arrays(model, "model.") | points.prepared
 
     def components(rows):
-        Z = features(points.rows(rows), model) if embedding is None else embedding[rows]
-        return np.column_stack([Z])  # predictions may be a vector
+        return features(points.rows(rows), model) if embedding is None else embedding[rows]
 
     def columns(rows):
         parts = [components(rows), *(column[rows] for column in more.values())]
@@ -11344,7 +11341,7 @@ def _plot(options, points, title, model, components, values):
     rows = points.some(10_000)  # in random order, so that no class hides the others
     if len(rows) < len(points.X):
         title += f", {len(rows):,} of {len(points.X):,} points shown"
-    Z = components(rows)
+    Z = np.column_stack([components(rows)])  # predictions may be a vector
     names = ["component 1", "component 2" if Z.shape[1] > 1 else "row"]
     for j, share in enumerate(shares[:2]):
         names[j] += f" ({share:.1%} of the variance)"
@@ -11355,8 +11352,7 @@ def _plot(options, points, title, model, components, values):
     alpha = np.clip(2000.0 / len(Z), 0.15, 0.9)
     draw = functools.partial(left.scatter, Z[:, 0], across, 8, linewidths=0, alpha=alpha)
     called = " ".join(options.labels or ["label"]).replace("$", r"\$")
-    labels = [] if points.labels is None else points.labels[rows].tolist()
-    texts = [f"{label:.15g}" if isinstance(label, float) else str(label) for label in labels]
+    texts = [] if points.labels is None else points.labels[rows].astype(str).tolist()
     kinds = sorted({*texts}, key=lambda kind: (np.nan_to_num(_number(kind)), kind))
     numbers = np.array([*map(_number, texts)])
     gaps = np.isnan(numbers)
@@ -11498,7 +11494,7 @@ def _apply(options):
     if options.known is not None:
         alpha = _checked_between("novelty", options.novelty, 1)
         swapped = {"points": options.known, "known": options.points, "id": None, "labels": None}
-        known = _load_points(argparse.Namespace(**{**vars(options), **swapped}), arrays)
+        known = _load_points(argparse.Namespace(**vars(options) | swapped), arrays)
         n = len(known.X)
         wanted = f"at least {math.ceil(1.0 / alpha) - 1} points for --novelty {alpha}"
         _require(1.0 / (n + 1.0) <= alpha, f"known must have {wanted}, got {n}")
