@@ -11099,7 +11099,6 @@ def _load_csv(options, beside):
     begun, first = next(rows, (0, []))
     width = len(first)
     _require(width, f"{path} must have points, but it is empty")
-    _require(width != 1 or ";" not in first[0], f"{path} must have commas between columns, got ;")
     header = options.header
     if header is None:
         figures = [field for field in first if not math.isnan(_number(field))]
