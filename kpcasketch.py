@@ -11078,8 +11078,8 @@ def _csv_columns(options, names, width, wanted):
         if wrong := [column for column in columns if counts[column] != 1 or column == ""]:
             raise ValueError(
                 f"{options.points} must have each of the columns {wrong[:20]} exactly once; columns in "
-                f"the file: {names[:20] or width}{' ...' * (width > 20)}. Choose others with --columns "
-                "(a,b or 1,2 or 3-42). If columns have no names, pass --drop 1 for an index, and --drop with "
+                f"the file: {names[:20] or width} (20 at most). Choose others with --columns (a,b or 1,2 or "
+                "3-42). If columns have no names, pass --drop 1 for an index, and --drop with "
                 "the number of an empty last column. If there is no header, pass --no-header"
             )
         return [position[column] for column in columns]
@@ -11101,14 +11101,16 @@ def _load_csv(options, beside):
     _require(width, f"{path} must have points, but it is empty")
     header = options.header
     if header is None:
-        figures = [field for field in first if not math.isnan(_number(field))]
+        figures = [number for number in map(_number, first) if not math.isnan(number)]
         # A row that contains all column names of the model is a header, even if these are numbers.
         header = len(figures) < width or wanted and {*wanted} <= {*first}
         _require(
             header or first != [str(j) for j in range(width)],
             f"{path}, line {begun} may be a header: pass --header or --no-header",
         )
-        if figures:  # years or wavelengths may name the columns
+        # Columns may be named by evenly spaced years or wavelengths.
+        even = len({*np.diff(figures).round(6)}) == 1 < width - 1
+        if figures if header else even:
             _to_stderr(
                 f"{path}, line {begun} is read as a {'header' if header else 'point'}: "
                 f"{', '.join(first[:9])}; if it is not one, pass --header or --no-header"
@@ -11143,7 +11145,8 @@ def _load_csv(options, beside):
                 yield number
 
     X = np.fromiter(numbers(), np.float64).reshape(-1, len(chosen) or 1)
-    if not (options.columns or wanted) and len(X) > 2 and set(X[:, 0] - kept) in ({0.0}, {-1.0}):
+    asked = options.columns or wanted
+    if len(X) > 2 and not asked and np.unique(X[:, 0] - kept).tolist() in ([0.0], [-1.0]):
         index = chosen[0] + 1
         raise ValueError(
             f"{path}, column {index} has only row numbers: pass --drop {index}, or --columns"
@@ -11322,25 +11325,25 @@ def _write_results(options, points, what, model, embedding=None, more={}):
     if options.o:
         _write_whole(options.o, write)
     if options.plot:
-        title = f"{points.source}: kernel PCA ({what}), "
-        title += _named(options, getattr(model, "map", model).kernel)
-        title += ", centered" * bool(options.center)
         plain = {"axes.formatter.min_exponent": 5, "axes.formatter.useoffset": False}
         with importlib.import_module("matplotlib").rc_context(plain):  # ticks: 0.1, not 10^-1
-            _plot(options, points, title, model, components, values)
+            _plot(options, points, what, model, components, values)
     if options.relevance:
         _print_relevances(points, model)
     for path in filter(None, (options.model, options.o, options.plot)):
         _print(f"wrote {path}")
 
 
-def _plot(options, points, title, model, components, values):
+def _plot(options, points, what, model, components, values):
     """Draw the first two components, colored by label, and the spectrum."""
     shares = _shares(points, model)
     rows = points.some(10_000)  # in random order, so that no class hides the others
+    Z = np.column_stack([components(rows)])  # predictions may be a vector
+    title = f"{points.source}: kernel PCA ({what}), "
+    title += _named(options, getattr(model, "map", model).kernel)
+    title += ", centered" * bool(options.center)
     if len(rows) < len(points.X):
         title += f", {len(rows):,} of {len(points.X):,} points shown"
-    Z = np.column_stack([components(rows)])  # predictions may be a vector
     names = ["component 1", "component 2" if Z.shape[1] > 1 else "row"]
     for j, share in enumerate(shares[:2]):
         names[j] += f" ({share:.1%} of the variance)"
@@ -11369,7 +11372,7 @@ def _plot(options, points, title, model, components, values):
         figure.colorbar(drawn, ax=left, label=called)
     figure.suptitle(os.path.basename(title), parse_math=False)
     left.set(xlabel=names[0], ylabel=names[1])
-    right.semilogy(np.arange(1, len(values) + 1), np.maximum(values, 1e-300), "o-")
+    right.semilogy(range(1, len(values) + 1), np.maximum(values, 1e-300), "o-")
     right.xaxis.get_major_locator().set_params(integer=True)
     right.set(title="spectrum", xlabel="component", ylabel="eigenvalue")
     if len(shares):
@@ -11417,6 +11420,7 @@ def _take_blocks(options, update, state, points, sources):
             own = sources | {name: [taken, points.X[taken - 1].tolist()]}
             begun_by = {name: vars(options)[name] for name in _REMEMBERED}
             more = {"sources": json.dumps(own), "options": json.dumps(begun_by)}
+            # Another process may write between this check and the replacement, in milliseconds.
             if os.path.exists(options.state):
                 held = str(_arrays_in(options.state, kept=["sources"]).get("sources"))
                 _require(
@@ -11484,7 +11488,6 @@ def _apply(options):
     arrays = _arrays_in(options.by)
     model = _from_arrays(arrays, options.by)
     points = _load_points(options, arrays)
-    features(points.rows(slice(1)), model)  # refuses what is not a model
     _print(f"{options.points}: {len(points.X)} points")
     more = {}
     if options.residual:
@@ -11594,7 +11597,7 @@ _ARGUMENTS = {  # for argparse
     "--block": {"type": int, "help": "points per step (default: skpca 8192, dsgd 512)"},
     "--state": {
         "type": _file_type(".npz"),
-        "help": "resume from this file, which is saved every 30 s; later changes of rows are not seen",
+        "help": "resume from this file; save to it every 30 s; later changes in rows read are not seen",
     },
     "--error": {"type": float, "default": 0.01, "help": "largest relative error (default 0.01)"},
     "--relevance": {"action": "store_true", "help": "print each component's columns"},
