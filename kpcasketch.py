@@ -9786,7 +9786,7 @@ def _arrays_in(path, mapped=None, kept=None):
             sizes = [member.file_size for name, member in zip(held, members) if name in kept]
             _fits("it", sum(sizes))
             # If the shape of an array is damaged, numpy stops before the checksum. If the length of
-            # a comment in the directory is, the comment holds the entries (46 bytes) behind it.
+            # a comment is, the comment contains the entries that follow (46 bytes or more each).
             whole = all(len(member.comment + member.extra) < 46 for member in members)
             _require(whole and held.zip.testzip() is None, "it is damaged")
             return {name: np.asarray(held[name]) if name in kept else None for name in held}
@@ -10834,7 +10834,7 @@ def dask_nystrom_ridge(X, Y, landmarks, kernel, lam):
 
 
 def _print(*words):
-    """Print at once. If the reader has left (`| head -1`), the work goes on, and its files."""
+    """Print at once. If the reader has left (`| head -1`), the command still writes its files."""
     try:
         print(*words, flush=True)
     except BrokenPipeError:
