@@ -1204,6 +1204,7 @@ def test_kernels_take_their_bandwidth(points, tmp_path, capsys):
         assert kp._sigma_of(kernel) is None or f"sigma {kp._sigma_of(kernel):.6g}" in out
 
 
+@pytest.mark.filterwarnings("ignore:choose:UserWarning")
 def test_a_bandwidth_is_chosen_by_reconstruction(points, tmp_path, capsys):
     few = kp.uniform_landmarks(len(X), 200, 3)
     for words, kernel, k in (
