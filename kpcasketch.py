@@ -5621,6 +5621,12 @@ def _angles_in_box(X, feature_map):
     return (steps * (X - low)).T
 
 
+def _grid_rounding(kernel, low, high):
+    """Bound for rounding errors of kernel values from equispaced features, relative to k(x, x). The
+    angles h_a j_a x_a grow with the box. Their errors count by the mean of abs(h_a j_a)."""
+    return 8.9e-16 * float((4.0 + (high - low) / _sigma_of(kernel)).sum())
+
+
 def _waves(angles, feature_map):
     """For each axis, sqrt(w_j) (cos(j t) + sin(j t)) for abs(j) <= M (rows) and its angles t."""
     waves = []
@@ -5752,13 +5758,14 @@ def equispaced_features_map(kernel, low, high, eps):
 
     k(x, y) is about sum_j w_j cos(h j.(x - y)), where |j_a| <= M_a for each axis a, and w_j is the
     spectral density at h j, scaled. Feature j is sqrt(w_j) prod_a (cos(h_a j_a x_a) + sin(h_a j_a
-    x_a)). Nothing is random. `rnca_update` adds points faster, and takes them back.
+    x_a)). Nothing is random. `rnca_update` adds points faster.
 
     Args:
         kernel: Kernel. gaussian, scaled or not.
         low: (d,) array. Lowest corner of the box, for d from 1 to 3.
         high: (d,) array. Highest corner of the box. Points outside the box are refused.
-        eps: float from 1e-12 to 0.5. Bound for errors in the box, relative to k(x, x).
+        eps: float from 1e-12 to 0.5. Bound for errors in the box, relative to k(x, x). In float64,
+            rounding errors are part of it. They are below 1e-15 times the sides' sum over sigma.
     Returns:
         FourierMap: The map to m = prod(2 M + 1) features. DSGD and compiled code refuse it.
     Example:
@@ -5779,13 +5786,15 @@ def equispaced_features_map(kernel, low, high, eps):
     # The gap to the next periodic copy of k, in units of sigma, and the largest frequency, in units
     # of 1 / sigma. With q = exp(-reach^2 / 2), the 3^d - 1 next copies add at most q each, and the
     # weights beyond M at most .4 q for each axis. The division by the sum of all weights at most
-    # doubles the error. So it is at most 2 (3^d - 1 + .4 d) q < exp(1 + d) q = eps.
-    reach = math.sqrt(2.0 * (1.0 + d - math.log(eps)))
+    # doubles the error. So it is at most 2 (3^d - 1 + .4 d) q < exp(1 + d) q = eps - rounding.
+    rounding = _grid_rounding(kernel, low, high)
+    reach = math.sqrt(2.0 * (1.0 + d - math.log(max(eps - rounding, 5e-13))))
     sigma = _sigma_of(kernel)
     steps = 2.0 * math.pi / (high - low + reach * sigma)
     sides = 2.0 * np.ceil(reach / sigma / steps) + 1.0
     m = int(min(sides.prod(), 1e18))
     _checked_whole("the number of features for high - low, sigma and eps", m, 1, _MOST)
+    _checked_real("eps for this box and sigma", eps, 2.0 * rounding, 0.5)
     grid = np.stack([low, high, steps, sides])
     return FourierMap(kernel, d, m, 0, _EQUISPACED, np.empty((0, d)), grid=grid)
 
@@ -6153,7 +6162,7 @@ def _with_run(state, run, older=_NO_RUNS):
 def _merged(older, run, state):
     """A sketch of the rows of older runs and of the newer rows of `run`."""
     if not (older.count and run.count):
-        return run if run.count else older
+        return older if older.count else run
     left = float(_weight_at(state.half_life, run.count))
     rows = run.columns.T[: run.used]
     means = older.means
@@ -6564,10 +6573,9 @@ def _along_axes(V, matrices):
 
 
 def _on_nodes(state):
-    """The operator sum z z^T, centered if `centered`, and the state with means and total weight."""
+    """The operator sum z z^T, centered if `centered`, and the state with means."""
     weights = state.squares
     mass = float(weights.sum())
-    _require(mass > 0.0, f"state must have points of positive total weight, got {mass:.3g}")
     turns = [
         np.linspace(0.0, 2.0 * math.pi, 2 * int(side) - 1, False) for side in state.map.grid[3]
     ]
@@ -6581,8 +6589,10 @@ def _on_nodes(state):
         return _along_axes(values, back)
 
     means = _along_axes(weights, back)[:, 0] / mass
-    made = state._replace(means=means, count=round(mass), half_life=0.0)
-    return _ByProducts(product, state.map.m), made
+    rounding = _grid_rounding(state.map.kernel, *state.map.grid[:2])
+    left = 1.0 - state.centered * (means @ means) / state.map.kernel.scale  # of the trace
+    precision = float(rounding / max(left, rounding))
+    return _ByProducts(product, state.map.m, precision), state._replace(means=means)
 
 
 def _add_moments(a, squares, means, mass, n):
@@ -6606,39 +6616,35 @@ def rnca_start(feature_map, centered=False, half_life=None):
         centered: bool. If True, subtract the mean of the features.
         half_life: float, at least 1, or None. Points after which a weight halves. None means never.
     Returns:
-        RNCAState: The state before the first point. Needs O(m^2) memory, or O(2^d m) for a map from
-            `equispaced_features_map`.
+        RNCAState: The state before the first point. Needs O(m^2) memory, or 2^d m floats for a map
+            from `equispaced_features_map`. For d = 1, `rnca_finish` needs 8 m^2 floats.
     """
     feature_map = _checked_map("feature_map", feature_map)
     shape = _shape_of_squares(feature_map)
-    widest = feature_map.grid[3:].max(initial=0.0)  # the end takes 4 widest^2 numbers
-    _fits("feature_map.m", 8.0 * max(math.prod(shape), 4.0 * widest**2))
+    widest = feature_map.grid[3:].max(initial=0.0)
+    _fits("feature_map.m", 8.0 * max(math.prod(shape), 8.0 * widest**2))
     centered = _as_flag("centered", centered)
     means = np.zeros(feature_map.m)
     return RNCAState(feature_map, np.zeros(shape), means, 0, centered, _as_half_life(half_life))
 
 
 @_public
-def rnca_update(state, X, weight=1.0):
+def rnca_update(state, X):
     """Update randomized nonlinear components with points, in O(n m (d + m)) time (SKPCA 1.2).
 
-    A map from `equispaced_features_map` reduces the time to O(2^d n m). The weight -1 then takes
-    points back: up to rounding, the state is the one without these points.
+    A map from `equispaced_features_map` reduces the time to O(2^d n m).
 
     Args:
         state: RNCAState. It is not modified.
         X: (n, d) array. Points. The features of 8192 points are in memory at a time.
-        weight: float. Weight of each point. Maps with random frequencies require 1.
     Returns:
         RNCAState: The new state. Up to rounding, it does not depend on the split into calls.
     """
     state = _checked_as(RNCAState, "state", state)
     X = _checked_points("X", X, columns=state.map.d)
-    weight = _checked_real("weight", weight)
     if state.map.kind == _EQUISPACED:
-        weights = weight * _weight_at(state.half_life, np.arange(len(X))[::-1])
+        weights = _weight_at(state.half_life, np.arange(len(X))[::-1])
         return _add_moments(state, _node_weights(X, state.map, weights), 0.0, 0.0, len(X))
-    _require(weight == 1.0, f"weight must be 1 for a map with random frequencies, got {weight}")
     for Z in _feature_slabs(X, state.map, 64 * _BLOCK):
         weights = _weight_at(state.half_life, np.arange(len(Z))[::-1])
         means = np.average(Z, 0, weights) if state.half_life else Z.mean(0, np.float64)
@@ -6670,7 +6676,7 @@ def rnca_finish(state, k, seed=0):
     """The k leading directions of the features so far (Lopez-Paz et al. 2014; SKPCA section 1.2).
 
     Args:
-        state: RNCAState. It is not modified, and the stream may continue.
+        state: RNCAState of at least one point. It is not modified, and the stream may continue.
         k: int from 1 to m. Number of directions.
         seed: int from 0 to 2**64 - 1. Seed of the eigensolver's starting vectors.
     Returns:
@@ -6679,11 +6685,13 @@ def rnca_finish(state, k, seed=0):
     state = _checked_as(RNCAState, "state", state)
     k = _checked_whole("k", k, 1, state.map.m)
     key = _checked_key(seed, _START)
+    _require(state.count >= 1, "state must have seen a point")
     squares = state.squares
     if state.map.kind == _EQUISPACED:
         squares, state = _on_nodes(state)
     eigen = _lanczos(squares, k, key, 1e-12, 1000)
-    return _subspace_of(state, eigen.vectors, eigen.values, 0.0)
+    values = eigen.values * (eigen.values > eigen.residual * eigen.values[0])
+    return _subspace_of(state, eigen.vectors, values, 0.0)
 
 
 @_public

@@ -1237,33 +1237,19 @@ def test_eigenvalues_of_two_points_are_known():
     assert np.allclose(values, [1 + math.exp(-1.125), 1 - math.exp(-1.125)], atol=3e-12, rtol=0)
 
 
-@pytest.mark.parametrize("half_life", [None, 300.0])
-def test_points_that_were_taken_back_never_came(half_life):
+def test_weights_of_an_equispaced_stream_halve():
     X, low, high = in_a_box(2, 2000)
     found = kp.equispaced_features_map(kp.gaussian(1.0), low, high, 1e-9)
-    start = kp.rnca_start(found, True, half_life)
-    state = kp.rnca_update(kp.rnca_update(start, X), X[1200:1500], 2.5)
-    if half_life is None:
-        state = kp.rnca_update(kp.rnca_update(state, X[1200:1500], -2.5), X[:800], weight=-1)
-        expected, w = kp.rnca_update(start, X[800:]), np.ones(len(X) - 800)
-        assert np.abs(state.squares - expected.squares).max() < 1e-15 * len(X)
-    else:  # ages count the points, the weights multiply
-        expected = in_blocks(kp.rnca_update, start, X, 77)
-        expected = kp.rnca_update(expected, X[1200:1500], 2.5)
-        assert np.abs(state.squares - expected.squares).max() < 1e-12
-        w = weights_of(len(X) + 300, 300.0)
-        w = np.concatenate([w[: len(X)], 2.5 * w[len(X) :]])
-    rows = X[800:] if half_life is None else np.concatenate([X, X[1200:1500]])
-    Z = kp.fourier_features(rows, found)
+    start = kp.rnca_start(found, True, 300.0)
+    state = kp.rnca_update(start, X)
+    assert np.abs(state.squares - in_blocks(kp.rnca_update, start, X, 77).squares).max() < 1e-12
+    w = weights_of(len(X), 300.0)
+    Z = kp.fourier_features(X, found)
     means = w @ Z / w.sum()
     values = np.linalg.eigvalsh((w[:, None] * (Z - means)).T @ (Z - means))[::-1][:4]
     model = kp.rnca_finish(state, 4)
     assert np.allclose(model.values, values, rtol=1e-11) and model.count == round(w.sum())
     assert np.abs(model.means - means).max() < 1e-13
-    if half_life is None:
-        nothing = kp.rnca_update(state, X[800:], -1)
-        with pytest.raises(ValueError, match="rnca_finish: state must have points of positive"):
-            kp.rnca_finish(kp.rnca_update(nothing, X[:1], -1), 2)
 
 
 def test_equal_points_single_points_and_flat_boxes_have_one_component():
@@ -1271,7 +1257,39 @@ def test_equal_points_single_points_and_flat_boxes_have_one_component():
         found = kp.equispaced_features_map(kp.gaussian(2.0), X[0], X[0], 1e-6)
         model = kp.rnca(X, found, 3)
         assert np.allclose(model.values, [len(X), 0, 0], atol=1e-11 * len(X))
-        assert np.abs(kp.rnca(X, found, 3, 0, True).values).max() < 1e-11 * len(X)
+        assert not kp.rnca(X, found, 3, 0, True).values.any()
+
+
+@pytest.mark.parametrize("d, width", [(1, 3.0), (1, 300.0), (2, 3.0), (2, 12.0), (3, 2.0)])
+def test_centered_components_of_nearly_equal_points_are_those_of_a_line_or_zero(d, width):
+    rng = np.random.default_rng(d)
+    low = rng.uniform(-9.0, 9.0, d)
+    found = kp.equispaced_features_map(kp.gaussian(1.0), low, low + width, 1e-3)
+    center = low + 0.4 * width
+    for n in (1, 2, 500):  # refused as "product must be a function V -> A V", by rounding errors
+        model = kp.rnca(np.tile(center, (n, 1)), found, 3, 0, True)
+        assert not model.values.any() and not model.basis.any()
+    X = center + 1e-5 * rng.uniform(size=(500, 1)) * np.ones(d)
+    values = kp.rnca(X, found, 3, 0, True).values  # |phi(x) - phi(y)| is |x - y| / sigma here
+    assert abs(values[0] / np.square(X - X.mean(0)).sum() - 1.0) < 0.01 and not values[1:].any()
+
+
+@pytest.mark.bounds
+def test_the_error_of_a_wide_box_is_within_eps_with_rounding():
+    X = 1e5 - np.geomspace(1e-3, 6.0, 12)[:, None]  # the largest angles
+    found = box_map([0.0], [1e5], eps=1.79e-10)
+    Z = kp.fourier_features(X, found)
+    gaps = (X - X.T).astype(np.longdouble)
+    error = np.abs(Z @ Z.T - np.exp(-0.5 * gaps**2)).max()
+    # with eps = 1e-12, rounding errors of 7e-12 were no part of it
+    assert 1e-13 < error <= 1.79e-10
+
+
+def test_a_stream_without_rows_can_be_finished():
+    empty = kp.fd_start(6, 9)
+    assert not kp.fd_finish(empty).B.any() and not kp.fd_finish(kp.fd_merge(empty, empty)).B.any()
+    start = kp.skpca_start(kp.fourier_features_map(G, 5, 30), 4)
+    assert not kp.skpca_finish(start, 2).values.any()
 
 
 def test_sketches_take_equispaced_features():
@@ -1312,15 +1330,15 @@ def box_map(low=(0.0, 0.0), high=(1.0, 1.0), kernel=kp.gaussian(1.0), eps=1e-3):
         (lambda: kp.rnca_start(box_map([0.0], [1e7])), "feature_map.m must be smaller"),
         (lambda: kp.rnca(np.full((2, 2), -0.1), box_map(), 1), "X must lie in the box of its map"),
         (lambda: kp.rnca_update(kp.rnca_start(box_map()), X[:, :3]), "X must have 2 columns"),
+        (lambda: kp.rnca_finish(kp.rnca_start(box_map()), 1), "state must have seen a point"),
         (
-            lambda: kp.rnca_update(kp.rnca_start(box_map()), [[0.0, 0.0]], np.nan),
-            "weight must be finite",
+            lambda: kp.rnca_finish(kp.rnca_start(kp.fourier_features_map(G, 5, 9)), 1),
+            "state must have seen a point",
         ),
         (
-            lambda: kp.rnca_update(kp.rnca_start(kp.fourier_features_map(G, 5, 9)), X, -1),
-            "weight must be 1 for a map with random frequencies, got -1.0",
+            lambda: box_map([0.0], [1e5], eps=1e-12),
+            "eps for this box and sigma must be from 1.78.*e-10 to 0.5, got 1e-12",
         ),
-        (lambda: kp.rnca_finish(kp.rnca_start(box_map()), 1), "state must have points of positive"),
         (
             lambda: kp.rnca_merge(
                 kp.rnca_start(box_map()), kp.rnca_start(box_map(high=[1.0, 1.01]))
@@ -1338,7 +1356,7 @@ def box_map(low=(0.0, 0.0), high=(1.0, 1.0), kernel=kp.gaussian(1.0), eps=1e-3):
         ),
     ],
 )
-def test_wrong_boxes_and_weights_are_refused_by_name(call, text):
+def test_wrong_boxes_are_refused_by_name(call, text):
     with pytest.raises(ValueError, match=r"^\w+: " + text):
         call()
 

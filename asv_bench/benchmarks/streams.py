@@ -243,22 +243,3 @@ class Equispaced:
         X = self.X[:4000]
         exact = np.linalg.eigvalsh(kp.gram(X, X, self.kernel))[::-1][:10]
         return float(np.abs(self.run(X).values / exact - 1).max())
-
-
-class TakingBack:
-    """A window of 10,000 of 100,000 points in the plane: old points are taken back."""
-
-    @unit("largest difference of ten eigenvalues of the window, over those of a new stream")
-    def track_error(self):
-        X = normal(size(100_000), 2)
-        start = kp.rnca_start(
-            kp.equispaced_features_map(kp.gaussian(1.0), X.min(0), X.max(0), 1e-9)
-        )
-        block = max(1, len(X) // 10)
-        state = kp.rnca_update(start, X[:block])
-        for begin in range(block, len(X), block):
-            state = kp.rnca_update(state, X[begin : begin + block])
-            state = kp.rnca_update(state, X[begin - block : begin], -1)
-        new = kp.rnca_update(start, X[begin : begin + block])
-        found, fresh = (kp.rnca_finish(one, 10).values for one in (state, new))
-        return float(np.abs(found / fresh - 1).max())
