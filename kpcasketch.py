@@ -3694,10 +3694,11 @@ _spans = {}  # results of `_span_of`, and copies of the arrays that they were co
 
 
 def _span_of(E):
-    """Features of an Expansion's points, without the offset, and an Expansion of k orthonormal
-    components and of |mean|^2 - 2 mean.phi(x), in float64. Costs O(c^2 (d + k)) time. Both are kept
-    while E.coef exists, and are computed again if an entry of the arrays has changed. A component
-    at an angle below 1e-5 to the span of earlier components becomes 0."""
+    """Features F of an Expansion's points, without the offset, an Expansion of k orthonormal
+    components and of |mean|^2 - 2 mean.phi(x), and W (k, k), which makes features F W orthonormal.
+    In float64. Costs O(c^2 (d + k)) time. All are kept while E.coef exists, and are computed again
+    if an entry of the arrays has changed. A component at an angle below 1e-5 to the span of earlier
+    components becomes 0."""
     arrays = E.points, E.coef, E.offset, E.mean
     key = (id(E.coef), id(E.kernel.table), *E.kernel[:-1])
     if key not in _spans:
@@ -3722,7 +3723,7 @@ def _span_of(E):
             W[:, j] = w / math.sqrt(square)
     basis = np.column_stack([_dense_product(coef, W), -2.0 * weights])
     E = E._replace(coef=basis, offset=np.append(offset @ W, G[k, k]))
-    _spans[key] = copies, F[:, :k], E
+    _spans[key] = copies, F[:, :k], E, W
     return _spans[key][1:]
 
 
@@ -3936,7 +3937,8 @@ def kernel_pca_preimage(features, expansion, ridge=0.0, max_iterations=1000):
         "ridge must be positive unless the kernel is gaussian",
     )
     _require(_has_formula(kernel), "expansion.kernel must not be precomputed or custom")
-    F = _span_of(E)[0] + E.offset
+    F, basis, W = _span_of(E)
+    F = F + E.offset
     center = E.points.mean(0, np.float64)
     _require_finite("features of expansion.points", F)
     if ridge == 0.0:
@@ -3947,7 +3949,7 @@ def kernel_pca_preimage(features, expansion, ridge=0.0, max_iterations=1000):
         squares = np.square(Q).sum(1)
         for y in Y:  # start at the point with the closest features
             start = Q[np.square(F - y).sum(1).argmin()]
-            gammas = E.coef @ y + mean
+            gammas = basis.coef[:, :-1] @ (y @ W) + mean  # P has the features y
             points.append(center + _climb(gammas, Q, squares, kernel.gamma, start, max_iterations))
         return np.array(points)
     if E.mean.size or E.offset.any():  # centers features and points
@@ -5323,12 +5325,15 @@ def operator_distance(X, C, w, kernel):
 def projection_distance(expansion, other):
     """Hilbert-Schmidt distance between the projections of two expansions (RSKPCA theorem 5.4).
 
+    Costs c^2 kernel values for c points. As for `residual`, orthonormal components are kept.
+
     Args:
         expansion: Expansion without an offset, for example from `kpca`, `rskpca` or `nystrom_kpca`.
         other: Expansion without an offset and with the same kernel.
     Returns:
-        float: (D + D' - 2 sum_ab <f_a, f'_b>^2)^1/2 for D and D' orthonormal components in feature
-            space. The rounding error is 1e-7, or more if eigenvalues are near rounding error.
+        float: (D + D' - 2 sum_ab <u_a, u'_b>^2)^1/2 for orthonormal bases u and u' of the spans of
+            the components in feature space. D and D' are their dimensions. The rounding error is
+            1e-7, or more if eigenvalues are near rounding error.
     """
     a = _checked_expansion("expansion", expansion)
     b = _checked_expansion("other", other)
@@ -5336,9 +5341,10 @@ def projection_distance(expansion, other):
     _require(alike, "expansion and other must have the same kernel and the same number of columns")
     plain = not any(E.targets or E.offset.any() for E in (a, b))
     _require(plain, "expansion and other must have no offset, and must not predict targets")
-    squares = np.square(_features(b.points, a, np.float64).T @ b.coef).sum()
+    a, b = [_span_of(E)[1] for E in (a, b)]
+    squares = np.square(_features(b.points, a)[:, :-1].T @ b.coef[:, :-1]).sum()
     _require_finite("features of other.points by expansion", squares)
-    kept = sum(np.count_nonzero(E.values > 0.0) for E in (a, b))
+    kept = sum(np.count_nonzero(E.coef[:, :-1].any(0)) for E in (a, b))
     return math.sqrt(max(0.0, kept - 2.0 * squares))
 
 

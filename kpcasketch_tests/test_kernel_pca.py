@@ -344,6 +344,30 @@ def test_preimages_are_stationary_points_and_denoise(centered):
     assert (height(found) >= height(noisy) - 1e-9).mean() > 0.95
 
 
+def test_preimages_by_oblique_components_are_those_of_the_same_span():
+    _, noisy = denoised_circle()
+    plain = kp.kpca(noisy, kp.gaussian(1.5), 8)
+    C = kp.kmeans_select(noisy, 30)
+    nystrom = kp.weighted_nystrom(noisy, C.centers, C.weights, kp.gaussian(1.5), 8)
+    thin = kp.thin_expansion(plain, kp.round_expansion(plain.coef, 3.0, 1))
+    for E in (nystrom, thin, plain._replace(coef=plain.coef * np.arange(1.0, 9.0))):
+        Y = kp.expand(noisy, E)
+        K = naive.gaussian(E.points, E.points, 1.5)
+        # P lies in the span, and has the features Y: a Gram system. Its coefficients were coef y.
+        gammas = Y @ np.linalg.solve(E.coef.T @ K @ E.coef, E.coef.T)
+        found = kp.kernel_pca_preimage(Y, E)
+        weights = gammas * naive.gaussian(found, E.points, 1.5)
+        inside = weights.sum(1) > 1e-3
+        assert inside.mean() > 0.9
+        means = (weights @ E.points)[inside] / weights.sum(1)[inside, None]
+        assert np.abs(found[inside] - means).max() < 1e-6
+    scaled = plain._replace(coef=plain.coef * np.arange(1.0, 9.0))
+    for E in (plain, scaled):
+        found = kp.kernel_pca_preimage(kp.expand(noisy, E), E)
+        expected = found if E is plain else expected
+    assert np.abs(found - expected).max() < 1e-6
+
+
 def test_learned_preimages_are_those_of_kernel_ridge_regression():
     _, noisy = denoised_circle()
     for kernel, of in [

@@ -628,6 +628,31 @@ def test_distance_of_projections_is_that_in_feature_space(rng):
         kp.projection_distance(kp.centered_kpca(A, kp.gaussian(2.0), 3), same)
 
 
+def test_distance_of_projections_on_oblique_components_is_that_of_their_spans(rng):
+    A, B = rng.standard_normal((60, 2)), rng.standard_normal((50, 2))
+    kernel = kp.gaussian(1.5)
+    C = kp.kmeans_select(A, 12)
+    oblique = kp.weighted_nystrom(A, C.centers, C.weights, kernel, 4)  # was .99 from itself
+    plain = kp.kpca(A, kernel, 4)
+    thin = kp.thin_expansion(plain, kp.round_expansion(plain.coef, 8.0, 1))
+    twice = plain._replace(coef=plain.coef @ rng.standard_normal((4, 4)))
+    repeated = plain._replace(coef=plain.coef[:, [0, 1, 2, 3, 1]], offset=np.empty(0))
+    other = kp.kpca(B, kernel, 3)
+    models = [oblique, thin, twice, repeated, other]
+    points = np.concatenate([E.points for E in models])
+    values, vectors = np.linalg.eigh(naive.gaussian(points, points, 1.5))
+    phi = vectors * np.sqrt(values.clip(0.0))  # rows are feature vectors of the points
+    projections, begin = [], 0
+    for E in models:
+        W = phi[begin : begin + len(E.points)].T @ E.coef
+        projections.append(W @ np.linalg.pinv(W, 1e-7))
+        begin += len(E.points)
+    for E, P in zip(models, projections):
+        for F, Q in zip(models, projections):
+            assert abs(kp.projection_distance(E, F) - np.linalg.norm(P - Q)) < 1e-6
+    assert kp.projection_distance(plain, twice) < 1e-6
+
+
 @pytest.mark.parametrize(
     "function, arguments",
     [
