@@ -9111,18 +9111,20 @@ def mmd_test(X, Y, kernel, s=100, permutations=999, seed=0):
     """P-value of the maximum mean discrepancy of two samples (Gretton and others 2012; textbook).
 
     The statistic is |mean f(x_i) - mean f(y_j)| for Nystrom features f over s landmarks. It is
-    compared with its values for random divisions of all points into n and m. If all points have one
-    law, P(p <= alpha) <= alpha for any s. Costs O((n + m) s (d + s + permutations)) time.
+    compared with its values for other divisions of all points into n and m. If all divisions are at
+    most 1 + permutations, they are all taken. Otherwise, they are drawn. If all points have one law,
+    P(p <= alpha) <= alpha for any s. This holds over seeds if divisions are drawn, and for each seed
+    if all are taken. Costs O((n + m) s (d + s + permutations)) time.
 
     Args:
         X: (n, d) array. First sample.
         Y: (m, d) array. Second sample.
         kernel: Kernel. Positive semidefinite. Do not choose it by the difference of X and Y.
         s: int, at least 1. Number of landmarks, chosen by `rpcholesky` from both samples.
-        permutations: int, at least 1. Number of random divisions.
+        permutations: int, at least 1. Largest number of other divisions.
         seed: int from 0 to 2**64 - 1. Seed of landmarks and divisions.
     Returns:
-        float: p = (1 + number of divisions with at least the value observed) / (1 + permutations).
+        float: Share of divisions with at least the value observed. The one observed is among them.
     Example:
         >>> X = np.random.default_rng(0).standard_normal((200, 2))
         >>> mmd_test(X[:100], X[100:] + 1.0, gaussian(1.0))
@@ -9136,16 +9138,21 @@ def mmd_test(X, Y, kernel, s=100, permutations=999, seed=0):
     F = nystrom(Z, order[rpcholesky(Z[order], kernel, s, seed).indices], kernel)
     rounding = 1e-13 * math.sqrt(len(Z) * np.square(F).sum())
     F = _minus_row(F)  # now the sum over one sample determines the other sum
+    n = len(P)
+    most = permutations + 1
+    if len(Z) <= most and math.comb(len(Z), n) <= most:
+        divisions = itertools.combinations(range(len(Z)), n)  # the first is the one observed
+    else:
+        drawn = (_draw_uniformly(len(Z), n, _python_subkey(key, t)) for t in range(1, most))
+        divisions = itertools.chain([range(n)], drawn)
     sizes = np.empty(0)
-    for begin in range(0, permutations + 1, 64):
+    while some := list(itertools.islice(divisions, 64)):
         W = np.zeros((len(Z), 64))
-        for j in range(64):
-            drawn = _draw_uniformly(len(Z), len(P), _python_subkey(key, begin + j))
-            W[drawn if begin + j else slice(len(P)), j] = 1.0  # column 0 is the observed division
+        for j, rows in enumerate(some):
+            W[rows, j] = 1.0
         sums = _transposed_product(F, W)
-        sizes = np.append(sizes, np.linalg.norm(sums, axis=0))
-    found = np.count_nonzero(sizes[: permutations + 1] >= sizes[0] - rounding)
-    return float(found / (permutations + 1))
+        sizes = np.append(sizes, np.linalg.norm(sums, axis=0)[: len(some)])
+    return float(np.mean(sizes >= sizes[0] - rounding))
 
 
 # --------------------------------------------------------------------------------------------------

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Ridge regression, k-means and canonical correlations on a factor, against the dense matrices they stand for."""
 
+import itertools
+
 import numpy as np
 import pytest
 import scipy.stats
@@ -288,8 +290,22 @@ def test_pvalues_of_two_samples_approach_those_of_all_divisions(rng):
         X = rng.standard_normal((9, 2))
         X[:4] += shift
         expected = naive.mmd_pvalue(naive.gaussian(X, X, 1.5), 4)
-        found = kp.mmd_test(X[:4], X[4:], kp.gaussian(1.5), permutations=9999)
-        assert abs(found - expected) < 5 * np.sqrt(expected * (1 - expected) / 9999) + 1e-4
+        for permutations in (125, 9999):  # all 126 divisions
+            found = kp.mmd_test(X[:4], X[4:], kp.gaussian(1.5), permutations=permutations)
+            assert found == expected
+        found = kp.mmd_test(X[:4], X[4:], kp.gaussian(1.5), permutations=124)
+        assert abs(found - expected) < 5 * np.sqrt(expected * (1 - expected) / 124) + 0.01
+
+
+def test_one_seed_has_the_level_for_few_divisions(rng):
+    X = rng.standard_normal((6, 2))  # one seed drew 19 of them: p <= .05 for .142 of all orders
+    for permutations in (19, 999):
+        p = []
+        for first in itertools.combinations(range(6), 3):
+            rest = np.setdiff1d(range(6), first)
+            p.append(kp.mmd_test(X[list(first)], X[rest], KERNEL, 4, permutations))
+        for alpha in np.arange(1, 20) / 20:
+            assert np.mean(np.array(p) <= alpha + 1e-9) <= alpha + 1e-9
 
 
 def test_two_samples_of_zeros_and_ones_have_hypergeometric_counts():

@@ -361,11 +361,8 @@ def test_preimages_by_oblique_components_are_those_of_the_same_span():
         assert inside.mean() > 0.9
         means = (weights @ E.points)[inside] / weights.sum(1)[inside, None]
         assert np.abs(found[inside] - means).max() < 1e-6
-    scaled = plain._replace(coef=plain.coef * np.arange(1.0, 9.0))
-    for E in (plain, scaled):
-        found = kp.kernel_pca_preimage(kp.expand(noisy, E), E)
-        expected = found if E is plain else expected
-    assert np.abs(found - expected).max() < 1e-6
+    expected = kp.kernel_pca_preimage(kp.expand(noisy, plain), plain)
+    assert np.abs(found - expected).max() < 1e-6  # the last model scales the components of `plain`
 
 
 def test_learned_preimages_are_those_of_kernel_ridge_regression():
