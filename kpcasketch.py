@@ -8744,9 +8744,11 @@ def nystrom_to(X, kernel, error, seed=0, limit=0):
     """Nystrom approximation with a requested spectral error and a bound of the error (RLS (1)).
 
     Adds `rpcholesky` pivots, a fifth more at a time, until K~ is close enough on 2048 points. Let r
-    eigenvalues of K~ exceed error |K|_2. Because K~ <= K, no rank below r suffices. About 1.3 r
-    components are kept. If the trace does not prove the bound, 3 to 8 products of K with 16 vectors
-    do. Costs O(n s (d + s)) time, 2 n s floats of memory, and n^2 kernel values per product.
+    eigenvalues of K exceed .9 (1 - error) error |K|_2. Then at most 1.3 max(1, r) columns are kept,
+    unless `limit` is reached. The smallest number for any matrix of that error is the number of
+    eigenvalues above error |K|_2. If the trace does not prove the bound, 3 to 8 products of K with
+    16 vectors do. Costs O(n s (d + s)) time, 2 n s floats of memory, and n^2 kernel values per
+    product.
 
     Args:
         X: (n, d) array. Points.
@@ -8788,6 +8790,7 @@ def nystrom_to(X, kernel, error, seed=0, limit=0):
             if on_some > error * norm * some.size / n:
                 continue
         values, V = _small_eigen(_column_products(F, F))
+        norm = max(norm, values[0])  # now |K~|_2, which is below |K|_2
         fitting = 1.3 * max(1, np.count_nonzero(values > error * norm))
         left_out = error - bound if by_trace else 0.9 * error
         least = 1 if by_trace else int(fitting)

@@ -797,6 +797,41 @@ def test_columns_of_a_certified_factor_were_three_times_the_best_rank(rng):
         assert found.factor.shape[1] <= 1.3 * (values > error * values[0]).sum()
 
 
+@pytest.mark.parametrize(
+    "groups, error",
+    [
+        ([960] + 100 * [9], 1e-2),  # 16 columns, where the smallest number of this error is 1
+        ([960] + 100 * [8], 1e-2),
+        ([500] + 60 * [10] + 60 * [4], 1e-2),
+        ([5] * 30 + [300], 0.03),
+        ([40, 39, 38] + 30 * [2], 0.05),
+        (list(range(1, 46)), 0.2),
+    ],
+)
+def test_columns_of_a_certified_factor_are_few_where_eigenvalues_are_equal(groups, error):
+    X = 100.0 * np.repeat(np.arange(len(groups)), groups)[:, None]
+    X = X[np.random.default_rng(0).permutation(len(X))]  # eigenvalues are the sizes of the groups
+    values = np.array(groups)
+    for seed in range(3):
+        found = kp.nystrom_to(X, kp.gaussian(1.0), error, seed)
+        rest = naive.gaussian(X, X, 1.0) - found.factor @ found.factor.T
+        assert np.linalg.norm(rest, 2) / max(groups) <= found.error_bound + 1e-14
+        assert found.error_bound <= error
+        above = np.count_nonzero(values > 0.9 * (1.0 - error) * error * max(groups))
+        assert found.factor.shape[1] <= 1.3 * max(1, above)
+
+
+def test_columns_are_counted_by_the_norm_of_the_last_approximation():
+    # by that of half as many landmarks, they were 498, and the best rank is 267
+    X = np.random.default_rng(0).standard_normal((900, 3))
+    found = kp.nystrom_to(X, kp.gaussian(0.15), 0.3)
+    K = naive.gaussian(X, X, 0.15)
+    values = np.linalg.eigvalsh(K)[::-1]
+    true = np.linalg.norm(K - found.factor @ found.factor.T, 2) / values[0]
+    assert true <= found.error_bound + 1e-14 and found.error_bound <= 0.3
+    assert found.factor.shape[1] <= 1.3 * np.count_nonzero(values > 0.3 * values[0])
+
+
 def test_nystrom_to_stops_at_its_limit_and_says_so():
     points, kernel = np.random.default_rng(0).standard_normal((400, 5)), kp.gaussian(1.0)
     found = kp.nystrom_to(points, kernel, 1e-4, 0, 60)
