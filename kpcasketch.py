@@ -5341,10 +5341,11 @@ def projection_distance(expansion, other):
     _require(alike, "expansion and other must have the same kernel and the same number of columns")
     plain = not any(E.targets or E.offset.any() for E in (a, b))
     _require(plain, "expansion and other must have no offset, and must not predict targets")
-    a, b = [_span_of(E)[1] for E in (a, b)]
+    _, a, V = _span_of(a)
+    _, b, W = _span_of(b)
     squares = np.square(_features(b.points, a)[:, :-1].T @ b.coef[:, :-1]).sum()
     _require_finite("features of other.points by expansion", squares)
-    kept = sum(np.count_nonzero(E.coef[:, :-1].any(0)) for E in (a, b))
+    kept = V.any(0).sum() + W.any(0).sum()
     return math.sqrt(max(0.0, kept - 2.0 * squares))
 
 
@@ -6583,7 +6584,7 @@ def _along_axes(V, matrices):
 def _on_nodes(state):
     """The operator sum z z^T, centered if `centered`, and the state with means."""
     weights = state.squares
-    mass = float(weights.sum())
+    mass = float(weights.sum()) or 1.0
     turns = [
         np.linspace(0.0, 2.0 * math.pi, 2 * int(side) - 1, False) for side in state.map.grid[3]
     ]
@@ -6684,7 +6685,7 @@ def rnca_finish(state, k, seed=0):
     """The k leading directions of the features so far (Lopez-Paz et al. 2014; SKPCA section 1.2).
 
     Args:
-        state: RNCAState of at least one point. It is not modified, and the stream may continue.
+        state: RNCAState. It is not modified, and the stream may continue.
         k: int from 1 to m. Number of directions.
         seed: int from 0 to 2**64 - 1. Seed of the eigensolver's starting vectors.
     Returns:
@@ -6693,7 +6694,6 @@ def rnca_finish(state, k, seed=0):
     state = _checked_as(RNCAState, "state", state)
     k = _checked_whole("k", k, 1, state.map.m)
     key = _checked_key(seed, _START)
-    _require(state.count >= 1, "state must have seen a point")
     squares = state.squares
     if state.map.kind == _EQUISPACED:
         squares, state = _on_nodes(state)
