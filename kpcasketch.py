@@ -5631,7 +5631,7 @@ def _angles_in_box(X, feature_map):
 def _grid_rounding(kernel, low, high):
     """Bound for rounding errors of kernel values from equispaced features, relative to k(x, x). The
     angles h_a j_a x_a grow with the box. Their errors count by the mean of abs(h_a j_a)."""
-    return 8.9e-16 * float((4.0 + (high - low) / _sigma_of(kernel)).sum())
+    return 8.9e-16 * (4.0 + (high - low) / _sigma_of(kernel)).sum()
 
 
 def _waves(angles, feature_map):
@@ -5795,15 +5795,15 @@ def equispaced_features_map(kernel, low, high, eps):
     # The gap to the next periodic copy of k, in units of sigma, and the largest frequency, in units
     # of 1 / sigma. With q = exp(-reach^2 / 2), the 3^d - 1 next copies add at most q each, and the
     # weights beyond M at most .4 q for each axis. The division by the sum of all weights at most
-    # doubles the error. So it is at most 2 (3^d - 1 + .4 d) q < exp(1 + d) q = eps - rounding.
-    rounding = _grid_rounding(kernel, low, high)
-    reach = math.sqrt(2.0 * (1.0 + d - math.log(max(eps - rounding, 5e-13))))
+    # doubles the error. So it is at most 2 (3^d - 1 + .4 d) q < exp(1 + d) q = eps. Not all copies
+    # are next to both points: it was at most .14 eps where measured. Rounding may take half of eps.
+    reach = math.sqrt(2.0 * (1.0 + d - math.log(eps)))
     sigma = _sigma_of(kernel)
     steps = 2.0 * math.pi / (high - low + reach * sigma)
     sides = 2.0 * np.ceil(reach / sigma / steps) + 1.0
     m = int(min(sides.prod(), 1e18))
     _checked_whole("the number of features for high - low, sigma and eps", m, 1, _MOST)
-    _checked_real("eps for this box and sigma", eps, 2.0 * rounding, 0.5)
+    _checked_real("eps for this box and sigma", eps, 2.0 * _grid_rounding(kernel, low, high), 0.5)
     grid = np.stack([low, high, steps, sides])
     return FourierMap(kernel, d, m, 0, _EQUISPACED, np.empty((0, d)), grid=grid)
 
@@ -6600,7 +6600,7 @@ def _on_nodes(state):
     means = _along_axes(weights, back)[:, 0] / mass
     rounding = _grid_rounding(state.map.kernel, *state.map.grid[:2])
     left = 1.0 - state.centered * (means @ means) / state.map.kernel.scale  # of the trace
-    precision = float(rounding / max(left, rounding))
+    precision = rounding / max(left, rounding)
     return _ByProducts(product, state.map.m, precision), state._replace(means=means)
 
 
