@@ -709,6 +709,14 @@ def test_choose_said_nothing_when_nothing_was_learned(rng):
     assert np.array_equal(metric, np.eye(8)) and errors.size == 1
 
 
+def test_two_samples_far_from_the_origin_have_the_p_value_of_near_ones(rng):
+    P, Q = rng.standard_normal((2, 60, 3))
+    far = np.array([1.7e9, 1e8, 0.0])
+    P, Q = (P + far) - far, (Q + 0.5 + far) - far  # after rounding
+    near = kp.mmd_test(P, Q, kp.linear())
+    assert near < 0.05 and near == kp.mmd_test(P + far, Q + far, kp.linear())
+
+
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_a_linear_kernel_far_from_the_origin_lost_everything(dtype, rng):
     far = 1e8 if dtype == np.float64 else 1e3
