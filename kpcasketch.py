@@ -6171,7 +6171,7 @@ def _with_run(state, run, older=_NO_RUNS):
 def _merged(older, run, state):
     """A sketch of the rows of older runs and of the newer rows of `run`."""
     if not (older.count and run.count):
-        return older if older.count else run
+        return run if run.count else older
     left = float(_weight_at(state.half_life, run.count))
     rows = run.columns.T[: run.used]
     means = older.means
@@ -6192,7 +6192,7 @@ def _merged(older, run, state):
 def _whole(state):
     """A sketch of all rows of an FDState or SKPCAState."""
     sketch, run = _parts(state)
-    return _merged(sketch.older, run, sketch)
+    return _merged(sketch.older, run, sketch) if sketch.count else run
 
 
 def _absorb(state, X, features=_ROWS_THEMSELVES):
