@@ -267,7 +267,6 @@ _OPTIONS = dict(nogil=True, error_model="numpy", no_cfunc_wrapper=True)
 # summation, and earlier compilations would decide which one a core uses. First calls are 15 %
 # faster without wrappers for Python. Without a wrapper, a call from Python ends the process.
 _helper = njit(fastmath=_SUMS, forceinline=True, no_cpython_wrapper=True, **_OPTIONS)
-_open_helper = njit(fastmath=_SUMS, forceinline=True, **_OPTIONS)
 _strict_helper = njit(fastmath=_STRICT, forceinline=True, **_OPTIONS)
 
 # Numba keeps compiled code on disk if another process can import this module by the same name.
@@ -1758,20 +1757,9 @@ def _pair_sum(base, x, y, zero):
     return total
 
 
-@_open_helper
-def kernel_value(kernel, x, y):
-    """k(x, y) for two vectors, also callable from your own `@njit` code (AMS section 2).
-
-    Args:
-        kernel: Kernel.
-        x: (d,) array. First vector.
-        y: (d,) array. Second vector. If y is shorter than x, memory beyond its end is read.
-    Returns:
-        float: The value, always in float64.
-    Example:
-        >>> kernel_value(linear(), np.array([1.0, 2.0]), np.array([3.0, 4.0]))
-        11.0
-    """
+@_helper
+def _value_of(kernel, x, y):
+    """`kernel_value` for compiled code."""
     kind = kernel.kind
     if kind == _CUSTOM or kind == _PRECOMPUTED:
         return _pair_value(kernel, x, y)
@@ -1794,7 +1782,29 @@ def kernel_value(kernel, x, y):
     return kernel.scale * value
 
 
-_kernel_value = _core_alone(kernel_value.py_func)  # for calls from Python
+_kernel_value = _core_alone(_value_of.py_func)
+
+
+@_public
+def kernel_value(kernel, x, y):
+    """k(x, y) for two vectors, also callable from your own `@njit` code (AMS section 2).
+
+    Args:
+        kernel: Kernel.
+        x: (d,) array. First vector.
+        y: (d,) array. Second vector. Compiled code does not check that it is as long as x.
+    Returns:
+        float: The value, always in float64.
+    Example:
+        >>> kernel_value(linear(), np.array([1.0, 2.0]), np.array([3.0, 4.0]))
+        11.0
+    """
+    x = _checked_points("x", _as_array("x", x, 1, _DOUBLE)[None])
+    y = _checked_points("y", _as_array("y", y, 1, _DOUBLE)[None], x.shape[1])
+    return _kernel_value(_checked_kernel("kernel", kernel, x=x, y=y), x[0], y[0])
+
+
+overload(kernel_value)(lambda kernel, x, y: lambda kernel, x, y: _value_of(kernel, x, y))
 
 
 # 5.4 Prepared points
@@ -2043,7 +2053,7 @@ def gram_diagonal(X, kernel):
 @_core_alone
 def _call_diagonal(X, kernel, out):
     for i in range(len(X)):
-        out[i] = kernel_value(kernel, X[i], X[i])
+        out[i] = _value_of(kernel, X[i], X[i])
 
 
 def _diagonal(X, kernel):
@@ -8537,7 +8547,7 @@ def nystrom_map(X, landmarks, kernel):
 @_core_alone
 def _of_landmarks(x, model, out):
     for c in range(model.rank):
-        total = kernel_value(model.kernel, x, model.points[c])
+        total = _value_of(model.kernel, x, model.points[c])
         for b in range(c):
             total -= model.factor[c, b] * out[b]
         out[c] = total / model.factor[c, c]
@@ -9577,12 +9587,12 @@ def _of_expansion(x, model, out):
     for q in range(len(out)):
         out[q] = model.offset[q] if len(model.offset) > 0 else 0.0
     for i in range(len(model.points)):
-        value = kernel_value(model.kernel, x, model.points[i])
+        value = _value_of(model.kernel, x, model.points[i])
         for q in range(len(out)):
             out[q] += model.coef[i, q] * value
 
 
-@_open_helper
+@_helper
 def _one_feature(x, feature_map, j):
     """sqrt(2 k(x, x) / m) cos(r_j.x + gamma_j) for a map that stores its frequencies."""
     if len(feature_map.frequencies) == 0:
@@ -9689,7 +9699,7 @@ def residual_of(x, model, out):
 def _compiled_residual_of(x, model, out):
     def of_one(x, model, out):
         features_of(x, model, out)
-        size = kernel_value(model.kernel, x, x)
+        size = _value_of(model.kernel, x, x)
         square = size
         for value in out:
             square -= value * value

@@ -1218,3 +1218,14 @@ def test_infinite_residuals_and_what_novelty_refuses(rng):
     ):
         with pytest.raises(ValueError, match=f"^novelty_pvalues: {text}"):
             kp.novelty_pvalues(points.copy(), model, np.ones(3))
+
+
+def test_the_value_of_vectors_of_two_lengths_read_foreign_memory():
+    for kernel in (kp.linear(), kp.gaussian(1.0)):
+        with pytest.raises(ValueError, match="^kernel_value: y must have 3 columns, got 1"):
+            kp.kernel_value(kernel, np.ones(3), np.ones(1))
+    with pytest.raises(ValueError, match="^kernel_value: x must have one column of row numbers"):
+        kp.kernel_value(kp.precomputed(np.eye(2)), [7.0], [0.0])
+    with pytest.raises(ValueError, match="^kernel_value: kernel must be a Kernel"):
+        kp.kernel_value("gaussian", np.ones(3), np.ones(3))
+    assert kp.kernel_value(kp.linear(), [1, 2], (3, 4)) == 11.0
