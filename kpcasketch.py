@@ -621,7 +621,9 @@ _USERS_LINE = 3  # stack level of warnings: `_public` adds a frame
 
 def _public(function):
     """Begin error messages with the name of the function, or for a method, of its class. If public
-    functions call each other, name the outermost. Ignore overflow: checks refuse its results."""
+    functions call each other, name the outermost. Errors that a user's function raises pass
+    unchanged. Ignore overflow: checks refuse its results. A model remembers the names of X or C,
+    and is refused for other names."""
     called = function.__qualname__.split(".")[-2:][0]
 
     @functools.wraps(function)
@@ -630,7 +632,8 @@ def _public(function):
             with np.errstate(all="ignore"):
                 return function(*arguments, **by_name)  # editors find the arguments here
         except ValueError as error:
-            if type(error) is ValueError:  # subclasses have other arguments
+            here = inspect.trace(0)[-1].frame.f_globals is globals()  # not in a user's function
+            if here and type(error) is ValueError:  # subclasses have other arguments
                 error.refused = getattr(error, "refused", str(error))
                 error.args = (f"{called}: {error.refused}",)
             raise
@@ -10624,9 +10627,9 @@ def _together(function, *values, rows=""):
         try:
             return function(*values)
         except ValueError as error:
-            if not rows:
-                raise
-            raise ValueError(f"{error}{rows}") from None
+            if rows and len(error.args) == 1:  # else a user's function raised it
+                error = ValueError(f"{error}{rows}")
+            raise error from None
         finally:
             numba.set_num_threads(before)
 

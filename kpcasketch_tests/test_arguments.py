@@ -691,3 +691,21 @@ def test_overflow_raised_where_the_user_asked_numpy_to_raise(rng):
         found = kp.recursive_rls_practical(X, kp.gaussian(1.0), 20)
         kp.nystrom_kpca(X, found, kp.gaussian(1.0), 3)
         kp.nystrom_ridge(X, X[:, 0], found, kp.polynomial(3, 1e-15, 0.0), 1e-30)
+
+
+def test_errors_of_a_users_function_lost_their_arguments():
+    def fails(V):
+        raise ValueError("mine", 3)
+
+    with pytest.raises(ValueError) as error:
+        kp.block_lanczos_of(fails, 9, 2)
+    assert error.value.args == ("mine", 3)
+
+    def fails_in_words(V):
+        raise ValueError("mine")
+
+    with pytest.raises(ValueError) as error:
+        kp.block_lanczos_of(fails_in_words, 9, 2)
+    assert error.value.args == ("mine",)
+    with pytest.raises(ValueError, match="^block_lanczos_of: product"):
+        kp.block_lanczos_of(lambda V: V[:1], 9, 2)

@@ -797,3 +797,15 @@ def test_what_is_no_function_ended_in_errors_of_python():
             kp.dask_fold(spread(X), kp.fd_start(3, 6), update, merge)
     with pytest.raises(ValueError, match="^dask_map: function must be callable, got NoneType"):
         kp.dask_map(None, spread(X))
+
+
+def test_errors_of_a_mapped_function_lost_their_arguments(rng):
+    def fails(block):
+        if len(block) > 1:
+            raise ValueError("mine", 3)
+        return block
+
+    mapped = kp.dask_map(fails, da.from_array(rng.standard_normal((8, 2)), chunks=(4, 2)))
+    with pytest.raises(ValueError) as error:
+        mapped.compute()
+    assert error.value.args == ("mine", 3)
