@@ -314,9 +314,10 @@ def _with_types(arguments):
     key = []
     values = []
     for value in arguments:
-        if type(value) is np.ndarray:
+        if isinstance(value, np.ndarray):
             key.append((value.dtype.num, value.ndim))
-            value = value if value.flags.writeable else _writable(value)
+            plain = type(value) is np.ndarray and value.flags.writeable  # not a memory map
+            value = value if plain else _writable(value)
         elif isinstance(value, tuple):
             part, inside = _with_types(value)
             key.append(part)
@@ -661,7 +662,7 @@ def _as_array(name, value, ndim, dtypes=_FLOATS):
             value = value.to_numpy()
         except (TypeError, ValueError) as error:
             raise ValueError(f"{wanted}, got non-numeric columns ({error})") from None
-    if isinstance(value, list):
+    if type(value) in (list, tuple):
         with contextlib.suppress(ValueError):  # rows of unequal lengths remain a list
             value = np.asarray(value)
     if not isinstance(value, np.ndarray):
@@ -843,7 +844,7 @@ def _checked_out(name, out, shape, dtype, read):
     if out is None:
         _fits(name, math.prod(shape) * dtype.itemsize)
         return _new_array(shape, dtype)
-    plain = type(out) is np.ndarray
+    plain = type(out) in (np.ndarray, np.memmap)
     sound = plain and (out.shape, out.dtype) == (shape, dtype) and out.flags.carray
     came = f"{out.dtype} of shape {out.shape}" if plain else type(out).__name__
     _require(sound, f"out must be a writable C-ordered {dtype} array of shape {shape}; got {came}")
@@ -2771,7 +2772,7 @@ def _measured_product(A, V):
 
 def _as_operator(name, value, symmetric=False):
     """The operator `value`, checked (also for symmetry, if `symmetric`), with arrays in C order."""
-    if isinstance(value, (list, np.ndarray)) or hasattr(value, "to_numpy"):
+    if isinstance(value, (list, np.ndarray)) or type(value) is tuple or hasattr(value, "to_numpy"):
         A = _as_array(name, value, 2)
         square = len(A) == A.shape[1] > 0
         _require(square, f"{name} must be square, with at least one row, got shape {A.shape}")
@@ -8519,7 +8520,7 @@ def _checked_landmarks(X, landmarks, gathered=None):
     """Landmarks as points in X's precision. gathered(rows) reads rows of X."""
     while isinstance(landmarks, (CertifiedNystrom, Landmarks, LandmarkPoints, ReducedSet)):
         landmarks = landmarks[0]  # the first field: landmarks, indices, points or centers
-    points = np.asarray(landmarks) if isinstance(landmarks, list) else landmarks
+    points = np.asarray(landmarks) if type(landmarks) in (list, tuple) else landmarks
     if isinstance(points, np.ndarray) and points.ndim == 1 and points.dtype.kind in "iu":
         inside = points.size > 0 and 0 <= points.min() <= points.max() < len(X)
         _require(inside, "landmarks must be one or more row numbers from 0 to n - 1")

@@ -693,6 +693,16 @@ def test_overflow_raised_where_the_user_asked_numpy_to_raise(rng):
         kp.nystrom_ridge(X, X[:, 0], found, kp.polynomial(3, 1e-15, 0.0), 1e-30)
 
 
+def test_tuples_were_refused_where_lists_are_taken():
+    pairs = ((1.0, 2.0), (3.0, 5.0))
+    array = np.array(pairs)
+    assert np.array_equal(kp.gram(pairs, pairs[:1], g), kp.gram(array, array[:1], g))
+    assert np.array_equal(kp.nystrom(pairs, (0, 1), g), kp.nystrom(array, np.arange(2), g))
+    assert np.array_equal(kp.matmat(((2.0, 1.0), (1.0, 3.0)), (1.0, 1.0)), [3.0, 4.0])
+    with pytest.raises(ValueError, match="got LowRank$"):
+        kp.gram(kp.LowRank(array), array, g)
+
+
 def test_errors_of_a_users_function_lost_their_arguments():
     def fails(V):
         raise ValueError("mine", 3)

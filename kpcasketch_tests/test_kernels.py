@@ -629,3 +629,23 @@ def test_values_refused_after_the_work_leave_products_as_they_were():
     assert (out == 7.0).all()
     with pytest.raises(ValueError, match="must be finite"):
         kp.gram(X, X, kernel, out=np.empty((3, 3)))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_results_are_written_to_memory_maps(dtype, tmp_path):
+    P = np.random.default_rng(0).standard_normal((9000, 3)).astype(dtype)
+    kernel = kp.gaussian(1.0)
+    model = kp.kpca(P[:20], kernel, 2)
+    for call, arguments in (
+        (kp.gram, (P[:90], P[:70], kernel)),
+        (kp.gram_matmat, (P[:90], P[:70], P[:70], kernel)),
+        (kp.expand, (P[:90], model)),
+        (kp.expand, (P, model)),  # slab by slab
+    ):
+        expected = call(*arguments)
+        path = tmp_path / f"{len(expected)}.npy"
+        out = np.lib.format.open_memmap(path, "w+", dtype, expected.shape)
+        assert call(*arguments, out=out) is out
+        assert np.array_equal(np.load(path), expected)
+    with pytest.raises(ValueError, match="^gram: out must be .* got MaskedArray"):
+        kp.gram(P[:2], P[:2], kernel, out=np.ma.zeros((2, 2), dtype))
