@@ -805,6 +805,10 @@ def _as_flag(name, value):
 _PHYSICAL_MEMORY = (
     os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 2**34
 )
+# The limit of a Linux container, if there is one: else the file has "max", or does not exist.
+for _limit in ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"):
+    with contextlib.suppress(OSError, ValueError):
+        _PHYSICAL_MEMORY = min(_PHYSICAL_MEMORY, int(pathlib.Path(_limit).read_text()))
 
 
 def _human(size):
@@ -813,7 +817,7 @@ def _human(size):
 
 
 def _fits(name, size):
-    """Raise if an array of `size` bytes would exceed the memory of this machine."""
+    """Raise if an array of `size` bytes would exceed the memory of this machine or container."""
     if not size <= _PHYSICAL_MEMORY:
         raise ValueError(
             f"{name} must be smaller: the call would need {_human(float(size))} of memory, and "

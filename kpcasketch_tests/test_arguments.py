@@ -2,6 +2,7 @@
 """Each public function refuses bad input with a ValueError that names function, argument and limit, and takes odd but
 good input."""
 
+import importlib.util
 import inspect
 import pathlib
 import pickle
@@ -719,3 +720,28 @@ def test_errors_of_a_users_function_lost_their_arguments():
     assert error.value.args == ("mine",)
     with pytest.raises(ValueError, match="^block_lanczos_of: product"):
         kp.block_lanczos_of(lambda V: V[:1], 9, 2)
+
+
+@pytest.mark.parametrize("version", ["memory.max", "memory/memory.limit_in_bytes"])
+def test_the_memory_of_a_container_is_its_limit(version, monkeypatch):
+    limits = {version: "1000000\n"}
+
+    def read_text(path):
+        name = path.as_posix().removeprefix("/sys/fs/cgroup/")
+        if name not in limits:
+            raise FileNotFoundError(name)
+        return limits[name]
+
+    monkeypatch.setattr(pathlib.Path, "read_text", read_text)
+
+    def memory():
+        spec = importlib.util.spec_from_file_location("kpcasketch_in_a_container", kp.__file__)
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        return module._PHYSICAL_MEMORY
+
+    assert memory() == 1_000_000
+    limits[version] = "max\n"
+    unlimited = memory()
+    limits[version] = "9223372036854771712\n"  # how version 1 says that there is none
+    assert memory() == unlimited > 1_000_000
