@@ -696,12 +696,14 @@ def _checked_points(name, X, columns=None, numbers=None, rows=None):
     _require(P.size != 0, f"{name} must have at least one row and one column, got shape {P.shape}")
     _require(columns in (None, P.shape[1]), f"{name} must have {columns} columns, got {P.shape[1]}")
     _require(rows in (None, len(P)), f"{name} must have {rows} rows, got {len(P)}")
-    limit = 1e17 if P.itemsize == 4 else 1e150  # larger squares overflow
+    # Squares of distances, at most 4 d limit^2, must not overflow.
+    limit = min(1e17, 8e18 / math.sqrt(P.shape[1])) if P.itemsize == 4 else 1e150
     if not _all_below(P, limit):
         row = int(np.argmin((np.abs(P) < limit).all(1)))
         raise ValueError(
             f"{name} must be finite (no NaN or infinity) and below 1e150 in magnitude (float32: "
-            f"1e17); row {row if numbers is None else numbers[row]} is not"
+            "1e17, and 8e18 / sqrt(d) for d columns); row "
+            f"{row if numbers is None else numbers[row]} is not"
         )
     return P
 
@@ -2080,8 +2082,8 @@ def _diagonal(X, kernel):
 # 5.7 Products
 #
 # Products with up to 4 vectors are plain loops along rows. Products with more vectors use the
-# micro-kernel on panels of vectors. Sums within a block (in `_transposed_product`, a run of blocks)
-# have the precision of the data. Slots add these sums in float64.
+# micro-kernel on panels of vectors. Sums of a few thousand terms have the precision of the data.
+# Slots add these sums in float64.
 
 
 @_core
@@ -2383,14 +2385,15 @@ def _add_columns(U, m, panels, slots):
 
 
 def _transposed_product(U, V, m=None):
-    """U[:, :m]^T V, or U^T V: products of at most 64 runs of rows are computed and added in order."""
+    """U[:, :m]^T V, or U^T V: products of runs of rows are computed, and added in order."""
     m = m or U.shape[1]
     p = V.shape[1]
     if m * V.size < _BLAS_BELOW:
         return U[:, :m].T @ V
     rows = _ceil_div(m, _PRODUCT_ROWS) * _PRODUCT_ROWS
     wide = _padded_width(p, V)
-    slots = np.zeros((min(64, _ceil_div(len(U), _BLOCK)), rows, wide), V.dtype)
+    runs = max(min(64, _ceil_div(len(U), _BLOCK)), len(U) // _PARTIAL_SUM_ROWS)
+    slots = np.zeros((runs, rows, wide), V.dtype)
     work = len(U) * (_MULTIPLY_ADD * m * max(wide, 4) + 5.0)
     _add_columns(work, U, m, _packed_vectors(V), slots)
     return _sum_of_slots(slots, m, p, V.dtype)
@@ -2790,6 +2793,8 @@ def _as_operator(name, value, symmetric=False):
     if isinstance(A, CSR):
         inside = 0 <= A.indices.min(initial=0) <= A.indices.max(initial=0) < _size(A)
         _require(inside, f"{name}.indices must be from 0 to n - 1")
+        if np.diff(A.indptr).max() > 8 * _PARTIAL_SUM_ROWS:  # float32 sums would lose digits
+            A = A._replace(data=_in_double(A.data))
     _require(not symmetric or _looks_symmetric(A), f"{name} must be symmetric")
     return A
 
@@ -2815,7 +2820,8 @@ def matmat(A, V):
         A: (n, n) symmetric array, or CSR, Bits, Implicit, LowRank, Difference, Centered.
         V: (n, p) or (n,) array. Vectors, one per column.
     Returns:
-        array: A V, in the shape of V and in the precision of A (for Bits, of V).
+        array: A V, in the shape of V and in the precision of A (for Bits, of V). If a row of a CSR
+            has more than 16,384 entries, in float64.
     Example:
         >>> matmat(LowRank(np.array([[1.0], [2.0]])), np.eye(2)).tolist()
         [[1.0, 2.0], [2.0, 4.0]]
@@ -4302,7 +4308,8 @@ def rademacher_projection(X, s, seed=0):
     _fits("s", 1.0 * X.dtype.itemsize * n * s)
     blocks = _ceil_div(n, _BLOCK)
     step = _WIDE_BLOCK * max(1, 2**20 // (_WIDE_BLOCK * s))
-    signs = np.array([1.0, -1.0] / np.sqrt(s), X.dtype)
+    long = sparse and np.diff(X.indptr).max() > _PARTIAL_SUM_ROWS  # then sum in float64
+    signs = np.array([1.0, -1.0] / np.sqrt(s), np.float64 if long else X.dtype)
     sums = np.zeros((1, blocks * _BLOCK, _padded_width(s, signs)))
     for begin in range(0, d, step):
         m = min(step, d - begin)

@@ -631,6 +631,18 @@ def test_values_refused_after_the_work_leave_products_as_they_were():
         kp.gram(X, X, kernel, out=np.empty((3, 3)))
 
 
+def test_squares_that_overflow_in_float32_made_kernel_values_infinite():
+    # x.y = 4e38 overflowed, and 1e-30 x.y = 4e8 does not
+    kernel = kp.polynomial(1, 1e-30, 0.0)
+    P = np.full((2, 50_000), 9e16)
+    assert kp.gram(P, P, kernel) == pytest.approx(np.full((2, 2), 50_000 * 81e32 * 1e-30))
+    with pytest.raises(ValueError, match=r"^gram: X must be .* below .*8e18 / sqrt\(d\)"):
+        kp.gram(P.astype(np.float32), P.astype(np.float32), kernel)
+    P = P.astype(np.float32) * np.float32(0.1)
+    squares = 50_000 * np.float64(P[0, 0]) ** 2 * 1e-30
+    assert kp.gram(P, P, kernel) == pytest.approx(np.full((2, 2), squares), rel=1e-3)
+
+
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_results_are_written_to_memory_maps(dtype, tmp_path):
     P = np.random.default_rng(0).standard_normal((9000, 3)).astype(dtype)

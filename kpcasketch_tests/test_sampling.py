@@ -317,6 +317,15 @@ def test_what_a_projection_of_sparse_points_refuses():
         kp.rpcholesky(sparse.eye(9).tocsr(), kp.gaussian(1.0), 3)
 
 
+def test_long_sparse_rows_of_float32_lost_a_digit_against_dense_ones():
+    dense = np.full((2, 200_000), 0.1, np.float32)
+    dense[1, 1:] = 0.0
+    exact = kp.rademacher_projection(dense.astype(np.float64), 8)
+    found = kp.rademacher_projection(sparse.csr_matrix(dense), 8)  # its error was 3e-6
+    assert found.dtype == np.float32
+    assert np.abs(found - exact).max() < 2e-7 * np.abs(exact).max()
+
+
 def random_kernel_matrices(X, kernel, s, bound, coef, seed):
     n = len(X)
     sampled, quantized, rounded = np.zeros((n, n)), np.zeros((n, n)), np.zeros(n)
