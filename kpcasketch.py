@@ -4298,8 +4298,9 @@ def rademacher_projection(X, s, seed=0):
     sparse = hasattr(X, "tocsr")
     if sparse:
         X = X.tocsr()
-        _checked_vector("X.data", X.data)
-        X = X.astype(np.float32 if X.dtype == np.float32 else np.float64, copy=False)
+        entries = _as_array("X.data", X.data, 1)
+        _require_finite("X.data", entries)
+        X = X.astype(entries.dtype, copy=False)
     else:
         X = _checked_points("X", X)
     n, d = X.shape
@@ -8364,7 +8365,9 @@ def _landmarks_by_pivots(X, kernel, s, block, share, seed):
     _fits("s", 8.0 * n * min(s, n))
     if s >= n:
         return Landmarks(np.arange(n), np.ones(n), 0)
-    return next(_pivoted([s], X, kernel, block, share, X, key))[0]
+    found = next(_pivoted([s], X, kernel, block, share, X, key))[0]
+    _require(found.indices.size, "kernel must not be 0 for all points of X")
+    return found
 
 
 @_public

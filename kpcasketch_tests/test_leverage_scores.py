@@ -1182,3 +1182,18 @@ def test_landmarks_beyond_float32_were_taken_with_points_in_float32():
     points = np.ones((5, 2), np.float32)
     with pytest.raises(ValueError, match="^nystrom: landmarks must be finite .* row 1 is not"):
         kp.nystrom(points, np.array([[1.0, 1.0], [1e40, 1.0]]), kp.gaussian(1.0))
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda Z, kernel: kp.rpcholesky(Z, kernel, 3),
+        lambda Z, kernel: kp.pivoted_cholesky(Z, kernel, 3),
+        lambda Z, kernel: kp.nystrom_to(Z, kernel, 0.1),
+        lambda Z, kernel: kp.LandmarkFeatures(3, kernel=kernel).fit(Z),
+    ],
+)
+def test_points_without_kernel_values_gave_no_landmarks(call):
+    # "landmarks must be one or more row numbers" was said of landmarks that nobody had given
+    with pytest.raises(ValueError, match="kernel must not be (almost )?0 (for all points|on) "):
+        call(np.zeros((30, 3)), kp.linear())
