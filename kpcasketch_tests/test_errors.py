@@ -104,7 +104,27 @@ def test_bounds_of_an_effective_dimension_ended_the_search_of_an_indefinite_matr
     assert kp.effective_dimension(np.diag(values), 10.0) == pytest.approx(
         (kept / (kept + 10.0)).sum(), rel=0.01
     )
-    assert kp.effective_dimension(np.diag(kept), 1e-300) > 0.0  # without a warning
+    with pytest.raises(ValueError, match="^effective_dimension: lam must be at least A's rounding"):
+        kp.effective_dimension(np.diag(kept), 1e-300)
+
+
+@pytest.mark.parametrize("n", [200, 900])  # exact, and by Lanczos
+def test_an_effective_dimension_below_the_rounding_of_the_matrix_was_noise(n):
+    # float32 of 900 points at lam = 1e-6: 215 for 118
+    P = np.random.default_rng(0).standard_normal((n, 2))
+    single = kp.gram(P.astype(np.float32), P.astype(np.float32), kp.gaussian(1.0))
+    values = np.linalg.eigvalsh(naive.gaussian(P, P, 1.0)).clip(0.0)
+    rounding = 2.0**-23 * values[-1]
+    for A in (single, kp.Implicit(P.astype(np.float32), kp.gaussian(1.0))):
+        with pytest.raises(
+            ValueError, match="lam must be at least A's rounding error, [1-9.]*e-0[56];"
+        ):
+            kp.effective_dimension(A, 0.5 * rounding)
+        for lam in (1.1 * rounding, 16.0 * rounding):
+            assert kp.effective_dimension(A, lam, probes=n) == pytest.approx(
+                (values / (values + lam)).sum(), rel=0.08
+            )
+    assert kp.effective_dimension(np.zeros((n, n)), 1e-300) == 0.0
 
 
 def test_bounds_of_an_effective_dimension_hold_after_few_steps_and_after_many():
