@@ -183,6 +183,7 @@ import csv
 import dataclasses
 import functools
 import importlib
+import inspect
 import itertools
 import json
 import math
@@ -620,18 +621,44 @@ def _require(sound, message):
 _USERS_LINE = 3  # stack level of warnings: `_public` adds a frame
 
 
+def _names(value):
+    """Names of a frame's columns, also if a model was made from it, in JSON. "" if there are none."""
+    if isinstance(value, tuple):
+        return getattr(value, "names", b"").decode()
+    names = list(value.columns) if hasattr(type(value), "columns") else []
+    return json.dumps(names) if {*map(type, names)} == {str} else ""
+
+
+def _require_same_columns(names, argument, value):
+    theirs = _names(value)
+    _require(
+        len({names, theirs, ""}) < 3,  # equal or unknown
+        f"X and {argument} must have the same columns in the same order, got {names:.200} and "
+        f"{theirs:.200}",
+    )
+
+
 def _public(function):
     """Begin error messages with the name of the function, or for a method, of its class. If public
     functions call each other, name the outermost. Errors that a user's function raises pass
     unchanged. Ignore overflow: checks refuse its results. A model remembers the names of X or C,
     and is refused for other names."""
     called = function.__qualname__.split(".")[-2:][0]
+    accepted = inspect.signature(function).parameters
 
     @functools.wraps(function)
     def entry(*arguments, **by_name):
         try:
+            given = dict(zip(accepted, arguments), **by_name)
+            names = _names(given.get("X", given.get("C")))
+            if names and not given.get("second"):  # of dsgd_evaluate: X is of the second view
+                for argument in given.keys() - {"Y", "V", "y"}:
+                    _require_same_columns(names, argument, given[argument])
             with np.errstate(all="ignore"):
-                return function(*arguments, **by_name)  # editors find the arguments here
+                result = function(*arguments, **by_name)  # editors find the arguments here
+            if getattr(result, "names", None) == b"":
+                result = result._replace(names=names.encode())
+            return result
         except ValueError as error:
             here = inspect.trace(0)[-1].frame.f_globals is globals()  # not in a user's function
             if here and type(error) is ValueError:  # subclasses have other arguments
@@ -656,12 +683,12 @@ def _as_array(name, value, ndim, dtypes=_FLOATS):
     if isinstance(value, np.ma.MaskedArray):
         raise ValueError(f"{name} must be a plain array, got a masked array: call .filled(value)")
     if hasattr(value, "to_numpy"):
-        try:
-            if hasattr(value, "astype"):  # pandas: NA becomes NaN, and dates are refused
-                value = value.astype(float)
-            value = value.to_numpy()
-        except (TypeError, ValueError) as error:
-            raise ValueError(f"{wanted}, got non-numeric columns ({error})") from None
+        if hasattr(value, "astype"):  # pandas: NA becomes NaN; text, dates and complex are refused
+            columns = value.dtypes if hasattr(value, "dtypes") else value.dtype
+            numeric = {column.kind for column in np.atleast_1d(columns)} <= set("biuf")
+            _require(numeric, f"{wanted}, got non-numeric columns (convert or drop them)")
+            value = value.astype(float)
+        value = value.to_numpy()
     if type(value) in (list, tuple):
         with contextlib.suppress(ValueError):  # rows of unequal lengths remain a list
             value = np.asarray(value)
@@ -719,6 +746,7 @@ def _checked_vector(name, value):
 def _checked_two(X, argument, Y):
     """Two sets of points with the same number of columns. If Y is X, they are one array."""
     P = _checked_points("X", X)
+    _require_same_columns(_names(X), argument, Y)
     return P, P if Y is X else _checked_points(argument, Y, P.shape[1])
 
 
@@ -874,6 +902,7 @@ _FORMS = {
     int: functools.partial(_checked_whole, low=0),
     float: _checked_real,
     bool: _as_flag,
+    bytes: lambda name, value: bytes(value),
     "seed": _as_seed,
     1: functools.partial(_as_array, ndim=1, dtypes=_DOUBLE),
     np.ndarray: functools.partial(_as_array, ndim=2, dtypes=_DOUBLE),
@@ -3504,7 +3533,8 @@ class Expansion(NamedTuple):
     """Features f_j(x) = sum_i coef_ij k(points_i, x) + offset_j, with points (c, d), coef (c, k)
     and eigenvalues `values` (k,). `offset` (k,) centers the features at sum_i mean_i phi(points_i).
     An empty `offset` or `mean` (c,) means 0, and a single NaN in `mean` means unknown. `targets` is
-    the number of axes of a regression's targets, else 0. If it is 1, `expand` returns a vector."""
+    the number of axes of a regression's targets, else 0. If it is 1, `expand` returns a vector.
+    `names` holds the columns of the frame that the model was made from, in JSON, or nothing."""
 
     points: np.ndarray
     coef: np.ndarray
@@ -3513,6 +3543,7 @@ class Expansion(NamedTuple):
     kernel: Kernel
     mean: np.ndarray = np.empty(0)
     targets: int = 0
+    names: bytes = b""
 
 
 _DENSE_POINTS = 8192  # `kpca` stores K for up to this many points: 512 MB in float64
@@ -5123,7 +5154,8 @@ def weighted_nystrom(X, C, w, kernel, k, seed=0):
 )
 class Manifold(NamedTuple):
     """Coordinates f_q(x) = factor sum_j coef[j, q] k(points[j], x) / s(x)^power, with s(x) = sum_j
-    degrees[j] k(points[j], x). points: (m, d). coef: (m, k). values: (k,). degrees: (m,)."""
+    degrees[j] k(points[j], x). points: (m, d). coef: (m, k). values: (k,). degrees: (m,). names: as
+    in Expansion."""
 
     points: np.ndarray
     coef: np.ndarray
@@ -5132,6 +5164,7 @@ class Manifold(NamedTuple):
     power: float
     factor: float
     kernel: Kernel
+    names: bytes = b""
 
 
 def _manifold_of(C, w, kernel, k, seed, alpha=0.0, time=0.0, cut=False):
@@ -6376,7 +6409,8 @@ class SKPCAState(NamedTuple):
 class Subspace(NamedTuple):
     """Leading directions in the space of random features: f(x) = basis^T (z(x) - means). basis:
     (m, k), orthonormal columns. values: (k,), approximate eigenvalues of the Gram matrix Z Z^T, at
-    most `shrunk` too small. means: (m,), 0 if not centered. count: total weight of the points."""
+    most `shrunk` too small. means: (m,), 0 if not centered. count: total weight of the points.
+    names: as in Expansion."""
 
     map: FourierMap
     basis: np.ndarray
@@ -6384,6 +6418,7 @@ class Subspace(NamedTuple):
     means: np.ndarray
     shrunk: float
     count: int
+    names: bytes = b""
 
 
 @_public
@@ -6933,7 +6968,7 @@ class DSGDState(NamedTuple):
     task: 0 to 4 for PCA, PCA by the Hebbian rule, SVD, CCA and SIR; map, coef (m, k), other and
     other_coef: features and coefficients of both views; moment (k, k): mean of W, with weight t + 1
     at step t; constraint (k, k): the same mean of `_constraint`, or empty; used and step: numbers
-    of features and steps so far; chosen: True if theta0 was None."""
+    of features and steps so far; chosen: True if theta0 was None; names: as in Expansion."""
 
     task: int
     map: FourierMap
@@ -6951,6 +6986,7 @@ class DSGDState(NamedTuple):
     centered: bool
     constraint: np.ndarray = np.empty((0, 0))
     chosen: bool = False
+    names: bytes = b""
 
 
 def _kernel_scale(state):
@@ -7766,12 +7802,14 @@ class LandmarkPoints(NamedTuple):
 )
 class NystromMap(NamedTuple):
     """Map from points to Nystrom features. points: (s, d) landmarks. factor: (s, s), a lower
-    triangular L. L L^T is the Gram matrix of the first `rank` landmarks. Its other entries are 0."""
+    triangular L. L L^T is the Gram matrix of the first `rank` landmarks. Its other entries are 0.
+    names: as in Expansion."""
 
     points: np.ndarray
     factor: np.ndarray
     rank: int
     kernel: Kernel
+    names: bytes = b""
 
 
 # Keys of random numbers: three for the whole recursion, and three for each of its levels.
@@ -9856,7 +9894,15 @@ def _arrays_in(path, mapped=None, kept=None):
 
 
 # Kinds of dtypes in a file, by the annotation of the field.
-_STORED = {np.ndarray: "biuf", tuple: "biuf", float: "biuf", bool: "biuf", int: "biu", str: "U"}
+_STORED = {
+    np.ndarray: "biuf",
+    tuple: "biuf",
+    float: "biuf",
+    bool: "biuf",
+    int: "biu",
+    str: "U",
+    bytes: "S",
+}
 
 
 def _as_arrays(model, inside=""):
@@ -9898,7 +9944,7 @@ def _from_arrays(arrays, path, inside=None):
             number = kind not in (np.ndarray, tuple)
             sound = value.dtype.kind in _STORED.get(kind, "") and not (number and value.ndim)
             _require(sound, wrong.format(place))
-            fields[field] = kind(value) if number else value
+            fields[field] = kind(value[()]) if number else value
     return cls(**fields)
 
 

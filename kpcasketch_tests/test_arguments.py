@@ -551,6 +551,10 @@ class Frame:
 
     def __init__(self, values):
         self.values = values
+        self.dtypes = [
+            np.dtype(object if any(isinstance(entry, str) for entry in column) else float)
+            for column in zip(*values)
+        ]
 
     def astype(self, kind):
         return Frame(
@@ -593,7 +597,7 @@ def test_dates_and_times_in_frames_were_taken_for_numbers_of_1e15():
         ):
             kp.kernel_ridge(X[:4], pandas.Series(column), 0.1)
     numbers = pandas.DataFrame(
-        {"a": [1, 2], "b": pandas.array([1, 2], "Int64"), "c": ["1", "2"], "d": [True, False]}
+        {"a": [1, 2], "b": pandas.array([1, 2], "Int64"), "c": [1.0, 2.0], "d": [True, False]}
     )
     assert np.array_equal(kp.gram_diagonal(numbers, kp.linear()), [4.0, 12.0])
 
@@ -692,6 +696,111 @@ def test_overflow_raised_where_the_user_asked_numpy_to_raise(rng):
         found = kp.recursive_rls_practical(X, kp.gaussian(1.0), 20)
         kp.nystrom_kpca(X, found, kp.gaussian(1.0), 3)
         kp.nystrom_ridge(X, X[:, 0], found, kp.polynomial(3, 1e-15, 0.0), 1e-30)
+
+
+def test_complex_numbers_and_text_in_frames_became_numbers():
+    pandas = pytest.importorskip("pandas")
+    polars = pytest.importorskip("polars")
+    for column in ([1.0 + 2.0j, 3.0], ["1", "2"], pandas.Categorical([1, 2])):
+        for made in (pandas.DataFrame({"a": [1, 2], "b": column}), pandas.Series(column)):
+            name, call = (
+                ("gram_diagonal: X", lambda made: kp.gram_diagonal(made, g))
+                if made.ndim == 2
+                else ("kernel_ridge: Y", lambda made: kp.kernel_ridge(X[:2], made, 0.1))
+            )
+            with pytest.raises(ValueError, match=f"^{name} must be .* got non-numeric columns"):
+                call(made)
+    with pytest.raises(ValueError, match="^gram_diagonal: X must be a 2-D array of real numbers"):
+        kp.gram_diagonal(polars.DataFrame({"a": ["1", "2"]}), g)
+    for made in (
+        pandas.DataFrame({"a": pandas.array([2, 3], "Int64"), "b": [True, False]}),
+        pandas.DataFrame({"a": pandas.arrays.SparseArray([2.0, 3.0]), "b": [1, 0]}),
+        polars.DataFrame({"a": [2, 3], "b": [True, False]}),
+    ):
+        assert kp.gram_diagonal(made, kp.linear()).tolist() == [5.0, 9.0]
+    with pytest.raises(ValueError, match="^gram_diagonal: X must be finite .* row 1 is not"):
+        kp.gram_diagonal(pandas.DataFrame({"a": pandas.array([2, None], "Int64")}), g)
+    for targets in (
+        pandas.Series([1, 2]),
+        pandas.Series([1, 2], dtype="Int64"),
+        pandas.Index([1, 2]),
+    ):
+        found = kp.kernel_ridge(X[:2], targets, 0.1)
+        assert np.array_equal(found, kp.kernel_ridge(X[:2], np.array([1.0, 2.0]), 0.1))
+
+
+def frames(library):
+    library = pytest.importorskip(library)
+    made = library.DataFrame({name: X[:, i] for i, name in enumerate("abc")})
+    return made, made[["c", "b", "a"]]
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_two_frames_with_the_same_columns_in_another_order_were_compared(library):
+    frame, other = frames(library)
+    for name, call in (
+        ("gram: X and Y", lambda: kp.gram(frame, other, g)),
+        ("gram_matmat: X and Y", lambda: kp.gram_matmat(frame, other, np.ones((9, 1)), g)),
+        ("mmd_test: X and Y", lambda: kp.mmd_test(frame, other, g)),
+        ("nystrom: X and landmarks", lambda: kp.nystrom(frame, other, g)),
+        ("shadow_labels: X and centers", lambda: kp.shadow_labels(frame, other)),
+    ):
+        wanted = re.escape('["a", "b", "c"] and ["c", "b", "a"]')
+        with pytest.raises(ValueError, match=f"^{name} must have the same columns .* got {wanted}"):
+            call()
+    assert np.array_equal(kp.gram(frame, frame[:3], g), kp.gram(X, X[:3], g))
+    assert np.array_equal(kp.gram(frame, X, g), kp.gram(X, X, g))
+    # targets and vectors are not points
+    fitted = kp.nystrom_ridge(frame, other, np.arange(5), g, 0.1)
+    assert fitted.coef.shape == (5, 3)
+    assert kp.gram_matmat(frame, frame, other, g).shape == (9, 3)
+
+
+def made_of(points):
+    """A model of each class that remembers its columns."""
+    return [
+        kp.kpca(points, g, 2),
+        kp.nystrom_map(points, np.arange(4), g),
+        kp.nystrom_kpca(points, np.arange(4), g, 2),
+        kp.nystrom_ridge(points, np.arange(9.0), np.arange(4), g, 0.1),
+        kp.rnca(points, kp.fourier_features_map(g, 3, 16), 2),
+        kp.dsgd_kpca(points, g, 1, 16),
+        kp.rskpca(points, np.ones(9), g, 2),
+        kp.laplacian_eigenmap(points, np.ones(9), g, 2),
+    ]
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_a_model_of_a_frame_took_a_frame_with_other_columns(library, tmp_path):
+    frame, other = frames(library)
+    for model, plain in zip(made_of(frame), made_of(X)):
+        assert plain.names == b"" and model.names == b'["a", "b", "c"]'
+        kp.save(tmp_path / "model.npz", model)
+        copies = (model, kp.load(tmp_path / "model.npz"), pickle.loads(pickle.dumps(model)))
+        for copy in copies:
+            with pytest.raises(ValueError, match="^features: X and model must have the same col"):
+                kp.features(other, copy)
+            assert np.array_equal(kp.features(frame, copy), kp.features(X, plain))
+            assert np.array_equal(kp.features(X, copy), kp.features(X, plain))
+        assert np.array_equal(kp.features(other, plain), kp.features(X[:, ::-1], plain))
+    for call in (kp.expand, kp.residual, kp.gradient, kp.explained_variance_ratio):
+        with pytest.raises(ValueError, match=f"^{call.__name__}: X and .* must have the same col"):
+            call(other, kp.kpca(frame, g, 2))
+
+
+def test_the_second_view_of_a_state_has_columns_of_its_own():
+    frame, other = frames("pandas")
+    state = kp.dsgd_kcca(frame, other, g, g, 1, 16)
+    assert kp.dsgd_evaluate(other, state, second=True).shape == (9, 1)
+    with pytest.raises(ValueError, match="^dsgd_evaluate: X and state must have the same columns"):
+        kp.dsgd_evaluate(other, state)
+
+
+def test_frames_without_names_fit_every_model():
+    pandas = pytest.importorskip("pandas")
+    frame, other = frames("pandas")
+    assert kp.kpca(pandas.DataFrame(X), g, 2).names == b""
+    kp.expand(pandas.DataFrame(X), kp.kpca(frame, g, 2))
 
 
 def test_tuples_were_refused_where_lists_are_taken():
