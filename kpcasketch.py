@@ -5832,8 +5832,8 @@ def equispaced_features_map(kernel, low, high, eps):
         kernel: Kernel. gaussian, scaled or not.
         low: (d,) array. Lowest corner of the box, for d from 1 to 3.
         high: (d,) array. Highest corner of the box. Points outside the box are refused.
-        eps: float from 1e-12 to 0.5. Bound for errors in the box, relative to k(x, x). In float64,
-            rounding errors are part of it. They are below 1e-15 times the sides' sum over sigma.
+        eps: float from 1e-12 to 0.5. Bound for errors in the box, relative to k(x, x), for points in
+            float64. It must be at least 1.8e-15 (4 d + sum(high - low) / sigma), due to rounding.
     Returns:
         FourierMap: The map to m = prod(2 M + 1) features. DSGD and compiled code refuse it.
     Example:
