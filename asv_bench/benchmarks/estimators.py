@@ -2,6 +2,7 @@
 """Estimators for scikit-learn beside its own: a single row, regression over landmarks, false alarms."""
 
 import numpy as np
+from scipy import signal
 
 import kpcasketch as kp
 
@@ -74,7 +75,8 @@ class Regression:
 
 
 class FalseAlarms:
-    """False alarms of `NoveltyDetector`, 5 % asked; and the share found of points 3 away in each coordinate."""
+    """False alarms of `NoveltyDetector`, 5 % asked; the same in blocks of 600 points of a first-order autoregression,
+    each tested before it is learned; and the share found of points 3 away in each coordinate."""
 
     def setup(self):
         self.detector = kp.NoveltyDetector(100).fit(normal(size(5000), 8))
@@ -82,6 +84,18 @@ class FalseAlarms:
     @unit("share")
     def track_false_alarms(self):
         return float((self.detector.predict(normal(20_000, 8, 1)) < 0).mean())
+
+    @unit("share")
+    def track_false_alarms_in_time(self):
+        blocks = size(12_000) // 600 + 5
+        noise = normal(600 * blocks, 4, 3) * np.sqrt(1.0 - 0.99**2)
+        points = signal.lfilter([1.0], [1.0, -0.99], noise, axis=0)
+        detector, alarms = kp.NoveltyDetector(100), []
+        for number, block in enumerate(np.split(points, blocks)):
+            if number >= 3:
+                alarms.append((detector.predict(block) < 0).mean())
+            detector.partial_fit(block)
+        return float(np.mean(alarms))
 
     @unit("share")
     def track_found(self):
