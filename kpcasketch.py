@@ -132,7 +132,7 @@ Functions that choose centers return a ReducedSet of centers and weights. `rskpc
 `weighted_nystrom` and the functions that return a Manifold take it. The centers also serve as
 landmarks. `manifold_features` takes a Manifold. Streams and DSGD take a FourierMap, which the
 `..._features_map` functions return. A stream returns its state as an FDState, SKPCAState,
-RNCAState, ReservoirState, RLSState or ShadowState. An FDState keeps earlier rows as FDRuns. `skpca`
+RNCAState, ReservoirState, RLSState or ShadowState. An FDState contains two FDRuns. `skpca`
 and `rnca` return a Subspace for `skpca_transform`. DSGD functions share a DSGDState, and
 `dsgd_ksir` stores Slices in it. Sketch, Clustering, Correlations, Reliable, SketchError, Advice,
 Choice and ShadowBounds only report results.
@@ -5893,10 +5893,15 @@ def fourier_features(X, feature_map):
 # 11.2 Frequent directions
 
 
-@_validated("FDRuns of an FDState", lambda runs: runs.used <= runs.columns.shape[1], means=1)
+@_validated(
+    "FDRuns of an FDState",
+    lambda runs: runs.used <= runs.columns.shape[1] and runs.means.size in (0, len(runs.columns)),
+    means=1,
+)
 class FDRuns(NamedTuple):
-    """A sketch of runs of rows, with fields as in FDState. count: number of rows. means: (m,), mean
-    of the rows if they are centered, else empty."""
+    """A sketch of runs of rows z. columns: (m, size) array. Its first `used` columns are the rows of
+    the sketch. shrunk: squared lengths subtracted. squares: sum of |z|^2. count: number of rows.
+    means: (m,), mean of the rows if they are centered, else empty."""
 
     columns: np.ndarray
     used: int
@@ -5909,29 +5914,31 @@ class FDRuns(NamedTuple):
 _NO_RUNS = FDRuns(np.empty((0, 0)), 0, 0.0, 0.0, 0, np.empty(0))
 
 
+def _shapes(runs):
+    return runs.columns.shape, runs.means.shape
+
+
 @_validated(
     "an FDState returned by fd_start or fd_update",
     lambda state: (
-        state.used < state.columns.shape[1] > state.ell >= 1
-        and state.older.columns.shape in ((0, 0), state.columns.shape)
-        and state.older.count <= state.count
+        state.run.used < state.run.columns.shape[1] > state.ell >= 1
+        and (not state.older.count or _shapes(state.older) == _shapes(state.run))
     ),
 )
 class FDState(NamedTuple):
-    """A frequent directions sketch in progress. columns: (m, size) array. Its first `used` columns
-    are the rows of the sketch of the current run. shrunk: squared lengths subtracted in the run.
-    squares: sum of |z|^2 over its rows z. older: sketch of earlier runs. count: rows of all runs."""
+    """A frequent directions sketch in progress. run: sketch of the current run. older: sketch of all
+    earlier runs. count: rows of all runs. Other fields: see `fd_start`."""
 
-    columns: np.ndarray
-    used: int
-    shrunk: float
-    squares: float
-    count: int
+    run: FDRuns
+    older: FDRuns
     ell: int
     half: bool
     share: float
-    half_life: float = 0.0
-    older: FDRuns = _NO_RUNS
+    half_life: float
+
+    @property
+    def count(self):
+        return self.run.count + self.older.count
 
 
 @_validated("a Sketch")
@@ -5959,25 +5966,19 @@ def _total_weight(half_life, count):
     return math.expm1(count * rate) / math.expm1(rate)
 
 
-def _started(state):
-    """The arguments with which a stream was started."""
-    if isinstance(state, ReservoirState):
-        return state.points.shape, state.half_life
-    if isinstance(state, FDState):
-        return state.columns.shape, *state[5:9]
-    # The other fields determine the frequencies. Unlike arrays, lists compare to one truth value.
-    feature_map = state.map._replace(frequencies=None, grid=state.map.grid.tolist())
-    others = _started(state.sketch) if hasattr(state, "sketch") else state.half_life
-    return feature_map, state.centered, others
-
-
-def _two_states(cls, a, b):
+def _two_states(cls, a, b, arguments):
+    """Two states to be merged. arguments(state): those with which the stream was started."""
     a = _checked_as(cls, "a", a)
     b = _checked_as(cls, "b", b)
-    sound = not getattr(a, "sketch", a).half_life
+    sound = not getattr(a, "half_life", 0.0)
     _require(sound, "a and b must have no half_life: age is defined only within one stream")
-    _require(_started(a) == _started(b), "a and b must have been started with the same arguments")
+    _require(arguments(a) == arguments(b), "a and b must have been started with the same arguments")
     return a, b
+
+
+def _without_arrays(feature_map):
+    """The other fields determine the frequencies. Unlike arrays, lists compare to one truth value."""
+    return feature_map._replace(frequencies=None, grid=feature_map.grid.tolist())
 
 
 @_helper
@@ -6135,37 +6136,40 @@ def _fill(X, features, fade, used, run, mean, mass, squares):
 
 
 @_core
-def _sketch_runs(X, features, begins, rules, last, columns, numbers, means, lengths):
+def _sketch_runs(X, features, begins, rules, last, mass, runs, lengths, infinite):
     """Sketch runs of rows of X, begins[t] to begins[t + 1] - 1, or of their features, by `fd_start`.
-    If `last`, the squared length of column ell + 1 is subtracted. numbers[t]: columns in use, the
-    amount subtracted; squares, number and weight of rows; infinite angles. Eigenvalues of A^T A,
-    where A is columns[t], have rounding errors relative to the largest. While the one to subtract
-    is inaccurate, the short columns are decomposed again. LAPACK's SVD takes 4 to 8 times as long."""
-    for index in prange(len(numbers)):
+    If `last`, the squared length of column ell + 1 is subtracted. runs: FDRuns with an array for
+    each field. The first run has rows of weight `mass` already. infinite: counts infinite angles.
+    Eigenvalues of A^T A, where A is the columns, have rounding errors relative to the largest. While
+    the one to subtract is inaccurate, the short columns are decomposed again. LAPACK's SVD takes 4
+    to 8 times as long."""
+    # Unpacked here: numba loses what a loop over prange writes to arrays in a tuple.
+    columns, filled, shrunk, sums, counts, means = runs
+    for index in prange(len(lengths)):
         _wide_vectors()
         task = np.int64(index)
         fade = rules[3]
         run = columns[task]
-        totals = numbers[task]
         size = run.shape[1]
         width = _NARROW_PANEL // run.itemsize
         whole = _ceil_div(size, width) * width
         G = _aligned((whole, whole), run)
         V = np.empty((size, size))
         squares = np.empty(_BLOCK)
-        used = np.int64(totals[0])
+        weight = 0.0 if task else mass
+        used = filled[task]
         begin = begins[task]
         end = begins[task + 1]
         while True:
             n = min(size - used, _BLOCK, end - begin)
             rows = X[begin : begin + n]
-            mass = totals[4]
-            totals[5] += _fill(rows, features, fade, used, run, means[task], mass, squares[:n])
-            totals[1] *= fade**n
-            totals[3] += n
+            mean = means[task]
+            infinite[task] += _fill(rows, features, fade, used, run, mean, weight, squares[:n])
+            shrunk[task] *= fade**n
+            counts[task] += n
             for i in range(n):  # sequential sums have the same bits for every split into calls
-                totals[4] = totals[4] * fade + 1.0
-                totals[2] = totals[2] * fade + squares[i]
+                weight = weight * fade + 1.0
+                sums[task] = sums[task] * fade + squares[i]
             used += n
             begin += n
             exact = np.int64(0)
@@ -6175,103 +6179,85 @@ def _sketch_runs(X, features, begins, rules, last, columns, numbers, means, leng
                 exact = _decompose(G, exact, lengths[task], V)
                 used, taken = _shorten(lengths[task], V, exact, rules, last)
                 _turn(run, V, used)
-                totals[1] += taken
+                shrunk[task] += taken
                 busy = used == size
             if begin == end:
                 break
-        totals[0] = used
+        filled[task] = used
 
 
 _ROWS_THEMSELVES = np.empty((0, 0, 0)), np.empty(0), 1.0  # in place of features
 
 
-def _sketch(run, X, state, begins=(), features=_ROWS_THEMSELVES, half_life=0.0, last=False):
-    """Sketches of runs of rows of X, or of their features, and squared lengths for `last`. The
-    first sketch continues `run`. By default, all rows are one run."""
+def _sketch(state, X, begins=(), features=_ROWS_THEMSELVES, last=False):
+    """Sketches of runs of rows of X, or of their features, and squared lengths for `last`. A run
+    from row 0 continues state.run. By default, all rows are one run."""
     begins = np.array(begins or [0, len(X)])
     tasks = len(begins) - 1
-    m, size = run.columns.shape
-    columns = np.zeros((tasks, m, size))
-    numbers = np.zeros((tasks, 6))
-    means = np.zeros((tasks, run.means.size))
+    runs = FDRuns(*(np.zeros_like(part, shape=(tasks, *np.shape(part))) for part in state.run))
+    if begins[0] == 0:
+        for parts, part in zip(runs, state.run):
+            parts[0] = part
+    m, size = state.run.columns.shape
     lengths = np.zeros((tasks, size))
-    columns[0] = run.columns
-    numbers[0, :5] = *run[1:5], _total_weight(half_life, run.count)
-    means[0] = run.means
-    rules = state.ell, state.half, state.share, _weight_at(half_life, 1)
+    infinite = np.zeros(tasks, np.int64)
+    rules = state.ell, state.half, state.share, _weight_at(state.half_life, 1)
+    mass = _total_weight(state.half_life, int(runs.count[0]))
     # Measured nanoseconds: 2 to store an entry, 1.5 for a cosine, .6 size^3 for an eigenproblem.
     each = 2.0 * m + 1.5 * len(features[1]) + _MULTIPLY_ADD * features[0].size
     turn = 2.0 * _MULTIPLY_ADD * m * size + 0.6 * size * size  # for each freed column
     work = (each + 1.6 * turn) * len(X) + turn * size * last
-    _sketch_runs(work, X, features, begins, rules, last, columns, numbers, means, lengths)
-    _require_finite_angles(numbers[:, 5])
-    found = [
-        FDRuns(A, int(used), shrunk, squares, int(count), mean)
-        for A, (used, shrunk, squares, count), mean in zip(columns, numbers[:, :4].tolist(), means)
-    ]
-    return found, lengths[0]
-
-
-def _parts(state):
-    """The sketch of an FDState or SKPCAState, and its current run."""
-    sketch = getattr(state, "sketch", state)
-    means = state.means if getattr(state, "centered", False) else np.empty(0)
-    return sketch, FDRuns(*sketch[:4], sketch.count - sketch.older.count, means)
-
-
-def _with_run(state, run, older=_NO_RUNS):
-    """The state with a current run and older runs."""
-    if isinstance(state, FDState):
-        return FDState(*run[:4], run.count + older.count, *state[5:9], older)
-    means = run.means if state.centered else state.means
-    return state._replace(sketch=_with_run(state.sketch, run, older), means=means)
+    _sketch_runs(work, X, features, begins, rules, last, mass, runs, lengths, infinite)
+    _require_finite_angles(infinite)
+    parts = (part.tolist() if part.ndim == 1 else part for part in runs)
+    return list(map(FDRuns, *parts)), lengths[0]
 
 
 def _merged(older, run, state):
     """A sketch of the rows of older runs and of the newer rows of `run`."""
-    if not (older.count and run.count):
-        return run if run.count else older
+    if not older.count:
+        return run
+    if not run.count:
+        return older
     left = float(_weight_at(state.half_life, run.count))
+    squares = left * older.squares + run.squares
     rows = run.columns.T[: run.used]
     means = older.means
-    gap = run.means - means
     if means.size:
         mass = left * _total_weight(state.half_life, older.count)
         share = 1.0 / (1.0 + mass / _total_weight(state.half_life, run.count))
-        rows = np.vstack([rows, math.sqrt(mass * share) * gap])
+        gap = run.means - means
+        between = math.sqrt(mass * share) * gap
+        rows = np.vstack([rows, between])
+        squares += float(np.square(between).sum())
         means = means + share * gap
     columns = math.sqrt(left) * older.columns
     shrunk = left * older.shrunk + run.shrunk
     start = older._replace(columns=columns, shrunk=shrunk, means=np.empty(0))
-    (found,), _ = _sketch(start, rows.copy(), state)
-    squares = left * older.squares + run.squares + float(np.square(rows[run.used :]).sum())
+    (found,), _ = _sketch(state._replace(run=start, half_life=0.0), rows.copy())
     return found._replace(squares=squares, count=older.count + run.count, means=means)
 
 
 def _whole(state):
-    """A sketch of all rows of an FDState or SKPCAState."""
-    sketch, run = _parts(state)
-    return _merged(sketch.older, run, sketch) if sketch.count else run
+    """The state with all rows in one run."""
+    return state._replace(run=_merged(state.older, state.run, state), older=_NO_RUNS)
 
 
 def _absorb(state, X, features=_ROWS_THEMSELVES):
     """The state after the rows of X, or their features. Runs are sketched in parallel. Complete
     runs are merged in order."""
-    sketch, run = _parts(state)
-    older = sketch.older
-    empty = _NO_RUNS._replace(columns=np.zeros_like(run.columns), means=np.zeros_like(run.means))
-    latest = empty
-    length = max(1000, 20 * sketch.ell)  # merging a run is 3 % of its work
-    begins = [0, *range(max(0, length - run.count), len(X), length), len(X)]
-    together = max(16, min(64, 2**23 // run.columns.size))  # at most 64 MB, or 16 sketches
+    older = state.older
+    latest = _NO_RUNS
+    length = max(1000, 20 * state.ell)  # merging a run is 3 % of its work
+    begins = [0, *range(max(0, length - state.run.count), len(X), length), len(X)]
+    together = max(16, min(64, 2**23 // state.run.columns.size))  # at most 64 MB, or 16 sketches
     for first in range(0, len(begins) - 1, together):
         part = begins[first : first + together + 1]
-        for found in _sketch(run, X, sketch, part, features, sketch.half_life)[0]:
-            older = _merged(older, latest, sketch)
+        for found in _sketch(state, X, part, features)[0]:
+            older = _merged(older, latest, state)
             latest = found
-        run = empty
     latest = latest._replace(columns=latest.columns.copy())  # frees the other sketches
-    return _with_run(state, latest, older)
+    return state._replace(run=latest, older=older)
 
 
 @_public
@@ -6308,7 +6294,8 @@ def fd_start(ell, m, half=True, share=1.0, half_life=None):
     share = _checked_real("share", share, 0.0, 1.0)
     _fits("ell", 16.0 * ell * m)
     size = ell + max(1, ell // 4) if half else 2 * ell  # more than ell, so that rank ell fits
-    return FDState(np.zeros((m, size)), 0, 0.0, 0.0, 0, ell, half, share, _as_half_life(half_life))
+    run = _NO_RUNS._replace(columns=np.zeros((m, size)))
+    return FDState(run, _NO_RUNS, ell, half, share, _as_half_life(half_life))
 
 
 @_public
@@ -6322,7 +6309,7 @@ def fd_update(state, Z):
         FDState: The new state. If half_life is None, the split into calls changes none of its bits.
     """
     state = _checked_as(FDState, "state", state)
-    Z = _in_double(_checked_points("Z", Z, columns=len(state.columns)))
+    Z = _in_double(_checked_points("Z", Z, columns=len(state.run.columns)))
     return _absorb(state, Z)
 
 
@@ -6336,8 +6323,10 @@ def fd_merge(a, b):
     Returns:
         FDState: The merged state. It satisfies the error bound of a single pass over all rows.
     """
-    a, b = _two_states(FDState, a, b)
-    return _with_run(a, _merged(_whole(a), _whole(b), a))
+    a, b = _two_states(
+        FDState, a, b, lambda state: (_shapes(state.run), state._replace(run=None, older=None))
+    )
+    return _whole(_whole(b)._replace(older=_whole(a).run))
 
 
 @_public
@@ -6350,16 +6339,11 @@ def fd_finish(state):
         Sketch: B with ell rows. shrunk <= |Z - Z_k|_F^2 / (share h - k) for k < share h. Here h is
             ell / 2, or ell if `half` is False, and Z_k is the best approximation of Z of rank k.
     """
-    state = _checked_as(FDState, "state", state)
-    return _finished(state, _whole(state))
-
-
-def _finished(state, run):
-    """The sketch of a run, after the last step, which the paper omits."""
-    (found,), lengths = _sketch(run, np.empty((0, len(run.columns))), state, last=True)
+    state = _whole(_checked_as(FDState, "state", state))
+    (found,), lengths = _sketch(state, np.empty((0, len(state.run.columns))), last=True)
     B = found.columns.T[: state.ell].copy()
-    values = lengths[: state.ell]
-    return Sketch(B, values, found.shrunk, 0.5 * found.shrunk, run.squares, run.count)
+    shrunk = found.shrunk
+    return Sketch(B, lengths[: state.ell], shrunk, 0.5 * shrunk, found.squares, found.count)
 
 
 @_public
@@ -6386,16 +6370,14 @@ def frequent_directions(Z, ell, half=True, share=1.0):
 
 @_validated(
     "an SKPCAState returned by skpca_start or skpca_update",
-    lambda state: len(state.sketch.columns) == state.map.m == state.means.size,
-    means=1,
+    lambda state: len(state.sketch.run.columns) == state.map.m,
 )
 class SKPCAState(NamedTuple):
-    """Streaming kernel PCA in progress. The sketch is of features, centered if `centered`."""
+    """Streaming kernel PCA in progress. The sketch is of features. Its runs have means if they are
+    centered."""
 
     map: FourierMap
     sketch: FDState
-    means: np.ndarray
-    centered: bool
 
 
 @_validated(
@@ -6435,7 +6417,8 @@ def skpca_start(feature_map, ell, centered=False, half=True, share=1.0, half_lif
     """
     feature_map = _checked_map("feature_map", feature_map)
     sketch = fd_start(ell, feature_map.m, half, share, half_life)
-    return SKPCAState(feature_map, sketch, np.zeros(feature_map.m), _as_flag("centered", centered))
+    means = np.zeros(feature_map.m * _as_flag("centered", centered))
+    return SKPCAState(feature_map, sketch._replace(run=sketch.run._replace(means=means)))
 
 
 @_public
@@ -6450,11 +6433,13 @@ def skpca_update(state, X):
     """
     state = _checked_as(SKPCAState, "state", state)
     X = _checked_points("X", X, columns=state.map.d)
+    sketch = state.sketch
     if state.map.kind not in (_FASTFOOD, _EQUISPACED):
-        return _absorb(state, X, _drawn(X, state.map, 0, state.map.m, state.map.m))
-    for Z in _feature_slabs(X, state.map, max(4 * _BLOCK, 2**20 // state.map.m)):
-        state = _absorb(state, _in_double(Z))
-    return state
+        sketch = _absorb(sketch, X, _drawn(X, state.map, 0, state.map.m, state.map.m))
+    else:
+        for Z in _feature_slabs(X, state.map, max(4 * _BLOCK, 2**20 // state.map.m)):
+            sketch = _absorb(sketch, _in_double(Z))
+    return state._replace(sketch=sketch)
 
 
 @_public
@@ -6467,8 +6452,8 @@ def skpca_merge(a, b):
     Returns:
         SKPCAState: The merged state. If centered, it has the exact mean of all points.
     """
-    a, b = _two_states(SKPCAState, a, b)
-    return _with_run(a, _merged(_whole(a), _whole(b), a.sketch))
+    a, b = _two_states(SKPCAState, a, b, lambda state: _without_arrays(state.map))
+    return a._replace(sketch=fd_merge(a.sketch, b.sketch))
 
 
 @_public
@@ -6483,22 +6468,23 @@ def skpca_finish(state, k):
     """
     state = _checked_as(SKPCAState, "state", state)
     k = _checked_whole("k", k, 1, state.sketch.ell)
-    run = _whole(state)
-    sketch = _finished(state.sketch, run)
-    state = state._replace(means=run.means)
-    return _subspace_of(state, sketch.B.T[:, :k], sketch.values[:k], sketch.shrunk)
+    sketch = _whole(state.sketch)
+    found = fd_finish(sketch)
+    columns = found.B.T[:, :k]
+    return _subspace_of(
+        state.map, sketch, sketch.run.means, columns, found.values[:k], found.shrunk
+    )
 
 
-def _subspace_of(state, columns, values, shrunk):
+def _subspace_of(feature_map, stream, means, columns, values, shrunk):
     """A Subspace of columns scaled to length 1. Columns that are only rounding error become 0."""
-    values = np.where(values > 4.5e-16 * state.map.m * values[0], values, 0.0)
+    values = np.where(values > 4.5e-16 * feature_map.m * values[0], values, 0.0)
     columns = columns / _unit_of(columns, 0)
     squares = np.where(values > 0.0, np.square(columns).sum(0), 0.0)
     basis = _fix_signs(_over_roots(columns, squares, 0.0))
-    means = state.means if state.centered else np.zeros(state.map.m)
-    stream = getattr(state, "sketch", state)
+    means = means.copy() if means.size else np.zeros(feature_map.m)
     count = round(_total_weight(stream.half_life, stream.count))
-    return Subspace(state.map, basis, values, means.copy(), shrunk, count)
+    return Subspace(feature_map, basis, values, means, shrunk, count)
 
 
 @_public
@@ -6608,7 +6594,7 @@ class RNCAState(NamedTuple):
     means: np.ndarray
     count: int
     centered: bool
-    half_life: float = 0.0
+    half_life: float
 
 
 def _shape_of_squares(feature_map):
@@ -6737,7 +6723,12 @@ def rnca_merge(a, b):
     Returns:
         RNCAState: The state for the points of both streams.
     """
-    a, b = _two_states(RNCAState, a, b)
+    a, b = _two_states(
+        RNCAState,
+        a,
+        b,
+        lambda state: (_without_arrays(state.map), state.centered, state.half_life),
+    )
     return _add_moments(a, b.squares, b.means, b.count, b.count)
 
 
@@ -6760,7 +6751,8 @@ def rnca_finish(state, k, seed=0):
         squares, state = _on_nodes(state)
     eigen = _lanczos(squares, k, key, 1e-12, 1000)
     values = eigen.values * (eigen.values > eigen.residual * eigen.values[0])
-    return _subspace_of(state, eigen.vectors, values, 0.0)
+    means = state.means if state.centered else np.empty(0)
+    return _subspace_of(state.map, state, means, eigen.vectors, values, 0.0)
 
 
 @_public
@@ -6861,7 +6853,7 @@ def reservoir_merge(a, b):
     Returns:
         ReservoirState: Each point is from a or b, with probabilities in the ratio of their counts.
     """
-    a, b = _two_states(ReservoirState, a, b)
+    a, b = _two_states(ReservoirState, a, b, lambda state: (state.points.shape, state.half_life))
     _require(a.seed != b.seed, "a and b must have been started with different seeds")
     seed = _python_subkey(_key(a.seed, _RESERVOIRS), b.seed)
     count = a.count + b.count

@@ -1130,7 +1130,7 @@ def interrupt(folder, seed, count):
         versions.append([contents(place) for place in places])
     taken, whole = (
         (time.perf_counter() - start) / 2,
-        contents(state)["columns" if "columns" in contents(state) else "sketch.columns"],
+        contents(state)["sketch.run.columns"],
     )
     found = collections.Counter()
     for number in range(count):
@@ -1165,7 +1165,7 @@ def interrupt(folder, seed, count):
             assert model.sketch.count in (8192, 16384, 20_000), model.sketch.count
             found["state", model.sketch.count] += 1
     assert quietly("stream", folder / "X0.npy", *STREAMED, "--state", state)[0] == 0
-    assert contents(state)["sketch.columns"] == whole, "the stream has ended with other bits"
+    assert contents(state)["sketch.run.columns"] == whole, "the stream has ended with other bits"
     assert work(0) == 0
     assert {name.split(".npz")[0] for name in os.listdir(folder) if not name.endswith(".part")} <= {
         "X0.npy",

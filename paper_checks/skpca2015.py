@@ -1020,12 +1020,12 @@ def costs_are_counted(options):
     state = kp.skpca_update(
         kp.skpca_start(kp.fourier_features_map(kp.gaussian(2.0), d, m, options.seed), ell), X
     )
-    sketches = state.sketch.columns, state.sketch.older.columns
+    sketches = state.sketch.run.columns, state.sketch.older.columns
     held = state.map.frequencies.size + sum(columns.size for columns in sketches)
     sketch, decompositions = kp.fd_start(ell, m), 0
     for z in kp.fourier_features(X, state.map):  # rows become fewer where there was a decomposition
         before, sketch = sketch, kp.fd_update(sketch, z[None])
-        decompositions += sketch.used <= before.used
+        decompositions += sketch.run.used <= before.run.used
     reservoir = kp.reservoir_update(kp.reservoir_start(c, d, options.seed), X)
     changes = int(reservoir.replaced.sum())
     mean, variance = (c * sum(1 / i**p for i in range(1, n + 1)) for p in (1, 2))
@@ -1061,7 +1061,9 @@ def costs_are_counted(options):
             "c d": reservoir.points.size == c * d,
             "decompositions": n / ell < decompositions <= n / (ell / 2 + 1) + 1,
             "c log n": score < 5,
-            "point by point as at once": np.array_equal(sketch.columns, state.sketch.columns),
+            "point by point as at once": np.array_equal(
+                sketch.run.columns, state.sketch.run.columns
+            ),
         },
     )
 
