@@ -6063,7 +6063,7 @@ def _shorten(values, V, exact, rules, last):
     """Subtract from the squared lengths in `values` as `_sketch_runs` says, and multiply the rows
     of V accordingly. Returns the number of lengths above 0 and the amount subtracted. If more than
     the first `exact` lengths are needed, changes nothing and returns len(V) and 0."""
-    ell, half, share, _ = rules
+    ell, half, share = rules
     size = len(V)
     rows = (ell + 1) // 2 if half else ell
     place = ell if last else rows - half
@@ -6136,7 +6136,7 @@ def _fill(X, features, fade, used, run, mean, mass, squares):
 
 
 @_core
-def _sketch_runs(X, features, begins, rules, last, mass, runs, lengths, infinite):
+def _sketch_runs(X, features, begins, rules, fade, last, mass, runs, lengths, infinite):
     """Sketch runs of rows of X, begins[t] to begins[t + 1] - 1, or of their features, by `fd_start`.
     If `last`, the squared length of column ell + 1 is subtracted. runs: FDRuns with an array for
     each field. The first run has rows of weight `mass` already. infinite: counts infinite angles.
@@ -6148,7 +6148,6 @@ def _sketch_runs(X, features, begins, rules, last, mass, runs, lengths, infinite
     for index in prange(len(lengths)):
         _wide_vectors()
         task = np.int64(index)
-        fade = rules[3]
         run = columns[task]
         size = run.shape[1]
         width = _NARROW_PANEL // run.itemsize
@@ -6163,8 +6162,9 @@ def _sketch_runs(X, features, begins, rules, last, mass, runs, lengths, infinite
         while True:
             n = min(size - used, _BLOCK, end - begin)
             rows = X[begin : begin + n]
-            mean = means[task]
-            infinite[task] += _fill(rows, features, fade, used, run, mean, weight, squares[:n])
+            infinite[task] += _fill(
+                rows, features, fade, used, run, means[task], weight, squares[:n]
+            )
             shrunk[task] *= fade**n
             counts[task] += n
             for i in range(n):  # sequential sums have the same bits for every split into calls
@@ -6201,13 +6201,14 @@ def _sketch(state, X, begins=(), features=_ROWS_THEMSELVES, last=False):
     m, size = state.run.columns.shape
     lengths = np.zeros((tasks, size))
     infinite = np.zeros(tasks, np.int64)
-    rules = state.ell, state.half, state.share, _weight_at(state.half_life, 1)
-    mass = _total_weight(state.half_life, int(runs.count[0]))
+    rules = state.ell, state.half, state.share
+    fade = _weight_at(state.half_life, 1)
+    mass = _total_weight(state.half_life, runs.count[0])
     # Measured nanoseconds: 2 to store an entry, 1.5 for a cosine, .6 size^3 for an eigenproblem.
     each = 2.0 * m + 1.5 * len(features[1]) + _MULTIPLY_ADD * features[0].size
     turn = 2.0 * _MULTIPLY_ADD * m * size + 0.6 * size * size  # for each freed column
     work = (each + 1.6 * turn) * len(X) + turn * size * last
-    _sketch_runs(work, X, features, begins, rules, last, mass, runs, lengths, infinite)
+    _sketch_runs(work, X, features, begins, rules, fade, last, mass, runs, lengths, infinite)
     _require_finite_angles(infinite)
     parts = (part.tolist() if part.ndim == 1 else part for part in runs)
     return list(map(FDRuns, *parts)), lengths[0]
@@ -6231,9 +6232,11 @@ def _merged(older, run, state):
         rows = np.vstack([rows, between])
         squares += float(np.square(between).sum())
         means = means + share * gap
-    columns = math.sqrt(left) * older.columns
-    shrunk = left * older.shrunk + run.shrunk
-    start = older._replace(columns=columns, shrunk=shrunk, means=np.empty(0))
+    start = older._replace(
+        columns=math.sqrt(left) * older.columns,
+        shrunk=left * older.shrunk + run.shrunk,
+        means=np.empty(0),
+    )
     (found,), _ = _sketch(state._replace(run=start, half_life=0.0), rows.copy())
     return found._replace(squares=squares, count=older.count + run.count, means=means)
 
@@ -6252,8 +6255,7 @@ def _absorb(state, X, features=_ROWS_THEMSELVES):
     begins = [0, *range(max(0, length - state.run.count), len(X), length), len(X)]
     together = max(16, min(64, 2**23 // state.run.columns.size))  # at most 64 MB, or 16 sketches
     for first in range(0, len(begins) - 1, together):
-        part = begins[first : first + together + 1]
-        for found in _sketch(state, X, part, features)[0]:
+        for found in _sketch(state, X, begins[first : first + together + 1], features)[0]:
             older = _merged(older, latest, state)
             latest = found
     latest = latest._replace(columns=latest.columns.copy())  # frees the other sketches
