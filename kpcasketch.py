@@ -6143,7 +6143,7 @@ def _sketch_runs(X, features, begins, rules, fade, last, mass, runs, lengths, in
     Eigenvalues of A^T A, where A is the columns, have rounding errors relative to the largest. While
     the one to subtract is inaccurate, the short columns are decomposed again. LAPACK's SVD takes 4
     to 8 times as long."""
-    # Unpacked here: numba loses what a loop over prange writes to arrays in a tuple.
+    # Inside the loop, numba removes some stores to arrays of a tuple, as if nobody read them.
     columns, filled, shrunk, sums, counts, means = runs
     for index in prange(len(lengths)):
         _wide_vectors()
