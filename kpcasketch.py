@@ -4071,9 +4071,9 @@ def _count_kept(keep, log_miss, n, upper, lower):
 
 @_core
 def _write_kept(kernel, X, s, keep, coin, bound, log_miss, upper, lower, sketch):
+    data, indices, indptr = sketch  # numba may lose stores to arrays unpacked inside the loop
     for index in prange(_BANDS):
         _wide_vectors()
-        data, indices, indptr = sketch
         band = np.int64(index)
         n = len(X)
         columns = np.empty(n, np.int64)
