@@ -9267,8 +9267,9 @@ def frobenius_error(A, B):
 
 def _orthonormal(name, V, rows=None):
     V = _in_double(_checked_points(name, V, rows=rows))
-    wide = V.shape[1] > len(V)
-    _require(not wide, f"{name} must not have more columns than rows, got shape {V.shape}")
+    _require(
+        V.shape[1] <= len(V), f"{name} must not have more columns than rows, got shape {V.shape}"
+    )
     Q, independent = _orthonormalize(V, np.uint64(0))  # in half the time of LAPACK
     _require(independent, f"{name} must have independent columns")
     return Q
@@ -9341,13 +9342,15 @@ def effective_dimension(A, lam, seed=0, probes=32, steps=64):
             values = values.clip(0.0)
             of_start = start @ Y[:probes]
             total = float((of_start**2 @ (values / (values + lam))).sum())
-            beyond = _dense_product(R, Y[-probes:] / (values + lam) @ of_start.T)
-            excess = np.square(beyond).sum()
+            excess = np.square(_dense_product(R, Y[-probes:] / (values + lam) @ of_start.T)).sum()
             if excess <= 1e-3 * total and lowest > -0.01 * lam:  # an indefinite A has no bound
                 return total
             least = max(total - excess, 0.0)
-            told = f"after {steps} steps the result is between {least:.6g} and {total:.6g}"
-            _require(step < steps, f"steps must be larger: {told}")
+            _require(
+                step < steps,
+                f"steps must be larger: after {steps} steps the result is between {least:.6g} and "
+                f"{total:.6g}",
+            )
         W = basis.next_block(R)
     values = np.linalg.eigvalsh(dense(A)).clip(0.0)
     return float((values / (values + lam)).sum())
@@ -9424,8 +9427,10 @@ def reliable_components(values, error):
 def _checked_span(name, X, model):
     if isinstance(model, NystromMap):
         return _checked_model(NystromMap, name, model, X)
-    wrong = f"{name} must be an Expansion, NystromMap or Subspace, got {type(model).__name__}"
-    _require(isinstance(model, Expansion), wrong)
+    _require(
+        isinstance(model, Expansion),
+        f"{name} must be an Expansion, NystromMap or Subspace, got {type(model).__name__}",
+    )
     return _checked_expansion(name, model, X)
 
 
@@ -9462,8 +9467,10 @@ def residual(X, model):
     if isinstance(model, Subspace):
         return skpca_residual(_in_double(X), model) / np.sqrt(model.map.kernel.scale)
     model = _checked_span("model", X, model)
-    known = isinstance(model, NystromMap) or not _mean_is_unknown(model)
-    _require(known, "model.mean must be known (it is NaN or missing)")
+    _require(
+        isinstance(model, NystromMap) or not _mean_is_unknown(model),
+        "model.mean must be known (it is NaN or missing)",
+    )
     P = _in_double(X)
     features, from_mean = _orthonormal_features(P, model)
     sizes = _diagonal(P, model.kernel)
@@ -9535,8 +9542,7 @@ def explained_variance_ratio(X, expansion):
         size = _diagonal(X, model.kernel).sum()
         total = size - gram_matmat(X, X, np.ones((n, 1)), model.kernel).sum() / n
     _require(total > 1e-14 * size, "X must have points that differ")
-    features = features - features.mean(0)
-    return np.square(features).sum(0) / total
+    return np.square(features - features.mean(0)).sum(0) / total
 
 
 @_validated("a SketchError")
@@ -9553,12 +9559,14 @@ def _directions(sketch, X, k, seed, centered):
         _require(not getattr(sketch, "targets", 0), "sketch must not predict targets")
         return sketch.values, _models[type(sketch)][0](X, sketch)
     if isinstance(sketch, Eigen):
-        return _checked_as(Eigen, "sketch", sketch)[:2]
+        return sketch[:2]
     if isinstance(sketch, NystromMap):
         sketch = LowRank(nystrom_features(X, sketch))
     A = _as_operator("sketch", sketch, True)
-    fits = _size(A) == len(X)
-    _require(fits, f"sketch must have one row per point, got {_size(A)} rows for {len(X)} points")
+    _require(
+        _size(A) == len(X),
+        f"sketch must have one row per point, got {_size(A)} rows for {len(X)} points",
+    )
     A = center(A) if centered else A
     key = _checked_key(seed, _START)
     first = _lanczos(A, k, key, 1e-5, 1000)
@@ -9602,8 +9610,8 @@ def sketch_error(sketch, X, kernel, k=None, seed=0, rows=512, centered=False):
     V = _in_double(V[:, :m])
     V = V / _unit_of(V, 0)
     U, R = np.linalg.qr(V - V.mean(0) if centered else V)
-    independent = np.abs(R.diagonal()) > 1e-8 * np.linalg.norm(V, axis=0)
-    new = independent & (values[:m] > 1e-13 * values.max())
+    new = np.abs(R.diagonal()) > 1e-8 * np.linalg.norm(V, axis=0)
+    new &= values[:m] > 1e-13 * values.max()
     count = int(np.append(new, False).argmin())  # before the first negligible or dependent one
     if k is None:
         k = min(count, m // 2 if isinstance(sketch, (Eigen, Expansion, Subspace)) else 10)
@@ -9616,9 +9624,13 @@ def sketch_error(sketch, X, kernel, k=None, seed=0, rows=512, centered=False):
     U = np.ascontiguousarray(U[:, new])
     drawn = _draw_uniformly(n, rows, key)
     terms = np.column_stack([U[drawn], np.ones((rows, int(centered)))])  # ones fit the mean
-    spread = np.linalg.norm(terms, -2) if rows >= terms.shape[1] else 0.0
-    enough = rows == n or spread >= 0.3 * math.sqrt(rows / n)  # typical: 1 - sqrt(columns / rows)
-    _require(enough, f"rows must be larger to distinguish {U.shape[1]} directions, got {rows}")
+    # The smallest singular value of `terms` is typically sqrt(rows / n) - sqrt(columns / n).
+    _require(
+        rows == n
+        or rows >= terms.shape[1]
+        and np.linalg.norm(terms, -2) >= 0.3 * math.sqrt(rows / n),
+        f"rows must be larger to distinguish {U.shape[1]} directions, got {rows}",
+    )
     B = _gram_product(kernel, P[drawn], P, U)
     _require_finite("kernel values on X", B)
     T = np.linalg.lstsq(terms, B, rcond=None)[0]
@@ -9627,8 +9639,8 @@ def sketch_error(sketch, X, kernel, k=None, seed=0, rows=512, centered=False):
     E = (B - terms @ T) @ Y / gaps
     W = E.T @ E * (n / (rows - terms.shape[1] * (1.0 - rows / n)))  # estimate for all rows
     squares, turn = _small_eigen(W[:k, :k])
-    off = np.sqrt(squares.clip(0.0))[:, None] * turn.T
-    exact = np.vstack([Y[:, :k], off])  # coordinates along U, and orthogonal to U
+    # Coordinates along U, and orthogonal to U.
+    exact = np.vstack([Y[:, :k], np.sqrt(squares.clip(0.0))[:, None] * turn.T])
     exact_values = (mu + W.diagonal() * gaps)[:k]
     return SketchError(values[:k] - exact_values, principal_angles(np.eye(len(exact), k), exact))
 
@@ -9696,8 +9708,8 @@ def features(X, model):
         array([[3.]])
     """
     if type(model) not in _models:
-        names = [cls.__name__ for cls in _models]
-        raise ValueError(f"model must be one of {', '.join(names)}, got {type(model).__name__}")
+        names = ", ".join(cls.__name__ for cls in _models)
+        raise ValueError(f"model must be one of {names}, got {type(model).__name__}")
     return _models[type(model)][0](X, model)
 
 
