@@ -238,8 +238,8 @@ if numba.config.DISABLE_JIT:
 #   RADIAL of test_reduced_sets.py, and in SMOOTH of test_kernel_pca.py
 # - operator: a tuple under `@_validated`, its functions, and an entry in `_OPERATORS` (6.5)
 # - sampler of landmarks: a function of (X, kernel, s, seed) that draws by `_key(seed, _LANDMARKS)`
-#   and returns `Landmarks` (all points if s >= n), a row in `_METHODS` (16.1), and its key in
-#   `_SAMPLERS`. Test: if it draws by a kernel, a last row in ROOM of test_leverage_scores.py
+#   and returns `Landmarks` (all points if s >= n), and a row in `_SAMPLERS` (16.1). Test: if it
+#   draws by a kernel, a last row in ROOM of test_leverage_scores.py
 # - model: a tuple under `@_validated`, and an entry in `_models` (15.3)
 # - stream: start, update and finish functions, and a row in `_STREAMS` (18.1)
 # - command: a function, a row in `_COMMANDS`, and its options in `_ARGUMENTS` (18)
@@ -7888,9 +7888,8 @@ def _substitute(kernel, X, Z, L, start, rows, growth=np.zeros(0), errors=np.zero
 
 def _residual_gram(kernel, P, shift, Y, rows):
     """K(Z, Z) + diag(shift) - Y Y^T for Z = P[rows] with features Y, at most 128 points."""
-    explained = _dense_product(Y, Y.T)
     Z = P[rows]
-    return _gram(kernel, Z, Z, True) - explained + np.diag(shift[rows])
+    return _gram(kernel, Z, Z, True) - _dense_product(Y, Y.T) + np.diag(shift[rows])
 
 
 # 13.2 Pivots
@@ -7909,9 +7908,8 @@ def _rounding(kernel, X, m):
     if kernel.kind == _POLYNOMIAL:
         factor = kernel.shape
     elif steepness < math.inf and X.shape[1] >= 16:
-        largest = float(_squares(_minus_row(X)).max())
         # If a subset's mean is subtracted instead, squared norms are at most four times as large.
-        factor = min(_EXPANDED_BELOW, 8.0 * steepness * largest)
+        factor = min(_EXPANDED_BELOW, 8.0 * steepness * float(_squares(_minus_row(X)).max()))
     roundings = 4.0 * math.sqrt(m) + 2.0 * math.sqrt(X.shape[1]) * factor
     return roundings * (1.2e-7 if X.itemsize == 4 else 2.2e-16)
 
@@ -8064,10 +8062,11 @@ def _factor(Z, kernel, shift=0.0):
 # 13.3 Scores (RLS definition 1, RLS lemma 6)
 
 
-def _scores(P, rows, Z, weights, kernel, lam, k=0, key=None):
+def _scores(P, Z, weights, kernel, lam, k=0, key=None, rows=None):
     """Scores of P[rows] from weighted landmarks Z (RLS lemma 6), and the number of kernel values.
     Score i is (k_ii - |y_i|^2) / lam, where L L^T = K(Z, Z) + lam diag(weights)^-2. If lam is None,
     `_tail_ridge` computes lam. If lam is near float32's rounding error, scores are in float64."""
+    rows = np.arange(len(P)) if rows is None else rows
     evaluations = 0
     if lam is None:
         lam = _tail_ridge(kernel, Z, weights, k, _python_subkey(key, _TAIL))
@@ -8111,7 +8110,7 @@ def ridge_leverage_scores(X, kernel, lam):
     n = len(X)
     _fits("X", 8.0 * n**2)
     X = _in_double(X)
-    return _scores(X, np.arange(n), X, np.ones(n), kernel, lam)[0]
+    return _scores(X, X, np.ones(n), kernel, lam)[0]
 
 
 @_public
@@ -8136,16 +8135,18 @@ def approximate_ridge_leverage_scores(X, landmarks, weights, kernel, lam):
     lam = _checked_real("lam", lam, 1e-300)
     sound = weights.size == len(Z) and weights.min() > 0.0 and (lam / weights**2).max() < math.inf
     _require(sound, "weights must be positive, one per landmark, with finite lam / weights**2")
-    return _scores(X, np.arange(len(X)), Z, weights, kernel, lam)[0]
+    return _scores(X, Z, weights, kernel, lam)[0]
 
 
 # 13.4 Landmarks (RLS algorithms 1 to 3, section 5)
 
 
 def _checked_sampling(delta, under, seed, oversampling):
-    delta = _checked_between("delta", delta, 1, under)
-    key = _checked_key(seed, _LANDMARKS)
-    return delta, key, _checked_real("oversampling", oversampling, 1e-300)
+    return (
+        _checked_between("delta", delta, 1, under),
+        _checked_key(seed, _LANDMARKS),
+        _checked_real("oversampling", oversampling, 1e-300),
+    )
 
 
 @_public
@@ -8260,7 +8261,7 @@ def _recursive(
         drawn = top if level == 0 else 0
         # Step 7. The top of accelerated sampling uses 4 * size. Errors are up to 20 % smaller.
         k = _largest_rank(min(drawn, 4 * size) or size, constant, delta)
-        scores, computed = _scores(X, rows, X[below], weights, kernel, lam, k, level_key)
+        scores, computed = _scores(X, X[below], weights, kernel, lam, k, level_key, rows)
         scores = np.minimum(1.0, factor * scores)  # steps 6, 8 and 9 (7)
         many = 2.0 * k if lam is None else max(scores.sum(), 1.0)
         chances = np.minimum(1.0, oversampling * math.log(many / delta) * scores)  # step 10 (8)
@@ -8471,8 +8472,7 @@ def _with_landmarks(state, more, count):
         key = _python_subkey(key, evaluations)
         delta = _practical_delta(s)
         k = _largest_rank(s, 4.0, delta)
-        rows = np.arange(len(points))
-        scores, computed = _scores(points, rows, points, weights, state.kernel, None, k, key)
+        scores, computed = _scores(points, points, weights, state.kernel, None, k, key)
         wanted = np.minimum(1.0, scores * math.log(2.0 * k / delta))
         kept, chances = _draw_by_size(wanted * weights**2, s, _python_subkey(key, _COINS))
         union = points[kept], indices[kept], weights[kept] / np.sqrt(chances)
@@ -8540,8 +8540,10 @@ def rls_merge(a, b):
     """
     a = _checked_as(RLSState, "a", a)
     b = _checked_as(RLSState, "b", b)
-    alike = a.kernel == b.kernel and a.s == b.s and a.points.shape[1] == b.points.shape[1]
-    _require(alike, "a and b must have the same kernel, s and number of columns")
+    _require(
+        a.kernel == b.kernel and a.s == b.s and a.points.shape[1] == b.points.shape[1],
+        "a and b must have the same kernel, s and number of columns",
+    )
     return _with_landmarks(a, b, b.count)
 
 
@@ -8562,17 +8564,17 @@ def rls_finish(state):
 # 13.5 Nystrom approximation (RLS section 2.1, appendix C)
 
 
-def _checked_landmarks(X, landmarks, gathered=None):
-    """Landmarks as points in X's precision. gathered(rows) reads rows of X."""
+def _checked_landmarks(X, landmarks, rows_of=operator.getitem):
+    """Landmarks as points in X's precision. rows_of(X, numbers) reads rows of X."""
     while isinstance(landmarks, (CertifiedNystrom, Landmarks, LandmarkPoints, ReducedSet)):
         landmarks = landmarks[0]  # the first field: landmarks, indices, points or centers
-    points = np.asarray(landmarks) if type(landmarks) in (list, tuple) else landmarks
-    if isinstance(points, np.ndarray) and points.ndim == 1 and points.dtype.kind in "iu":
-        inside = points.size > 0 and 0 <= points.min() <= points.max() < len(X)
+    Z = np.asarray(landmarks) if type(landmarks) in (list, tuple) else landmarks
+    if isinstance(Z, np.ndarray) and Z.ndim == 1 and Z.dtype.kind in "iu":
+        inside = Z.size > 0 and 0 <= Z.min() <= Z.max() < len(X)
         _require(inside, "landmarks must be one or more row numbers from 0 to n - 1")
-        points = gathered(points) if gathered else X[points]
+        Z = rows_of(X, Z)
     precision = np.float32 if X.dtype == np.float32 else np.float64
-    Z = _as_array("landmarks", points, 2).astype(precision, copy=False)
+    Z = _as_array("landmarks", Z, 2).astype(precision, copy=False)
     return _checked_points("landmarks", Z, X.shape[1])
 
 
@@ -8662,21 +8664,18 @@ def nystrom(X, landmarks, kernel):
     return _map_features(X, nystrom_map(X, Z, kernel))
 
 
-def _middle(found, centered):
-    """Mean of the landmarks' features, or None. If it is subtracted first, few digits are lost."""
-    return found.factor.sum(0) / max(found.rank, 1) if centered else None
-
-
 def _about_landmarks(X, Z, kernel, centered):
-    """X, the map of the landmarks Z, and None. Far from 0, inner products lose digits. If `centered`,
-    a linear kernel therefore takes X and Z minus the mean of X, which is returned as `origin`."""
+    """X, the map of the landmarks Z, and twice None. If `centered`, the last item is the mean of the
+    landmarks' features: if it is subtracted first, few digits are lost. Inner products lose digits
+    far from 0. A linear kernel takes X and Z minus the mean of X, which is returned as `origin`."""
     origin = None
     if centered and _is_linear(kernel):
         origin = np.asarray(X.mean(0, np.float64))  # X may be a Dask array
         X = (X - origin).astype(X.dtype)
         Z = (Z - origin).astype(Z.dtype)
         kernel = kernel._replace(offset=0.0)  # centering removes constants
-    return X, nystrom_map(Z, Z, kernel), origin
+    found = nystrom_map(Z, Z, kernel)
+    return X, found, origin, found.factor.sum(0) / max(found.rank, 1) if centered else None
 
 
 def _translated(E, origin):
@@ -8686,9 +8685,11 @@ def _translated(E, origin):
     E = E._replace(offset=2.0 * E.offset - _features(origin[None], E, np.float64)[0])
     if E.mean.size == 0:
         return E
-    points = np.vstack([E.points, origin]).astype(E.points.dtype)
-    coef = np.pad(E.coef, ((0, 1), (0, 0)))
-    return E._replace(points=points, coef=coef, mean=np.append(E.mean, 1.0))
+    return E._replace(
+        points=np.vstack([E.points, origin]).astype(E.points.dtype),
+        coef=np.pad(E.coef, ((0, 1), (0, 0))),
+        mean=np.append(E.mean, 1.0),
+    )
 
 
 def _normal_equations(P, found, T, middle=None, factors=None):
@@ -8732,7 +8733,7 @@ def _components_by_map(found, squares, sums, n, middle, k, key):
     floor = 0.0
     if middle is not None:
         squares = squares - np.outer(sums, sums / n)  # F^T H F
-        mean = middle + sums / n
+        mean = middle + sums[:, 0] / n
         # Centering removes the eigenvalue n |mean|^2. This is its rounding error.
         floor = _precision(found.points) * n * (mean**2).sum()
     eigen = _lanczos(squares, k, key, 1e-12, 1000)
@@ -8772,11 +8773,9 @@ def nystrom_kpca(X, landmarks, kernel, k, seed=0, centered=False):
     centered = _as_flag("centered", centered)
     Z = _checked_landmarks(X, landmarks)
     k = _checked_whole("k", k, 1, len(Z))
-    X, found, origin = _about_landmarks(X, Z, kernel, centered)
-    middle = _middle(found, centered)
+    X, found, origin, middle = _about_landmarks(X, Z, kernel, centered)
     squares, sums = _normal_equations(X, found, np.ones((len(X), 1), X.dtype), middle)
-    model = _components_by_map(found, squares, sums[:, 0], len(X), middle, k, key)
-    return _translated(model, origin)
+    return _translated(_components_by_map(found, squares, sums, len(X), middle, k, key), origin)
 
 
 @_validated("a CertifiedNystrom")
@@ -8848,8 +8847,7 @@ def nystrom_to(X, kernel, error, seed=0, limit=0):
         by_trace = bound <= error
         if not (last or by_trace):
             rest_of_some = Difference(Implicit(X[some], kernel), LowRank(F[some]))
-            on_some = _norm(rest_of_some, start, 0.1, 1000)[0]
-            if on_some > error * norm * some.size / n:
+            if _norm(rest_of_some, start, 0.1, 1000)[0] > error * norm * some.size / n:
                 continue
         values, V = _small_eigen(_column_products(F, F))
         norm = max(norm, values[0])  # now |K~|_2, which is below |K|_2
@@ -8877,17 +8875,16 @@ def nystrom_to(X, kernel, error, seed=0, limit=0):
 # 13.6 Ridge regression (RLS appendix C.1)
 
 
-def _weighted_equations(P, T, weights, found, intercept):
-    """F^T W F, F^T W T and `at`, where F holds features of P minus `at`, and W = diag(weights). `at`
-    is the weighted mean of the features if there is an intercept, else None (0)."""
+def _weighted_equations(P, T, weights, found, at):
+    """F^T W F, F^T W T and `at`, where F holds features of P minus `at`, and W = diag(weights). If
+    `at` is given, there is an intercept, and the weighted mean of the features replaces it."""
     factors = np.sqrt(weights)[:, None]
     T = factors * np.column_stack([T, np.ones(len(P))])
-    at = _middle(found, intercept)
     squares, products = _normal_equations(P, found, T, at, factors)
-    if intercept:
+    if at is not None:
         sums = products[:, -1]
         squares -= np.outer(sums, sums / weights.sum())
-        at += sums / weights.sum()
+        at = at + sums / weights.sum()
     return squares, products[:, :-1], at
 
 
@@ -8957,10 +8954,9 @@ def nystrom_ridge(X, Y, landmarks, kernel, lam, intercept=False, weights=None):
     weights = _as_weights(weights, X)
     mean = np.average(T, 0, weights) * _as_flag("intercept", intercept)
     Z = _checked_landmarks(X, landmarks)
-    X, found, origin = _about_landmarks(X, Z, kernel, intercept)
-    squares, products, at = _weighted_equations(X, T - mean, weights, found, intercept)
-    model = _ridge_by_map(found, squares, products, lam, np.ndim(Y), mean, at)
-    return _translated(model, origin)
+    X, found, origin, at = _about_landmarks(X, Z, kernel, intercept)
+    squares, products, at = _weighted_equations(X, T - mean, weights, found, at)
+    return _translated(_ridge_by_map(found, squares, products, lam, np.ndim(Y), mean, at), origin)
 
 
 @_public
@@ -9062,8 +9058,7 @@ def learn_metric(X, Y, kernel, lam, rounds=4, s=1000, seed=0):
     X, kernel = _points_and_kernel(X, kernel)
     _require(len(X) > 1, "X must have at least 2 rows, got 1")
     _derivative("kernel", kernel)
-    T = _checked_targets(Y, len(X))
-    T = _deviations(T, None)
+    T = _deviations(_checked_targets(Y, len(X)), None)
     T = T / _unit_of(T.std(0)[None], 0)
     order = _draw_uniformly(len(X), len(X), _checked_key(seed, _HELD_OUT))
     held, kept = np.split(order, [_ceil_div(len(X), 10)])
@@ -9195,17 +9190,16 @@ def mmd_test(X, Y, kernel, s=100, permutations=999, seed=0):
         >>> mmd_test(X[:100], X[100:] + 1.0, gaussian(1.0))
         0.001
     """
-    P, Q = _checked_two(X, "Y", Y)
+    Z = _in_double(np.concatenate(_checked_two(X, "Y", Y)))
     permutations = _checked_whole("permutations", permutations, 1, _MOST)
     key = _checked_key(seed, _PROBES)
-    Z = _in_double(np.concatenate([P, Q]))
     order = np.lexsort(Z.T)  # landmarks must not depend on which sample a point is from
     if _is_linear(_checked_kernel("kernel", kernel)):  # far from 0, it loses digits
         Z = _minus_row(Z, Z[order].mean(0))
     F = nystrom(Z, order[rpcholesky(Z[order], kernel, s, seed).indices], kernel)
     rounding = 1e-13 * math.sqrt(len(Z) * np.square(F).sum())
     F = _minus_row(F)  # now the sum over one sample determines the other sum
-    n = len(P)
+    n = len(X)
     most = permutations + 1
     if len(Z) <= most and math.comb(len(Z), n) <= most:
         divisions = itertools.combinations(range(len(Z)), n)  # the first is the one observed
@@ -9217,8 +9211,7 @@ def mmd_test(X, Y, kernel, s=100, permutations=999, seed=0):
         W = np.zeros((len(Z), 64))
         for j, rows in enumerate(some):
             W[rows, j] = 1.0
-        sums = _transposed_product(F, W)
-        sizes = np.append(sizes, np.linalg.norm(sums, axis=0)[: len(some)])
+        sizes = np.append(sizes, np.linalg.norm(_transposed_product(F, W), axis=0)[: len(some)])
     return float(np.mean(sizes >= sizes[0] - rounding))
 
 
@@ -9779,18 +9772,20 @@ def _compiled_residual_of(x, model, out):
 
 # 16.1 Methods by name
 # Each function returns K, a sketch of K, or Landmarks.
+_SAMPLERS = {
+    "uniform": lambda X, kernel, s, seed: uniform_landmarks(len(X), s, seed),
+    "rls": recursive_rls_practical,
+    "rls-accelerated": recursive_rls_accelerated,
+    "rpcholesky": rpcholesky,
+}
 _METHODS = {
     "lanczos": lambda X, kernel, s, seed: gram(X, X, kernel),
     "implicit": lambda X, kernel, s, seed: Implicit(X, kernel),
     "sample": sample_gram,
     "quantize": lambda X, kernel, s, seed: quantize_gram(X, kernel, seed),
     "sample-quantize": sample_quantize_gram,
-    "uniform": lambda X, kernel, s, seed: uniform_landmarks(len(X), s, seed),
-    "rls": recursive_rls_practical,
-    "rls-accelerated": recursive_rls_accelerated,
-    "rpcholesky": rpcholesky,
+    **_SAMPLERS,
 }
-_SAMPLERS = ("uniform", "rls", "rls-accelerated", "rpcholesky")
 _SIZES = {"sample": 4.0, "sample-quantize": 4.0, **dict.fromkeys(_SAMPLERS, 500)}  # defaults of -s
 
 
@@ -9884,10 +9879,11 @@ def _arrays_in(path, mapped=None, kept=None):
             held = np.load(file, mapped)
             if isinstance(held, np.ndarray):
                 return {"": held}
-            kept = held.files if kept is None else kept
+            kept = kept or held.files
             members = held.zip.infolist()
-            sizes = [member.file_size for name, member in zip(held, members) if name in kept]
-            _fits("it", sum(sizes))
+            _fits(
+                "it", sum(member.file_size for name, member in zip(held, members) if name in kept)
+            )
             # If the shape of an array is damaged, numpy stops before the checksum. If the length of
             # a comment is, the comment contains the entries that follow (46 bytes or more each).
             whole = all(len(member.comment + member.extra) < 46 for member in members)
@@ -9915,8 +9911,10 @@ def _as_arrays(model, inside=""):
     """{field: array} of a tuple. Its type is "class", or "kernel" if `inside` is "kernel."."""
     called = type(model).__name__
     _require(called in _TUPLES, f"model must be a named tuple of kpcasketch, got {called}")
-    if isinstance(model, Kernel) and model.address:
-        raise ValueError("model must not have a kernel of custom(f): a file cannot store its code")
+    _require(
+        not getattr(model, "address", 0),
+        "model must not have a kernel of custom(f): a file cannot store its code",
+    )
     arrays = {inside[:-1] or "class": called}
     for field, kind in type(model).__annotations__.items():
         value = getattr(model, field)
@@ -9925,8 +9923,10 @@ def _as_arrays(model, inside=""):
             arrays.update(_as_arrays(value, f"{place}."))
         else:
             arrays[place] = np.asarray(value)
-            sound = arrays[place].dtype.kind in _STORED.get(kind, "")
-            _require(sound, f"model.{place} must have the type that {called} declares")
+            _require(
+                arrays[place].dtype.kind in _STORED.get(kind, ""),
+                f"model.{place} must have the type that {called} declares",
+            )
     return arrays
 
 
@@ -9948,8 +9948,10 @@ def _from_arrays(arrays, path, inside=None):
             fields[field] = _from_arrays(arrays, path, f"{place}.")
         else:
             number = kind not in (np.ndarray, tuple)
-            sound = value.dtype.kind in _STORED.get(kind, "") and not (number and value.ndim)
-            _require(sound, wrong.format(place))
+            _require(
+                value.dtype.kind in _STORED.get(kind, "") and not (number and value.ndim),
+                wrong.format(place),
+            )
             fields[field] = kind(value[()]) if number else value
     return cls(**fields)
 
@@ -9990,8 +9992,10 @@ def load(path):
     arrays = _arrays_in(path)
     made = _from_arrays(arrays, path)
     if _PREPARED[2] in arrays:
-        text = "this model needs standardized points: prepared_points(path, X)"
-        warnings.warn(text, stacklevel=_USERS_LINE)
+        warnings.warn(
+            "this model needs standardized points: prepared_points(path, X)",
+            stacklevel=_USERS_LINE,
+        )
     return made
 
 
@@ -10014,8 +10018,7 @@ def median_bandwidth(X, seed=0):
     from scipy.spatial.distance import pdist  # the import takes 0.1 s
 
     X = _as_array("X", X, 2)
-    key = _checked_key(seed, _PAIRS)
-    rows = _draw_uniformly(len(X), min(len(X), 1000), key)
+    rows = _draw_uniformly(len(X), min(len(X), 1000), _checked_key(seed, _PAIRS))
     P = _in_double(_checked_points("X", X[rows], numbers=rows))
     unit = np.ldexp(1.0, np.frexp(np.abs(P).max())[1])  # avoids underflow
     distances = pdist(P / unit)
@@ -10032,17 +10035,16 @@ def _grouped(P, T, weights):
     weights = weights[some]
     rows, groups = _distinct(P[some])
     sums = np.bincount(groups, weights)
-    means = [np.bincount(groups, weights * t) / sums for t in T.T]
-    means = np.stack(means, axis=1)
-    within = weights @ np.square(T - means[groups])
-    return P[some[rows]], means, sums, within.sum()
+    means = np.column_stack([np.bincount(groups, weights * t) / sums for t in T.T])
+    return P[some[rows]], means, sums, (weights @ np.square(T - means[groups])).sum()
 
 
-def _left_out(P, T, weights, found, lams, intercept):
+def _left_out(P, T, weights, found, lams, at):
     """Weighted sums of squared leave-one-out errors of `nystrom_ridge`, and ridges: `lams`, or if None,
     shares of the trace. For F^T W F = V D V^T, Y = F V and weight w_i, h_i = w_i (1 / sum_j w_j +
     sum_j y_ij^2 / (d_j + lam)), without the first term if there is no intercept."""
-    squares, products, at = _weighted_equations(P, T, weights, found, intercept)
+    intercept = at is not None
+    squares, products, at = _weighted_equations(P, T, weights, found, at)
     if lams is None:
         lams = squares.trace() * 10.0 ** np.arange(-9.5, 0.1, 0.5) + 1e-300
     values, V = _small_eigen(squares)
@@ -10108,15 +10110,16 @@ def choose(X, Y, landmarks, kernel, k=10, *, lam=None, factors=None, intercept=T
     if Y is None and T.shape[1] > 32:  # random signs preserve distances (AMS section 5)
         T = rademacher_projection(T, 32)
     if factors is None:
-        fixed = _sigma_of(kernel) is None or size == 0.0
-        factors = np.ones(1) if fixed else 2.0 ** np.arange(-4, 6)
+        factors = (
+            np.ones(1) if _sigma_of(kernel) is None or size == 0.0 else 2.0 ** np.arange(-4, 6)
+        )
     factors = _checked_vector("factors", factors)
     _checked_real("factors", factors.min(), 1e-3, 1e3)
-    gammas = kernel.gamma / factors ** (1 if _EXPONENTIAL <= kernel.kind <= _CITY_BLOCK else 2)
+    power = 1 if _EXPONENTIAL <= kernel.kind <= _CITY_BLOCK else 2
+    kernels = [kernel._replace(gamma=float(gamma)) for gamma in kernel.gamma / factors**power]
     P, T, weights, within = _grouped(P, T, weights)
     found = []
-    for gamma in gammas:
-        by = kernel._replace(gamma=float(gamma))
+    for by in kernels:
         points = P
         centers = Z
         if Y is None:
@@ -10124,23 +10127,25 @@ def choose(X, Y, landmarks, kernel, k=10, *, lam=None, factors=None, intercept=T
             points = expand(P, model)
             centers = expand(Z, model)
             by = gaussian(median_bandwidth(points))
-        points, model, _ = _about_landmarks(points, centers, by, intercept)
-        found.append(_left_out(points, T, weights, model, lams, intercept))
+        points, model, _, at = _about_landmarks(points, centers, by, intercept)
+        found.append(_left_out(points, T, weights, model, lams, at))
     errors, lams = np.array(found).swapaxes(0, 1)
     errors += within
     # If errors differ by rounding, take the largest ridge.
     best = np.argwhere(errors <= 1.000001 * errors.min())
     i, j = best[best[:, 1].argmax()]
-    kernel = kernel._replace(gamma=float(gammas[i]))
     error = float(errors[i, j])
-    flaw = ""
     if not 0.0 < error < 0.98:
-        flaw = f"a constant predicts Y as well (relative error {error:.3g})"
+        warnings.warn(
+            f"choose: a constant predicts Y as well (relative error {error:.3g})",
+            stacklevel=_USERS_LINE,
+        )
     elif len(factors) > 1 and i in (0, len(factors) - 1):
-        flaw = "the bandwidth is at an end of the grid: a better one may be beyond it"
-    if flaw:
-        warnings.warn(f"choose: {flaw}", stacklevel=_USERS_LINE)
-    return Choice(kernel, float(lams[i, j]), error, errors, factors, lams)
+        warnings.warn(
+            "choose: the bandwidth is at an end of the grid: a better one may be beyond it",
+            stacklevel=_USERS_LINE,
+        )
+    return Choice(kernels[i], float(lams[i, j]), error, errors, factors, lams)
 
 
 _PILOT_POINTS = 4096
@@ -10183,8 +10188,7 @@ def advise(X, kernel, error, memory=None, seed=0, k=10):
         >>> best.works, best.error <= 0.01
         (True, True)
     """
-    X = _checked_points("X", X)
-    kernel = _checked_as(Kernel, "kernel", kernel)
+    X, kernel = _points_and_kernel(X, kernel)
     seed = int(_as_seed("seed", seed))
     k = _checked_whole("k", k, 1, len(X))
     wanted = 0.8 * _checked_real("error", error, 1e-300, 1.0)  # a margin for errors of the pilot
@@ -10262,20 +10266,21 @@ def _progress(text, share=lambda: 0.0):
             say(f"\r\033[K{text} ... {taken:,.0f} s{rest}\r")
         say("\r\033[K")
 
+    if not getattr(sys.stderr, "isatty", bool)():  # without a console, it is None
+        yield
+        return
     thread = threading.Thread(target=show, daemon=True)
-    if sys.stderr is not None and sys.stderr.isatty():
-        thread.start()
+    thread.start()
     try:
         yield
     finally:
         ended.set()
-        if thread.is_alive():
-            thread.join()
+        thread.join()
 
 
 def _typical_tasks(dtype):
     """Calls by the name of the function, with enough points to compile the products of 6.2."""
-    X = np.random.default_rng(0).standard_normal((2000, 3)).astype(dtype)
+    X = np.random.default_rng(0).standard_normal((2000, 3), dtype)
     kernel = gaussian(2.0)
     some = X[:50]
     model = Expansion(some, some, np.ones(3), np.empty(0), kernel)
@@ -10373,7 +10378,7 @@ def _fit_landmarks(own, X, y, seed, weights=None):
     known = ("auto", "kmeans", *_SAMPLERS)
     sampler = own.sampler
     _require(sampler in known, f"sampler must be one of {', '.join(known)}, got {sampler!r}")
-    rows = np.arange(len(X)) if weights is None else np.flatnonzero(weights)
+    rows = np.flatnonzero(_as_weights(weights, X))
     rows = rows[np.sort(_distinct(X[rows])[0])]
     P = X[rows]
     if sampler == "auto":
@@ -10381,12 +10386,16 @@ def _fit_landmarks(own, X, y, seed, weights=None):
     kernel = _kernel_of_estimator(own, P, seed)
     lam = own.lam
     if "auto" in (own.sigma, lam):
-        few = P[uniform_landmarks(len(P), many, seed).indices]
-        lam = None if lam == "auto" else lam
-        factors = None if own.sigma == "auto" else [1.0]
-        k = own.n_components or 10
-        found = choose(X, y, few, kernel, k, lam=lam, factors=factors, weights=weights)
-        kernel, lam = found[:2]
+        kernel, lam, *_ = choose(
+            X,
+            y,
+            P[uniform_landmarks(len(P), many, seed).indices],
+            kernel,
+            own.n_components or 10,
+            lam=None if lam == "auto" else lam,
+            factors=None if own.sigma == "auto" else [1.0],
+            weights=weights,
+        )
     if sampler == "kmeans":
         _require(
             kernel.kind != _PRECOMPUTED,
@@ -10492,8 +10501,9 @@ def _define_estimators(user):
                     return self
                 k = self._n_features_out
                 self.map_ = nystrom_kpca(X, Z, self.kernel_, k, seed, self.centered)
-                some = X[uniform_landmarks(len(X), 2000, seed).indices]
-                self.explained_variance_ratio_ = explained_variance_ratio(some, self.map_)
+                self.explained_variance_ratio_ = explained_variance_ratio(
+                    X[uniform_landmarks(len(X), 2000, seed).indices], self.map_
+                )
                 return self
 
         @_public
@@ -10504,7 +10514,7 @@ def _define_estimators(user):
         @_public
         def inverse_transform(self, X, ridge=0.0):
             """Points with features X, (n, k), by `kernel_pca_preimage`. Needs n_components."""
-            validation.check_is_fitted(self, "map_")
+            validation.check_is_fitted(self)
             _require(
                 isinstance(self.map_, Expansion),
                 "n_components must be an int for inverse_transform",
@@ -10536,12 +10546,11 @@ def _define_estimators(user):
             with self._refit():
                 X, y = self._points(X, y, reset=True, multi_output=True, y_numeric=True)
                 if sample_weight is not None:
-                    weights = np.asarray(sample_weight)
-                    sample_weight = _checked_weights(weights, X, name="sample_weight")
-                y = y.astype(np.float64)
-                Z, lam = _fit_landmarks(self, X, y, self._seed(), sample_weight)
-                self.model_ = nystrom_ridge(X, y, Z, self.kernel_, lam, True, sample_weight)
-                self.lam_ = lam
+                    sample_weight = _checked_weights(
+                        np.asarray(sample_weight), X, name="sample_weight"
+                    )
+                Z, self.lam_ = _fit_landmarks(self, X, y, self._seed(), sample_weight)
+                self.model_ = nystrom_ridge(X, y, Z, self.kernel_, self.lam_, True, sample_weight)
             return self
 
         @_public
@@ -10606,13 +10615,17 @@ def _define_estimators(user):
             residuals = np.append(self.residuals_, others)[-2000:]
             above = math.floor(share * (len(residuals) + 1))
             threshold = np.sort(residuals)[-max(above, 1)]
-            flaw = ""
             if above == 0:
-                flaw = f"{len(residuals)} residuals cannot give false_alarms of {share}"
+                warnings.warn(
+                    f"NoveltyDetector: {len(residuals)} residuals cannot give false_alarms of {share}",
+                    stacklevel=_USERS_LINE + 1,
+                )
             elif threshold > 0.999:
-                flaw = "no point can be novel: sigma is too small, or the points have just changed"
-            if flaw:
-                warnings.warn(f"NoveltyDetector: {flaw}", stacklevel=_USERS_LINE + 1)
+                warnings.warn(
+                    "NoveltyDetector: no point can be novel: sigma is too small, or the points have "
+                    "just changed",
+                    stacklevel=_USERS_LINE + 1,
+                )
             # The residual of a point has another rounding error in another batch.
             self.offset_ = -math.sqrt(threshold**2 + _ROUNDING)
             self.map_ = model
@@ -10672,10 +10685,14 @@ def _dask(module="dask"):
 
 def _row_blocks(name, X):
     """(delayed blocks, numbers of rows) of a Dask array."""
-    known = isinstance(X, _dask("dask.array").Array)
-    _require(known, f"{name} must be a dask array (dask.array.from_array), got {type(X).__name__}")
-    sound = X.ndim == 2 and X.dtype.kind in "fiub" and 0 not in X.shape
-    _require(sound, f"{name} must be a 2-D array of real numbers, got {X.dtype} of shape {X.shape}")
+    _require(
+        isinstance(X, _dask("dask.array").Array),
+        f"{name} must be a dask array (dask.array.from_array), got {type(X).__name__}",
+    )
+    _require(
+        X.ndim == 2 and X.dtype.kind in "fiub" and 0 not in X.shape,
+        f"{name} must be a 2-D array of real numbers, got {X.dtype} of shape {X.shape}",
+    )
     sizes = np.array(X.chunks[0])
     _require(np.isfinite(sizes).all(), f"{name} has unknown chunks: call .compute_chunk_sizes()")
     _require(len(X.chunks[1]) == 1, f"{name} has chunks of columns: call .rechunk({{1: -1}})")
@@ -10712,10 +10729,11 @@ def _each_block(function, X, beside, *held):
     parts, sizes = _row_blocks("X", X)
     held = [delayed(value, traverse=False) for value in held]
     starts = [0, *itertools.accumulate(sizes)]
-    each = zip(parts, starts if beside is None else beside, starts, starts[1:])
     return [
         task(function, part, own, *held, rows=f"; in rows {first} to {last - 1}")
-        for part, own, first, last in each
+        for part, own, first, last in zip(
+            parts, starts if beside is None else beside, starts, starts[1:]
+        )
     ]
 
 
@@ -10757,8 +10775,10 @@ def dask_map(function, X, *model):
     points = [getattr(part, "points", part) for part in model] + [np.ones((1, X.shape[1]))]
     fitting = (P for P in points if isinstance(P, np.ndarray) and P.shape[1:] == X.shape[1:])
     like = _together(function, np.array(next(fitting)[:1], X.dtype), *model)
-    sound = isinstance(like, np.ndarray) and like.shape[:1] == (1,)
-    _require(sound, f"function must return one row for each row of X, got {type(like).__name__}")
+    _require(
+        isinstance(like, np.ndarray) and like.shape[:1] == (1,),
+        f"function must return one row for each row of X, got {type(like).__name__}",
+    )
 
     def checked(block, first, *model):
         made = np.asarray(function(block, *model))
@@ -10769,8 +10789,12 @@ def dask_map(function, X, *model):
         return made
 
     da = _dask("dask.array")
-    each = zip(_each_block(checked, X, None, *model), sizes)
-    return da.concatenate([da.from_delayed(a, (m, *like.shape[1:]), like.dtype) for a, m in each])
+    return da.concatenate(
+        [
+            da.from_delayed(made, (m, *like.shape[1:]), like.dtype)
+            for made, m in zip(_each_block(checked, X, None, *model), sizes)
+        ]
+    )
 
 
 def _with_map(state, feature_map=None):
@@ -10865,11 +10889,6 @@ def dask_landmarks(X, kernel, s, seed=0):
     return rls_finish(dask_fold(X, rls_start(kernel, s, X.shape[1], seed), rls_update, rls_merge))
 
 
-def _landmarks_of(X, landmarks):
-    """Landmarks, given as row numbers of the Dask array or as points."""
-    return _checked_landmarks(X, landmarks, functools.partial(_rows_of, X))
-
-
 def _sums_of_features(block, Y, found, middle=None):
     """F^T F and F^T Y for a block, with Nystrom features F minus `middle`. If Y is a number, the
     targets are ones."""
@@ -10899,12 +10918,10 @@ def dask_nystrom_kpca(X, landmarks, kernel, k, seed=0, centered=False):
     key = _checked_key(seed, _START)
     centered = _as_flag("centered", centered)
     _row_blocks("X", X)
-    Z = _landmarks_of(X, landmarks)
+    Z = _checked_landmarks(X, landmarks, _rows_of)
     k = _checked_whole("k", k, 1, len(Z))
-    X, found, origin = _about_landmarks(X, Z, kernel, centered)
-    middle = _middle(found, centered)
+    X, found, origin, middle = _about_landmarks(X, Z, kernel, centered)
     squares, sums = _joined(_added, _each_block(_sums_of_features, X, None, found, middle))
-    sums = sums[:, 0]
     model = _together(_components_by_map, found, squares, sums, len(X), middle, k, key)
     return _translated(model, origin)
 
@@ -10931,7 +10948,7 @@ def dask_nystrom_ridge(X, Y, landmarks, kernel, lam):
         f"X and Y must have the same number of rows, got {X.shape} and {T.shape}: if nan, call .compute_chunk_sizes()",
     )
     T = T.rechunk({0: tuple(sizes), 1: -1})
-    Z = _landmarks_of(X, landmarks)
+    Z = _checked_landmarks(X, landmarks, _rows_of)
     found = nystrom_map(Z, Z, kernel)
     each = _each_block(_sums_of_features, X, _row_blocks("Y", T)[0], found)
     return _together(_ridge_by_map, found, *_joined(_added, each), lam, Y.ndim)

@@ -248,9 +248,9 @@ def test_recursion_of_algorithm_3_had_constants_that_nothing_tested(n, s, c, lev
     scores, tail_ridge, points = kp._scores, kp._tail_ridge, MANY[:n]
     seen, ridges = [], []
 
-    def watched(X, rows, Z, weights, *more):
-        seen.append((rows, Z, weights))
-        return scores(X, rows, Z, weights, *more)
+    def watched(X, Z, weights, *more):
+        seen.append((more[-1], Z, weights))
+        return scores(X, Z, weights, *more)
 
     def watched_ridge(*arguments):
         ridges.append(tail_ridge(*arguments))
