@@ -11026,7 +11026,11 @@ class _Points(NamedTuple):
         return np.random.default_rng(_as_seed("seed", seed)).choice(n, min(n, most), replace=False)
 
     def blocks(self):
-        return _slabs(len(self.X), 8192)
+        return _slabs(len(self.X), _SLAB)
+
+    def by_block(self, function, *more):
+        """function(points, *more) of all points, in blocks: in float64, they may exceed memory."""
+        return np.concatenate([function(self.rows(rows), *more) for rows in self.blocks()])
 
     def rows(self, chosen=slice(None)):
         """The chosen rows in float64 or float32, filled and standardized by `prepared`."""
@@ -11147,11 +11151,10 @@ def _mean_and_scale(points):
 
     mean = first[0] + mean_of(lambda rows: rows - first)
     scale = np.sqrt(mean_of(lambda rows: np.square(rows - mean)))
-    return [mean, np.where(scale > 0.0, scale, 1.0)]
+    return [mean, scale + (scale == 0.0)]
 
 
-_MISSING = {"", "#N/A", "#NULL!", "-NaN", "-nan", ".", "<NA>", "?", "N/A", "NA", "NULL", "NaN"}
-_MISSING |= {"None", "n/a", "na", "nan", "null"}
+_MISSING = {"", *". ? NA na #N/A N/A n/a <NA> NaN nan -NaN -nan NULL null #NULL! None".split()}
 
 
 def _number(field):
@@ -11280,12 +11283,13 @@ def _load_csv(options, beside):
             f"{path}, column {index} has only row numbers: pass --drop {index}, or --columns"
         )
     if missing:
-        told = f"left out {len(left_out)} of {len(ids) + len(left_out)} rows for missing values"
-        _to_stderr(f"{path}: {told}, and filled {np.isnan(X).sum()} missing values by medians")
-    held = [known[j] for j in chosen]
+        _to_stderr(
+            f"{path}: left out {len(left_out)} of {len(ids) + len(left_out)} rows for missing "
+            f"values, and filled {np.isnan(X).sum()} missing values by medians"
+        )
     return (
         X,
-        held if names or chosen != [*range(width)] else None,
+        [known[j] for j in chosen] if names or chosen != [*range(width)] else None,
         np.array(labels) if label else None,
         ids if own else kept,
     )
@@ -11324,7 +11328,7 @@ def _fitted(name, X, kernel, options, exact):
     error = spectral_error(center(A) if centered else A, K) / max(eigen.values[0], 1e-300)
     right = 0
     with contextlib.suppress(ValueError):  # raised if all points are equal
-        Q = np.linalg.qr(Z[:, Z.any(0)].astype(np.float64))[0].copy()
+        Q = np.linalg.qr(_in_double(Z[:, Z.any(0)]))[0]
         right = np.count_nonzero(np.degrees(principal_angles(eigen.vectors, Q)) <= 10.0)
     return model, Z, row + "{:11.3g}{:>16}".format(error, f"{right} of {options.k}")
 
@@ -11362,22 +11366,23 @@ def _embed(options):
     elif options.errors:
         _print(f"more than {_DENSE_POINTS} points: not compared with exact results")
     _print("method            seconds  bytes held      error   within 10 deg")
-    results = []
+    first = None
     for name in names:
         with _progress(name):
             if options.points is None:  # compile before time is measured
                 _fitted(name, X[: 600 + options.k], kernel, options, None)
-            results.append(_fitted(name, X, kernel, options, exact))
-        _print(results[-1][2])
+            found = _fitted(name, X, kernel, options, exact)
+        _print(found[2])
+        first = first or found
     if exact:
         _print(
             "seconds: time of the method\n"
             "error: |K - A|_2 / |K|_2 for the Gram matrix K and its sketch A; --center centers K and A\n"
             "within 10 deg: how many principal angles to the exact components are at most 10 degrees"
         )
-    model, Z, _ = results[0]
+    model, Z, _ = first
     shares = _shares(points, model)
-    shown = [f"{share:.1%}" for share in shares[:10]]
+    shown = (f"{share:.1%}" for share in shares[:10])
     _print("share of the variance:", *shown, f"(sum {shares.sum():.1%})")
     _write_results(options, points, names[0], model, Z)
 
@@ -11390,8 +11395,7 @@ def _check_files(options):
     places = {*map(os.path.realpath, filter(None, (options.points, options.by, options.known)))}
     for path in filter(None, (options.o, options.model, options.state, options.plot)):
         place = os.path.realpath(path)
-        folder = os.path.join(os.path.dirname(place), "")
-        _require(os.access(folder, os.W_OK), f"cannot write {path}")
+        _require(os.access(f"{os.path.dirname(place)}/", os.W_OK), f"cannot write {path}")
         _require(place not in places, f"{path} is given twice and would be overwritten")
         places.add(place)
     if options.plot:
@@ -11433,8 +11437,11 @@ def _write_results(options, points, what, model, embedding=None, more={}):
             return
         first = columns(slice(1))
         if options.o.endswith(".npy"):
-            shape = (len(points.X), first.size)
-            head = {"descr": first.dtype.str, "fortran_order": False, "shape": shape}
+            head = {
+                "descr": first.dtype.str,
+                "fortran_order": False,
+                "shape": (len(points.X), first.size),
+            }
             np.lib.format.write_array_header_1_0(file, head)
             for rows in points.blocks():
                 file.write(columns(rows))
@@ -11466,21 +11473,20 @@ def _plot(options, points, what, model, components, values):
     """Draw the first two components, colored by label, and the spectrum."""
     shares = _shares(points, model)
     rows = points.some(10_000)  # in random order, so that no class hides the others
-    Z = np.column_stack([components(rows)])  # predictions may be a vector
+    Z = np.column_stack([components(rows), rows])  # a second component may be missing
     title = f"{points.source}: kernel PCA ({what}), "
     title += _named(options, getattr(model, "map", model).kernel)
     title += ", centered" * bool(options.center)
     if len(rows) < len(points.X):
         title += f", {len(rows):,} of {len(points.X):,} points shown"
-    names = ["component 1", "component 2" if Z.shape[1] > 1 else "row"]
+    names = ["component 1", "component 2" if Z.shape[1] > 2 else "row"]
     for j, share in enumerate(shares[:2]):
         names[j] += f" ({share:.1%} of the variance)"
     figures = importlib.import_module("matplotlib.figure")
     figure = figures.Figure((10.0, 4.8), layout="constrained")
     left, right = figure.subplots(1, 2, width_ratios=[3, 2])
-    across = Z[:, 1] if Z.shape[1] > 1 else rows
     alpha = np.clip(2000.0 / len(Z), 0.15, 0.9)
-    draw = functools.partial(left.scatter, Z[:, 0], across, 8, linewidths=0, alpha=alpha)
+    draw = functools.partial(left.scatter, *Z.T[:2], 8, linewidths=0, alpha=alpha)
     called = " ".join(options.labels or ["label"]).replace("$", r"\$")
     texts = [] if points.labels is None else points.labels[rows].astype(str).tolist()
     kinds = sorted({*texts}, key=lambda kind: (np.nan_to_num(_number(kind)), kind))
@@ -11494,10 +11500,8 @@ def _plot(options, points, what, model, components, values):
     elif gaps.all():  # no labels, or too many names
         draw()
     else:
-        drawn = draw(c=numbers, plotnonfinite=True)
-        drawn.set_cmap(drawn.cmap.with_extremes(bad="0.8"))
-        called += " (gray: no number)" * bool(gaps.any())
-        figure.colorbar(drawn, ax=left, label=called)
+        called += " (points without a number are not drawn)" * bool(gaps.any())
+        figure.colorbar(draw(c=numbers), ax=left, label=called)
     figure.suptitle(os.path.basename(title), parse_math=False)
     left.set(xlabel=names[0], ylabel=names[1])
     right.semilogy(range(1, len(values) + 1), np.maximum(values, 1e-300), "o-")
@@ -11506,8 +11510,8 @@ def _plot(options, points, what, model, components, values):
     if len(shares):
         sums = right.twinx()
         sums.plot(range(1, len(shares) + 1), 100.0 * np.cumsum(shares), "C1.-")
-        sums.set(ylabel="running sum of shares of the variance (%)", ylim=(0, 102))
-        sums.yaxis.label.set_color("C1")
+        sums.set_ylim(0, 102)
+        sums.set_ylabel("running sum of shares of the variance (%)", color="C1")
     _write_whole(options.plot, lambda file: figure.savefig(file, dpi=200, format=options.plot[-3:]))
 
 
@@ -11609,28 +11613,32 @@ def _stream(options):
 
 
 def _apply(options):
-    useful = options.o or options.plot and not options.residual
-    _require(useful, "apply needs -o, or --plot without --residual")
-    both = (options.novelty is None) == (options.known is None)
-    _require(both, "apply needs both --novelty ALPHA and --known FILE, or neither")
+    _require(
+        options.o or options.plot and not options.residual,
+        "apply needs -o, or --plot without --residual",
+    )
+    _require(
+        (options.novelty is None) == (options.known is None),
+        "apply needs both --novelty ALPHA and --known FILE, or neither",
+    )
     arrays = _arrays_in(options.by)
     model = _from_arrays(arrays, options.by)
     points = _load_points(options, arrays)
     _print(f"{options.points}: {len(points.X)} points")
     more = {}
     if options.residual:
-        parts = [residual(points.rows(rows), model) for rows in points.blocks()]
-        more["residual"] = np.concatenate(parts)
+        more["residual"] = points.by_block(residual, model)
     if options.known is not None:
         alpha = _checked_between("novelty", options.novelty, 1)
         swapped = {"points": options.known, "known": options.points, "id": None, "labels": None}
         known = _load_points(argparse.Namespace(**vars(options) | swapped), arrays)
         n = len(known.X)
-        wanted = f"at least {math.ceil(1.0 / alpha) - 1} points for --novelty {alpha}"
-        _require(1.0 / (n + 1.0) <= alpha, f"known must have {wanted}, got {n}")
-        residuals = residual(known.rows(), model)
-        parts = [novelty_pvalues(points.rows(rows), model, residuals) for rows in points.blocks()]
-        p = np.concatenate(parts)
+        _require(
+            1.0 / (n + 1.0) <= alpha,
+            f"known must have at least {math.ceil(1.0 / alpha) - 1} points for --novelty {alpha}, "
+            f"got {n}",
+        )
+        p = points.by_block(novelty_pvalues, model, known.by_block(residual, model))
         novel = p <= alpha
         _print(f"{np.count_nonzero(novel)} of {p.size} points have p <= {alpha}")
         more.update(p=p, novel=novel)
