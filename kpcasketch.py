@@ -4338,24 +4338,17 @@ def rademacher_projection(X, s, seed=0):
     s = _checked_whole("s", s, 1, _MOST)
     key = _checked_key(seed, _SIGNS)
     _fits("s", 1.0 * X.dtype.itemsize * n * s)
-    blocks = _ceil_div(n, _BLOCK)
-    step = _WIDE_BLOCK * max(1, 2**20 // (_WIDE_BLOCK * s))
     long = sparse and np.diff(X.indptr).max() > _PARTIAL_SUM_ROWS  # then sum in float64
     signs = np.array([1.0, -1.0] / np.sqrt(s), np.float64 if long else X.dtype)
-    sums = np.zeros((1, blocks * _BLOCK, _padded_width(s, signs)))
-    for begin in range(0, d, step):
-        m = min(step, d - begin)
-        words = _words(
-            _words(key, np.arange(begin, begin + m))[:, None], np.arange(_ceil_div(s, 64))
-        )
+    keys = _words(key, np.arange(d)[:, None])
+    sums = np.zeros((n, s))
+    for columns in _slabs(d, max(_WIDE_BLOCK, 2**20 // s)):  # 8 MB of signs
         # The sign (t, j) is bit j of the words of coordinate t.
-        bits = np.unpackbits(words.view(np.uint8), axis=1, count=s, bitorder="little")
-        if sparse:
-            sums[0, :n, :s] += X[:, begin : begin + m] @ signs[bits]
-            continue
-        P = np.ascontiguousarray(X[:, begin : begin + m])
-        _add_rows(_MULTIPLY_ADD * P.size * s, P, m, _packed_vectors(signs[bits]), blocks, sums)
-    return _checked_points("X and its projection", _sum_of_slots(sums, n, s, X.dtype))
+        words = _words(keys[columns], np.arange(_ceil_div(s, 64))).view(np.uint8)
+        P = signs[np.unpackbits(words, axis=1, count=s, bitorder="little")]
+        part = X[:, columns]
+        sums += part @ P if sparse else _dense_product(np.ascontiguousarray(part), P)
+    return _checked_points("X and its projection", sums.astype(X.dtype, copy=False))
 
 
 # --------------------------------------------------------------------------------------------------
