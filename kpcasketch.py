@@ -625,7 +625,7 @@ def _names(value):
     """Names of a frame's columns, also if a model was made from it, in JSON. "" if there are none."""
     if isinstance(value, tuple):
         return getattr(value, "names", b"").decode()
-    names = list(value.columns) if hasattr(type(value), "columns") else []
+    names = list(getattr(value, "columns", ()))
     return json.dumps(names) if {*map(type, names)} == {str} else ""
 
 
@@ -674,8 +674,7 @@ def _as_array(name, value, ndim, dtypes=_FLOATS):
     if (
         type(value) is np.ndarray
         and value.ndim == ndim
-        and value.flags.c_contiguous
-        and value.flags.aligned
+        and value.flags.carray
         and value.dtype in dtypes
     ):
         return value
@@ -685,7 +684,7 @@ def _as_array(name, value, ndim, dtypes=_FLOATS):
     if hasattr(value, "to_numpy"):
         if hasattr(value, "astype"):  # pandas: NA becomes NaN; text, dates and complex are refused
             columns = value.dtypes if hasattr(value, "dtypes") else value.dtype
-            numeric = {column.kind for column in np.atleast_1d(columns)} <= set("biuf")
+            numeric = all(column.kind in "biuf" for column in np.atleast_1d(columns))
             _require(numeric, f"{wanted}, got non-numeric columns (convert or drop them)")
             value = value.astype(float)
         value = value.to_numpy()
@@ -696,8 +695,10 @@ def _as_array(name, value, ndim, dtypes=_FLOATS):
         hint = ": pass rademacher_projection(X, s)" if hasattr(value, "tocsr") else ""
         raise ValueError(f"{wanted}, got {type(value).__name__}{hint}")
     hint = ": pass X[None] for one point, X[:, None] for one column" * (value.ndim == 1 < ndim)
-    sound = value.ndim == ndim and value.dtype.kind in "biuf"
-    _require(sound, f"{wanted}, got a {value.ndim}-D array of {value.dtype}{hint}")
+    _require(
+        value.ndim == ndim and value.dtype.kind in "biuf",
+        f"{wanted}, got a {value.ndim}-D array of {value.dtype}{hint}",
+    )
     own = value.dtype.newbyteorder("=")
     return np.require(value, own if own in dtypes else np.float64, "CAE")
 
@@ -784,7 +785,7 @@ _MOST = 2**31 - 1  # limit for the length of an axis, and for counts
 
 def _checked_whole(name, value, low, high=2**63 - 1):
     number = _scalar(value)
-    if not isinstance(number, int) or isinstance(number, bool) or not low <= number <= high:
+    if type(number) is not int or not low <= number <= high:
         top = f"2**{high.bit_length()} - 1" if high > _MOST else high
         raise ValueError(f"{name} must be an int from {low} to {top}, got {_shown(value)}")
     return number
@@ -796,7 +797,7 @@ def _as_seed(name, value):
 
 def _checked_real(name, value, low=-math.inf, high=math.inf):
     number = _scalar(value)
-    if not isinstance(number, (int, float)) or isinstance(number, bool):
+    if type(number) not in (int, float):
         raise ValueError(f"{name} must be a real number, got {_shown(value)}")
     _require(abs(number) <= sys.float_info.max, f"{name} must be finite, got {number}")
     if not low <= number <= high:
@@ -936,9 +937,8 @@ def _checked_as(cls, name, value):
     """value as a tuple of this class, with checked fields."""
     what, sound, arrays = _TUPLE_CHECKS[cls]
     if not isinstance(value, cls):
-        kind = type(value).__name__
         hint = ": call features(X, model) for any model" if type(value) in _models else ""
-        raise ValueError(f"{name} must be {what}, got {kind}{hint}")
+        raise ValueError(f"{name} must be {what}, got {type(value).__name__}{hint}")
     try:
         fields = []
         for field, kind in cls.__annotations__.items():
