@@ -2699,6 +2699,7 @@ class _Form(NamedTuple):
     product: object  # (A, V): A V in the operator's precision (Bits: in V's)
     rows: object = None  # (A, first, last): rows first to last - 1, in float64
     trace: object = None  # (A): sum of the diagonal
+    at: object = None  # (A, i, j): entries, to test the symmetry of A
 
 
 _OPERATORS = {
@@ -2707,6 +2708,7 @@ _OPERATORS = {
         _dense_product,
         lambda A, first, last: A[first:last].astype(np.float64),
         lambda A: A.trace(dtype=np.float64),
+        lambda A, i, j: A[i, j],
     ),
     CSR: _Form(lambda A: A.indptr.size - 1, _csr_product, _csr_rows, _csr_trace),
     Bits: _Form(
@@ -2714,6 +2716,7 @@ _OPERATORS = {
         _bits_product,
         lambda A, first, last: _bits_at(A, np.arange(first, last)[:, None], np.arange(A.n)),
         lambda A: _bits_at(A, np.arange(A.n), np.arange(A.n)).sum(),
+        _bits_at,
     ),
     Implicit: _Form(
         lambda A: len(A.X),
@@ -2781,28 +2784,28 @@ def _looks_symmetric(A):
     if isinstance(A, CSR):
         V = rng.standard_normal((_size(A), 2))
         terms = V[:, ::-1] * _csr_product(A, V)
-        x_Ay, y_Ax = terms.sum(0)
-        return not abs(x_Ay - y_Ax) > 100.0 * _precision(A) * np.abs(terms).sum()
-    if not isinstance(A, (np.ndarray, Bits)):
+        return not np.ptp(terms.sum(0)) > 100.0 * _precision(A) * np.abs(terms).sum()
+    at = _OPERATORS[type(A)].at
+    if at is None:
         return True
     i, j = rng.integers(_size(A), size=(2, 4096))
-    here, there = [
-        _bits_at(A, *place) if isinstance(A, Bits) else A[place] for place in ((i, j), (j, i))
-    ]
-    return not np.abs(here - there).max() > 1e-5 * np.abs(here).max()
+    entries = at(A, i, j)
+    return not np.abs(entries - at(A, j, i)).max() > 1e-5 * np.abs(entries).max()
 
 
-def _measured_product(A, V):
-    """A V in float64, and the largest column norm among the products whose sum is A V."""
+def _finite_product(A, V):
+    """A V in float64, checked, and `summands`: the largest column norm among the products whose sum
+    is A V. The rounding error of A V is proportional to this norm."""
     if isinstance(A, Difference):
-        left, left_size = _measured_product(A.A, V)
-        right, right_size = _measured_product(A.B, V)
+        left, left_size = _finite_product(A.A, V)
+        right, right_size = _finite_product(A.B, V)
         return left - right, max(left_size, right_size)
     # Centering cancels the mean m. The rounding errors have norm 2 sqrt(n) |m| eps, doubled here.
     if isinstance(A, Centered):
-        W, size = _measured_product(A.A, _minus_row(V))
+        W, size = _finite_product(A.A, _minus_row(V))
         return _minus_row(W), max(size, 4.0 * abs(A.means.mean()) * math.sqrt(len(W)))
     W = _in_double(_product(A, V))
+    _require_finite("the operator or Gram matrix", W)
     return W, _largest_column(W)
 
 
@@ -2818,7 +2821,7 @@ def _as_operator(name, value, symmetric=False):
         _require(kind in _OPERATORS, f"{name} must be {wanted}, got {kind.__name__}")
         A = _checked_as(kind, name, value)
     if isinstance(A, Implicit):
-        _checked_kernel(f"{name}.kernel", A.kernel, **{f"{name}.X": A.X})
+        _require_fitting_points(f"{name}.kernel", A.kernel, **{f"{name}.X": A.X})
     if isinstance(A, CSR):
         inside = 0 <= A.indices.min(initial=0) <= A.indices.max(initial=0) < _size(A)
         _require(inside, f"{name}.indices must be from 0 to n - 1")
@@ -2856,8 +2859,7 @@ def matmat(A, V):
         [[1.0, 2.0], [2.0, 4.0]]
     """
     A = _as_operator("A", A)
-    columns = _as_columns("V", V, _FLOATS)
-    product = _product(A, _checked_points("V", columns, rows=_size(A)))
+    product = _product(A, _checked_points("V", _as_columns("V", V, _FLOATS), rows=_size(A)))
     _require_finite("A and A V", product)
     return product.reshape(np.shape(V))
 
@@ -3088,10 +3090,9 @@ def _ridged(squares, lam):
 
 def _solve_ridge(squares, products, lam):
     """(F^T F + lam I)^-1 F^T Y."""
-    r = len(squares)
     A = _ridged(squares, lam)
     W = np.array(products, order="C")
-    if r > 256:
+    if len(A) > 256:
         from scipy.linalg import cho_factor, cho_solve  # the import takes 0.1 s
 
         return cho_solve(cho_factor(A, True, True, False), W, True, False)
@@ -3100,14 +3101,6 @@ def _solve_ridge(squares, products, lam):
 
 
 # 7.2 Searches in Krylov spaces
-
-
-def _finite_product(A, V):
-    """A V, checked, and `summands`: the largest column norm among the products whose sum is A V.
-    The rounding error of A V is proportional to this norm."""
-    W, summands = _measured_product(A, V)
-    _require_finite("the operator or Gram matrix", W)
-    return W, summands
 
 
 def _start_block(n, block, key):
@@ -3159,8 +3152,7 @@ class _Basis:
 
     def keep(self, values, Y, kept):
         self.Q[:, :kept] = _combined(self.Q, Y, kept)
-        self.H[:] = 0.0
-        self.H[range(kept), range(kept)] = values[:kept]
+        self.H[:kept, :kept] = np.diag(values[:kept])
         self.size = kept
 
 
@@ -3215,8 +3207,8 @@ def _start_cosine(n, block, chance):
     below x with probability at most x^a / (a B(a, b))."""
     a = 0.5 * block
     b = 0.5 * (n - block)
-    log_beta = math.lgamma(a) + math.lgamma(b) - math.lgamma(a + b)
-    return math.exp(0.5 / a * (math.log(chance) + math.log(a) + log_beta))
+    log_share = math.lgamma(a + 1.0) + math.lgamma(b) - math.lgamma(a + b)  # log(a B(a, b))
+    return math.exp(0.5 / a * (math.log(chance) + log_share))
 
 
 def _root_norm(G):
@@ -3382,11 +3374,16 @@ def _norm(A, key, tol, max_iterations):
         W = basis.next_block(R)
 
 
+def _checked_pairs(k, n, seed):
+    """The number of eigenpairs to compute, at most n, and the key of a search for them."""
+    k = _checked_whole("k", k, 1, n)
+    _fits("k", 8.0 * n * min(2 * k, n))  # a search stores at least 2 k vectors
+    return k, _checked_key(seed, _START)
+
+
 def _checked_search(A, k, seed, tol, max_iterations):
     A = A if isinstance(A, _ByProducts) else _as_operator("A", A, True)
-    k = _checked_whole("k", k, 1, _size(A))
-    _fits("k", 8.0 * _size(A) * min(2 * k, _size(A)))  # a search stores at least 2 k vectors
-    key = _checked_key(seed, _START)
+    k, key = _checked_pairs(k, _size(A), seed)
     tol = _checked_real("tol", tol, 0.0)
     return A, k, key, tol, _checked_whole("max_iterations", max_iterations, 1)
 
@@ -3464,11 +3461,9 @@ def orthogonal_iteration(A, k, seed=0, tol=1e-8, max_iterations=10000):
     A, k, key, tol, max_iterations = _checked_search(A, k, seed, tol, max_iterations)
     Q = _start_block(_size(A), k, key)
     shift = 0.0
-    iterations = 0
     stall = _Stall()
-    while True:
+    for iterations in itertools.count(1):
         Z, summands = _finite_product(A, Q)
-        iterations += 1
         T = _transposed_product(Q, Z)
         values, Y = _small_eigen(T)
         scale = _unit_of(values)
@@ -3640,9 +3635,7 @@ def _kpca(X, kernel, k, seed, centered, tol=1e-13, A=None):
     cancels nearly all of a stored matrix, the matrix is recomputed in float64, and tol rises."""
     X, kernel = _points_and_kernel(X, kernel)
     n = len(X)
-    k = _checked_whole("k", k, 1, n)
-    key = _checked_key(seed, _START)
-    _fits("k", 8.0 * n * min(2 * k, n))
+    k, key = _checked_pairs(k, n, seed)
     G = _about_mean(kernel, X, centered)
     taken = 0.0
     if A is None:
@@ -5082,8 +5075,7 @@ def rskpca(C, w, kernel, k, seed=0, centered=False):
     C = _checked_points("C", C)
     w = _checked_weights(w, C)
     kernel = _checked_kernel("kernel", kernel, C=C)
-    k = _checked_whole("k", k, 1, len(C))
-    key = _checked_key(seed, _START)
+    k, key = _checked_pairs(k, len(C), seed)
     centered = _as_flag("centered", centered)
     _fits("C", 8.0 * len(C) ** 2)
     points = _about_mean(kernel, _in_double(C), centered)
@@ -5173,8 +5165,7 @@ def _manifold_of(C, w, kernel, k, seed, alpha=0.0, time=0.0, cut=False):
     kernel = _checked_kernel("kernel", kernel, C=C)._replace(scale=1.0)
     used = w > 0.0
     C = C[used]
-    k = _checked_whole("k", k, 1, len(C) - (not cut))
-    key = _checked_key(seed, _START)
+    k, key = _checked_pairs(k, len(C) - (not cut), seed)
     K = _in_double(_gram(kernel, C, C, True))
     shares = w[used] / w.sum()
     sums = K @ shares
@@ -5186,8 +5177,10 @@ def _manifold_of(C, w, kernel, k, seed, alpha=0.0, time=0.0, cut=False):
     first = np.sqrt(shares * D / total)
     K *= factors[:, None]
     K *= factors
-    sound = min(sums.min(), D.min()) > 0.0 and _all_below(K)
-    _require(sound, "kernel values on C must be finite, with positive sums")
+    _require(
+        min(sums.min(), D.min()) > 0.0 and _all_below(K),
+        "kernel values on C must be finite, with positive sums",
+    )
     constant = first * (not cut)
     K -= np.outer(constant, constant)
     values, vectors = _lanczos(K, k, key, 1e-13, 1000)[:2]
