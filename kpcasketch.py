@@ -1237,7 +1237,7 @@ def _shuffle(numbers, size, key):
     """Do the first `size` steps of a Fisher-Yates shuffle in place."""
     n = len(numbers)
     for i in range(size):
-        j = i + min(np.int64(_uniform(key, i) * (n - i)), n - i - 1)
+        j = i + np.int64(_uniform(key, i) * (n - i))  # below n, even if the product is rounded
         numbers[i], numbers[j] = numbers[j], numbers[i]
 
 
@@ -2574,20 +2574,19 @@ def _add_table_rows(typing, total, row, table, word):
 
 @_helper
 def _fill_tables(V, start, table):
-    """table[128 q + e] = sum over part q's bits of +-V[start + bit]: + if the bit is set in e."""
+    """table[128 q + e] = sum over part q's bits of +-V[start + bit]: + if the bit is set in e. V has
+    a multiple of 32 rows."""
     for q in range(5):
         base = 128 * q
         begin = start + 6 * q + min(q, 2)
         stop = begin + (7 if q < 2 else 6)
         table[base] = 0
-        for row in range(begin, min(stop, len(V))):
+        for row in range(begin, stop):
             _combine_rows(table, base, table, base, V.dtype.type(-1), V, row)
         size = 1
-        for bit in range(begin, stop):  # setting one more bit turns one -v into +v
-            row = min(bit, len(V) - 1)
-            twice = V.dtype.type(2 if row == bit else 0)
+        for row in range(begin, stop):  # setting one more bit turns one -v into +v
             for e in range(base, base + size):
-                _combine_rows(table, e + size, table, e, twice, V, row)
+                _combine_rows(table, e + size, table, e, V.dtype.type(2), V, row)
             size *= 2
 
 
@@ -2618,6 +2617,7 @@ def _multiply_bits(words, scale, panels, tasks, out):
 
 def _bits_product(A, V):
     out = _new_array(V.shape, V.dtype)
+    V = np.pad(V, ((0, -A.n % 32), (0, 0)))
     panels = _column_panels(V, 64 // V.itemsize)
     tasks = _ceil_div(A.n, 2048) * len(panels)
     _multiply_bits(2.0 * A.words.size * len(panels), A.words, A.scale, panels, tasks, out)
@@ -3056,7 +3056,7 @@ def _solve(A, values, beside, rows):
     _diagonalize(values, beside, rows)
     for j in range(len(A) - 2, -1, -1):  # apply reflection j to each eigenvector
         v = A[j, j + 1 :]
-        for q in range(len(rows) if A[j, j] > 0.0 else 0):
+        for q in range(len(rows)):
             z = rows[q, j + 1 :]
             factor = A[j, j] * _dot(v, z)
             for t in range(len(v)):
@@ -4496,8 +4496,7 @@ def _enter(X, rows, cells, first, count, limit, labels):
             cells.heads[bucket] = count
             for t in range(X.shape[1]):
                 cells.centers[count, t] = X[i, t]
-                place = _place(cells, X[i], t, _LAST_PLACE)
-                cells.panels[count // width, t, count % width] = place
+                cells.panels[count // width, t, count % width] = _place(cells, X[i], t, _LAST_PLACE)
             count += 1
     return count
 
