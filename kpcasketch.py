@@ -530,8 +530,7 @@ def _broadcast(builder, number, vector):
     """A vector of this type with the number in each lane."""
     empty = vector(ir.Undefined)
     first = builder.insert_element(empty, number, ir.IntType(32)(0))
-    lanes = ir.VectorType(ir.IntType(32), vector.count)
-    return builder.shuffle_vector(first, empty, lanes(None))
+    return builder.shuffle_vector(first, empty, ir.VectorType(ir.IntType(32), vector.count)(None))
 
 
 def _register_tile(term, rows, vectors, accumulate=True, transposed=False):
@@ -1170,7 +1169,7 @@ _subkey = _random_word  # _subkey(key, number) is the key of one part of a purpo
 
 
 def _python_subkey(key, number):
-    return np.uint64(_words(key, number)[0])
+    return _words(key, number)[0]
 
 
 def _key(seed, purpose):
@@ -1597,10 +1596,13 @@ def custom(f):
         >>> gram(np.array([[1.0, 2.0]]), np.array([[3.0, 1.0]]), intersection).tolist()
         [[2.0]]
     """
-    compiled = hasattr(f, "py_func")
-    _require(compiled, "f must be a function compiled with numba.njit: call numba.njit(f)")
-    parallel = f.targetoptions.get("parallel")
-    _require(not parallel, "f must be compiled without parallel=True: call numba.njit(f.py_func)")
+    _require(
+        hasattr(f, "py_func"), "f must be a function compiled with numba.njit: call numba.njit(f)"
+    )
+    _require(
+        not f.targetoptions.get("parallel"),
+        "f must be compiled without parallel=True: call numba.njit(f.py_func)",
+    )
     if f not in _custom_kernels:
         vector = types.CPointer(types.float64)
         try:
@@ -1668,8 +1670,7 @@ def _call_kernel(typing, address, x, y):
     def codegen(context, builder, signature, args):
         x, y = _array_arguments(context, builder, signature, args, (1, 2))
         pointer = ir.DoubleType().as_pointer()
-        size = ir.IntType(64)
-        function = ir.FunctionType(ir.DoubleType(), [pointer, pointer, size]).as_pointer()
+        function = ir.FunctionType(ir.DoubleType(), [pointer, pointer, ir.IntType(64)]).as_pointer()
         return builder.call(
             builder.inttoptr(args[0], function), [x.data, y.data, builder.extract_value(x.shape, 0)]
         )
@@ -1762,8 +1763,7 @@ def _mixture_scale(kernel, key, j):
         alpha = kernel.shape if kind == _RATIONAL else 1.0
         return math.sqrt(2.0 * kernel.gamma * _gamma(key, j, alpha))
     if _EXPONENTIAL <= kind <= _MATERN_5_2:
-        nu = 0.5 + (kind - _EXPONENTIAL)
-        return kernel.gamma / math.sqrt(2.0 * _gamma(key, j, nu))
+        return kernel.gamma / math.sqrt(2.0 * _gamma(key, j, 0.5 + (kind - _EXPONENTIAL)))  # nu
     return np.nan
 
 
@@ -1800,7 +1800,7 @@ def _pair_sum(base, x, y, zero):
 def _value_of(kernel, x, y):
     """`kernel_value` for compiled code."""
     kind = kernel.kind
-    if kind == _CUSTOM or kind == _PRECOMPUTED:
+    if _BASES[kind] == _EVERY_PAIR:
         return _pair_value(kernel, x, y)
     base = _pair_sum(_BASES[kind], x, y, 0.0)
     if kind == _POLYNOMIAL:
@@ -1893,9 +1893,8 @@ def _pack(Y):
     width = _WIDE_PANEL // Y.itemsize
     panels = _new_array((_whole_blocks(len(Y)) // width, Y.shape[1], width), Y.dtype)
     panels[:] = 0
-    for c, panel in enumerate(panels):
-        part = Y[c * width : (c + 1) * width].T
-        panel[:, : part.shape[1]] = part
+    for panel, rows in zip(panels, _slabs(len(Y), width)):
+        panel[:, : len(Y[rows])] = Y[rows].T
     return panels
 
 
@@ -1908,7 +1907,7 @@ def _minus_row(X, row=None):
 def _squares(X):
     """Squared norms of the rows of X. Zeros pad the last tile (np.pad would take 8 us)."""
     squares = np.zeros(_whole_blocks(len(X)), X.dtype)
-    squares[: len(X)] = np.einsum("ij,ij->i", X, X, dtype=np.float64, casting="same_kind")
+    squares[: len(X)] = np.einsum("ij,ij->i", X, X, dtype=np.float64)
     return squares
 
 
@@ -2096,16 +2095,14 @@ def _call_diagonal(X, kernel, out):
 
 
 def _diagonal(X, kernel):
-    out = np.full(len(X), kernel.scale, X.dtype)
+    out = np.full(len(X), kernel.scale)
     if kernel.kind == _POLYNOMIAL:
-        squares = np.einsum("ij,ij->i", X, X, dtype=np.float64, casting="same_kind")
-        powers = np.full(len(X), kernel.scale)  # `_apply_kernel` has the same order of factors
-        for _ in range(int(kernel.shape)):
-            powers *= kernel.gamma * squares + kernel.offset
-        out[:] = powers
+        squares = np.einsum("ij,ij->i", X, X, dtype=np.float64)
+        for _ in range(int(kernel.shape)):  # `_apply_kernel` has the same order of factors
+            out *= kernel.gamma * squares + kernel.offset
     elif not _has_formula(kernel):
         _call_diagonal(X, kernel, out)
-    return out
+    return out.astype(X.dtype, copy=False)
 
 
 # 5.7 Products
@@ -3917,10 +3914,11 @@ def scale_points(X, M):
     d = X.shape[1]
     M = _in_double(_checked_points("M", M, d, rows=d))
     values, V = _small_eigen(M)
-    sound = np.abs(M - M.T).max() <= 1e-6 * values[0] >= -values[-1]
-    _require(sound, "M must be symmetric and positive semidefinite")
-    root = _dense_product(V * np.sqrt(values.clip(0.0)), V.T)
-    return _dense_product(X, root)
+    _require(
+        np.abs(M - M.T).max() <= 1e-6 * values[0] >= -values[-1],
+        "M must be symmetric and positive semidefinite",
+    )
+    return _dense_product(X, _dense_product(V * np.sqrt(values.clip(0.0)), V.T))
 
 
 def _climb(gammas, Q, squares, gamma, start, iterations):
@@ -4254,8 +4252,7 @@ def round_expansion(coef, s, seed=0):
     steps = unit * np.sqrt(np.square(A / unit).sum(0)) / s
     kept = (uniforms[:, None] * steps < sizes).T  # always true where steps <= |a|
     values = np.copysign(np.maximum(sizes, steps), A).T
-    indptr = np.append(0, np.cumsum(kept.sum(1)))
-    return CSR(values[kept], np.nonzero(kept)[1], indptr)
+    return CSR(values[kept], np.nonzero(kept)[1], np.append(0, np.cumsum(kept.sum(1))))
 
 
 @_public
@@ -4382,7 +4379,6 @@ class ShadowState(NamedTuple):
 # in float32, packed for the micro-kernel. heads: the last center in each bucket, or -1. before: the
 # previous center in the bucket of a center, or -1. steps: from the code of a cell to its neighbors'.
 _Cells = collections.namedtuple("_Cells", "centers panels before heads axes steps origin side")
-_SHADOW_BATCH = 64 * _BLOCK  # points per batch
 _LAST_CELL = 1e10  # on an axis. Up to it, rounding moves no point past a neighboring cell.
 _LAST_PLACE = 1e4  # in panels. Float32 then changes squared distances of 1 by .003 sqrt(d) at most.
 _CELL_STEP = 2**21  # from axis to axis in the code of a cell. Cells that are far apart share codes.
@@ -4535,8 +4531,8 @@ def _shadows(X, known, eps, grow):
     cells = _cells_of(known, X, eps)
     count = len(known)
     labels = np.full(len(X), -1)
-    for begin in range(0, len(X), _SHADOW_BATCH):
-        rows = np.arange(begin, min(len(X), begin + _SHADOW_BATCH))
+    for batch in _slabs(len(X), _SLAB):
+        rows = np.arange(len(X))[batch]
         # Estimated nanoseconds per point: 9 per cell, and 4 + d per center in them.
         step = count // 1000 + 1
         P = X[rows[::1000], None][:, :, cells.axes]
@@ -4843,9 +4839,12 @@ def _herd_of(X, kernel, rows):
         labels = _nearest(X, C)[0]
     else:
         squares = _in_double(_diagonal(C, kernel))
-        labels = np.empty(len(X), np.int64)
-        for rows in _slabs(len(X), 2048):
-            labels[rows] = (squares - 2.0 * _gram(kernel, X[rows], C, False)).argmin(1)
+        labels = np.concatenate(
+            [
+                (squares - 2.0 * _gram(kernel, X[rows], C, False)).argmin(1)
+                for rows in _slabs(len(X), 2048)
+            ]
+        )
     return ReducedSet(C, np.full(len(C), len(X) / len(C)), labels)
 
 
@@ -5279,8 +5278,7 @@ def manifold_features(X, manifold):
     X = _checked_points("X", X)
     found = _checked_model(Manifold, "manifold", manifold, X)
     X, points = _in_common_precision(X, found.points)
-    V = np.column_stack([found.coef, found.degrees])
-    products = _gram_product(found.kernel, X, points, V)
+    products = _gram_product(found.kernel, X, points, np.column_stack([found.coef, found.degrees]))
     sums = _in_double(products[:, -1:])
     least = 1e-30 if X.itemsize == 4 else 1e-290
     _require(
@@ -5381,16 +5379,19 @@ def projection_distance(expansion, other):
     """
     a = _checked_expansion("expansion", expansion)
     b = _checked_expansion("other", other)
-    alike = a.kernel == b.kernel and a.points.shape[1] == b.points.shape[1]
-    _require(alike, "expansion and other must have the same kernel and the same number of columns")
-    plain = not any(E.targets or E.offset.any() for E in (a, b))
-    _require(plain, "expansion and other must have no offset, and must not predict targets")
+    _require(
+        a.kernel == b.kernel and a.points.shape[1] == b.points.shape[1],
+        "expansion and other must have the same kernel and the same number of columns",
+    )
+    _require(
+        not any(E.targets or E.offset.any() for E in (a, b)),
+        "expansion and other must have no offset, and must not predict targets",
+    )
     _, a, V = _span_of(a)
     _, b, W = _span_of(b)
     squares = np.square(_features(b.points, a)[:, :-1].T @ b.coef[:, :-1]).sum()
     _require_finite("features of other.points by expansion", squares)
-    kept = V.any(0).sum() + W.any(0).sum()
-    return math.sqrt(max(0.0, kept - 2.0 * squares))
+    return math.sqrt(max(0.0, V.any(0).sum() + W.any(0).sum() - 2.0 * squares))
 
 
 # --------------------------------------------------------------------------------------------------
