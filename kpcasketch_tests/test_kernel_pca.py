@@ -223,9 +223,9 @@ def centered_in_long_double(K):
 @pytest.fixture
 def products(monkeypatch):
     """A list that grows by one with each product of the eigensolver."""
-    counted, product = [], kp._measured_product
+    counted, product = [], kp._finite_product
     monkeypatch.setattr(
-        kp, "_measured_product", lambda A, V: (counted.append(type(A)), product(A, V))[1]
+        kp, "_finite_product", lambda A, V: (counted.append(type(A)), product(A, V))[1]
     )
     return counted
 
