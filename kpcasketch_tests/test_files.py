@@ -500,6 +500,18 @@ def test_two_threads_that_touched_the_estimators_first_made_two_classes():
         subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
 
 
+def test_estimators_of_equal_points_predict_the_mean_and_have_one_landmark():
+    pytest.importorskip("sklearn")
+    equal, y = np.zeros((30, 3)), np.arange(30.0)
+    for kernel in (kp.linear(), kp.gaussian(1.0)):
+        assert kp.LandmarkRidge(5, kernel=kernel).fit(equal, y).predict(equal[:2]).tolist() == [
+            14.5,
+            14.5,
+        ]
+        features = kp.LandmarkFeatures(5, kernel=kernel).fit_transform(equal)
+        assert np.array_equal(features, np.full((30, 1), float(kernel == kp.gaussian(1.0))))
+
+
 @pytest.mark.parametrize("kernel", [kp.linear(), kp.polynomial(1, 0.5, 1.0)])
 def test_the_regressor_with_a_linear_kernel_is_the_same_far_away(kernel, rng):
     pytest.importorskip("sklearn")

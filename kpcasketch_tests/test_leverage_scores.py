@@ -1190,7 +1190,6 @@ def test_landmarks_beyond_float32_were_taken_with_points_in_float32():
         lambda Z, kernel: kp.rpcholesky(Z, kernel, 3),
         lambda Z, kernel: kp.pivoted_cholesky(Z, kernel, 3),
         lambda Z, kernel: kp.nystrom_to(Z, kernel, 0.1),
-        lambda Z, kernel: kp.LandmarkFeatures(3, kernel=kernel).fit(Z),
     ],
 )
 def test_points_without_kernel_values_gave_no_landmarks(call):
