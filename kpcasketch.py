@@ -133,9 +133,9 @@ Functions that choose centers return a ReducedSet of centers and weights. `rskpc
 landmarks. `manifold_features` takes a Manifold. Streams and DSGD take a FourierMap, which the
 `..._features_map` functions return. A stream returns its state as an FDState, SKPCAState,
 RNCAState, ReservoirState, RLSState or ShadowState. An FDState contains two FDRuns. `skpca`
-and `rnca` return a Subspace for `skpca_transform`. DSGD functions share a DSGDState, and
-`dsgd_ksir` stores Slices in it. Sketch, Clustering, Correlations, Reliable, SketchError, Advice,
-Choice and ShadowBounds only report results.
+and `rnca` return a Subspace for `skpca_transform`. DSGD functions take a DSGDSteps and share a
+DSGDState, in which `dsgd_ksir` stores Slices. Sketch, Clustering, Correlations, Reliable,
+SketchError, Advice, Choice and ShadowBounds only report results.
 
     import numpy as np
     import kpcasketch as kp
@@ -912,6 +912,9 @@ _FORMS = {
     "whole": functools.partial(_as_integers, dtype=np.int64),
     "bits": functools.partial(_as_integers, dtype=np.uint32),
     "indices": _as_integers,
+    "count": functools.partial(_checked_whole, low=1),
+    "step size": functools.partial(_checked_real, low=1e-150),
+    "decay": functools.partial(_checked_real, low=0.0),
 }
 _TUPLE_CHECKS = {}  # class: arguments of `_validated`
 _models = {}  # class of models: the function of its features (15.3)
@@ -943,7 +946,10 @@ def _checked_as(cls, name, value):
         for field, kind in cls.__annotations__.items():
             form = arrays.get(field, "seed" if field == "seed" else kind)
             check = _FORMS.get(form, functools.partial(_checked_as, kind))
-            fields.append(check(f"{name}.{field}", getattr(value, field)))
+            given = getattr(value, field)
+            if given is not cls._field_defaults.get(field, check):  # a default may be None
+                given = check(f"{name}.{field}", given)
+            fields.append(given)
         made = cls(*fields)
     except (AttributeError, OverflowError, TypeError, ValueError) as error:  # hand-built tuples
         if str(error).startswith(name):
@@ -6923,6 +6929,31 @@ def reservoir_nystrom(X, kernel, c, k, seed=0):
 # 12.1 States
 
 
+@_validated(
+    "a DSGDSteps, for example DSGDSteps(theta0=0.1)",
+    count="count",
+    batch="count",
+    feature_batch="count",
+    theta0="step size",
+    theta1="decay",
+    initial="count",
+)
+class DSGDSteps(NamedTuple):
+    """Steps of stochastic gradients. Step t has size theta0 / (1 + theta1 t), t = 0, 1, ...
+
+    count: number of steps, None for max(200, 4 ceil(m / feature_batch)); batch: points per step,
+    drawn with replacement, None for min(512, n); feature_batch: largest number of features per
+    step; theta0 > 0: first step size; theta1, at least 0: its decay (None: see `dsgd_start` and
+    `dsgd_kcca_start`); initial: number of features used by the start. Values above m mean m."""
+
+    count: int = None
+    batch: int = None
+    feature_batch: int = 128
+    theta0: float = None
+    theta1: float = None
+    initial: int = 256
+
+
 @_validated("Slices")
 class Slices(NamedTuple):
     """S slices for each of t targets: edges (t, S - 1), ascending; weights (t S, q): q features."""
@@ -6943,7 +6974,7 @@ _TWO_VIEWS = (_SINGULAR, _CANONICAL)
     ),
 )
 class DSGDState(NamedTuple):
-    """Doubly stochastic gradients in progress. Fields not listed here are arguments of the start.
+    """Doubly stochastic gradients in progress. Fields not listed are as in the start or DSGDSteps.
 
     task: 0 to 4 for PCA, PCA by the Hebbian rule, SVD, CCA and SIR; map, coef (m, k), other and
     other_coef: features and coefficients of both views; moment (k, k): mean of W, with weight t + 1
@@ -7062,27 +7093,39 @@ def _some_features(X, feature_map, first, count, divisor=1.0):
 # 12.3 Initial problems
 
 
-def _checked_targets(Y, rows, name="Y", columns=None):
-    return _checked_points(name, _as_columns(name, Y), columns, rows=rows)
+def _checked_targets(Y, rows):
+    return _checked_points("Y", _as_columns("Y", Y), rows=rows)
 
 
-def _checked_views(X, Y, d=None, columns=None):
+def _checked_views(task, X, Y, d=None, columns=None):
+    """X and, except for kernel PCA, Y: points in the precision of X, or targets in float64."""
     X = _checked_points("X", X, d)
-    Y = _as_columns("Y", Y).astype(X.dtype, copy=False)
-    return X, _checked_points("Y", Y, columns, rows=len(X))
+    if task < _SINGULAR:
+        return [X]
+    Y = _as_columns("Y", Y)
+    if task in _TWO_VIEWS:
+        Y = Y.astype(X.dtype, copy=False)
+    return [X, _checked_points("Y", Y, columns, rows=len(X))]
 
 
-def _new_state(
-    task, feature_map, other, k, feature_batch, theta0, theta1, initial, centered, ridge=0.0
-):
-    initial = min(_checked_whole("initial", initial, 1), feature_map.m)
+_ROOT_HALF = math.sqrt(0.5)  # norm of each function of a pair (u, v) of norm 1
+_RANK = "k must be at most the rank of the initial features on X: pass more points or a smaller k"
+
+
+def _begin(task, X, Y, k, steps, centered, ridge=0.0, **maps):
+    """A state without functions and step sizes, and the first features of each view with a map."""
+    maps = [_checked_map(name, feature_map, True) for name, feature_map in maps.items()]
+    first, other = maps[0], maps[-1]
+    columns = other.d if task in _TWO_VIEWS else None
+    views = _checked_views(task, X, Y, first.d, columns)
+    _require(first.m == other.m, "map_x and map_y must have the same number of features")
+    steps = _checked_as(DSGDSteps, "steps", steps)
+    initial = min(steps.initial, first.m)
     k = _checked_whole("k", k, 1, initial)
-    if theta1 is None and task >= _CANONICAL:
-        theta1 = 0.001  # the paper's value for SIR; the paper gives none for canonical correlations
     nothing = np.zeros((0, k))
-    return DSGDState(
+    state = DSGDState(
         task,
-        map=feature_map,
+        map=first,
         coef=nothing,
         other=other,
         other_coef=nothing,
@@ -7090,39 +7133,20 @@ def _new_state(
         moment=np.zeros((k, k)),
         used=initial,
         step=0,
-        feature_batch=_checked_whole("feature_batch", feature_batch, 1),
-        theta0=None if theta0 is None else _checked_real("theta0", theta0, 1e-150, 1e150),
-        theta1=None if theta1 is None else _checked_real("theta1", theta1, 0.0, 1e150),
+        feature_batch=steps.feature_batch,
+        theta0=steps.theta0,
+        theta1=steps.theta1,
         ridge=_checked_real("ridge", ridge, 0.0),
         centered=_as_flag("centered", centered),
-        chosen=theta0 is None,
+        chosen=steps.theta0 is None,
     )
-
-
-_RANK = "k must be at most the rank of the initial features on X: pass more points or a smaller k"
-
-
-def _first_features(state, feature_map, X):
-    Z = _centered(state, _some_features(X, feature_map, 0, state.used, state.used))
-    # Rounding errors give constant features a variance of about 1e-14 k(x, x).
-    _require((Z**2).sum() > 1e-14 * feature_map.kernel.scale * len(Z), _RANK)
-    return Z
-
-
-def _start_of_one_view(task, X, feature_map, *settings):
-    feature_map = _checked_map("feature_map", feature_map, True)
-    X = _checked_points("X", X, feature_map.d)
-    state = _new_state(task, feature_map, feature_map, *settings)
-    return state, _first_features(state, feature_map, X)
-
-
-def _start_of_two_views(task, X, Y, map_x, map_y, *settings):
-    map_x = _checked_map("map_x", map_x, True)
-    map_y = _checked_map("map_y", map_y, True)
-    X, Y = _checked_views(X, Y, map_x.d, map_y.d)
-    _require(map_x.m == map_y.m, "map_x and map_y must have the same number of features")
-    state = _new_state(task, map_x, map_y, *settings)
-    return state, _first_features(state, map_x, X), _first_features(state, map_y, Y)
+    features = []
+    for feature_map, P in zip(maps, views):
+        Z = _centered(state, _some_features(P, feature_map, 0, initial, initial))
+        # Rounding errors give constant features a variance of about 1e-14 k(x, x).
+        _require((Z**2).sum() > 1e-14 * feature_map.kernel.scale * len(Z), _RANK)
+        features.append(Z)
+    return state, *features
 
 
 def _of_all_features(state, weights):
@@ -7139,14 +7163,6 @@ def _singular_pairs(C, k):
     return values, U[:, :k], _combined(B, U, k) / values[:k]
 
 
-def _first_variates(Z, B, left, right, k):
-    """left U / sqrt(2) and V / sqrt(2) from the rank-k SVD U S V^T of left^T (Z^T B / n) right."""
-    cross = _dense_product(_column_products(Z, B) / len(Z), right)
-    _, U, V = _singular_pairs(_column_products(left, cross), k)
-    share = math.sqrt(0.5)
-    return share * _dense_product(left, U), share * V
-
-
 def _whitener(Z, ridge, share):
     """E (D + r)^-1/2 and max D, where Z^T Z / n = E D E^T and r = max(ridge, share max D)."""
     values, vectors = _small_eigen(_column_products(Z, Z) / len(Z))
@@ -7154,33 +7170,37 @@ def _whitener(Z, ridge, share):
     return vectors[:, :rank] / np.sqrt(values[:rank] + max(ridge, share * values[0])), values[0]
 
 
+def _first_variates(state, Z, B, k, ridge, share):
+    """U / sqrt(2) and V / sqrt(2) of the SVD U S V^T of Z^T B / n between whiteners of Z and B, the
+    former times Z's whitener; B's whitener, whose ridge may differ; the largest values of both."""
+    left, largest_x = _whitener(Z, state.ridge, 0.001)
+    right, largest_y = _whitener(B, ridge, share)
+    cross = _dense_product(_column_products(Z, B) / len(Z), right)
+    _, U, V = _singular_pairs(_column_products(left, cross), k)
+    weights = _ROOT_HALF * _dense_product(left, U)
+    return weights, _ROOT_HALF * V, right, (largest_x, largest_y)
+
+
 def _with_steps(state, values, weights, **more):
-    if state.theta0 is None:
-        bound = math.sqrt(0.05 * state.feature_batch) / _kernel_scale(state)
-        state = state._replace(theta0=float(min(0.5 / values[0], bound)))
-    if state.theta1 is None:  # at least last / 10: if two values agree, either will do
+    bound = math.sqrt(0.05 * state.feature_batch) / _kernel_scale(state)
+    theta0 = state.theta0 or float(min(0.5 / (values[0] + state.ridge), bound))
+    theta1 = state.theta1
+    if theta1 is None and state.task >= _CANONICAL:
+        theta1 = 0.001  # the paper's value for SIR; the paper gives none for canonical correlations
+    elif theta1 is None:  # at least last / 10: if two values agree, either will do
         last, beyond = np.append(values, 0.0)[weights.shape[1] - 1 :][:2]
-        state = state._replace(theta1=float(state.theta0 * max(last - beyond, 0.1 * last)))
-    return state._replace(coef=_of_all_features(state, weights), **more)
+        theta1 = float(theta0 * max(last - beyond, 0.1 * last))
+    coef = _of_all_features(state, weights)
+    return state._replace(coef=coef, theta0=theta0, theta1=theta1, **more)
 
 
 @_public
-def dsgd_start(
-    X,
-    feature_map,
-    k,
-    individual=False,
-    feature_batch=128,
-    theta0=None,
-    theta1=None,
-    initial=256,
-    centered=False,
-):
+def dsgd_start(X, feature_map, k, *, steps=DSGDSteps(), centered=False, individual=False):
     """Start doubly stochastic kernel PCA: the state before the first step (DSGD algorithm 1).
 
-    The start is kernel PCA of X with `initial` features. Its functions have eigenvalues l_i and are
-    orthonormal, as equation (4) requires. (Algorithm 1 starts from an empty sum, which no step can
-    change.) Step t has size theta0 / (1 + theta1 t). A step of the default theta0 cannot overshoot.
+    The start is kernel PCA of X with steps.initial features. Its functions have eigenvalues l_i and
+    are orthonormal, as equation (4) requires. (Algorithm 1 starts from an empty sum, which no step
+    can change.) Step t has size theta0 / (1 + theta1 t). A step of the default theta0 cannot overshoot.
     Its block of features raises the variance of h by at most 5 %. Default steps on n points are at
     most .6 n / k(x, x). Errors fall like 1 / t if 2 (l_k - l_(k+1)) theta0 / theta1 > 1. This
     condition is ours. Theorem 1 only says that suitable step sizes exist. The defaults satisfy the
@@ -7190,12 +7210,11 @@ def dsgd_start(
         X: (n, d) array. Points; a few hundred or thousand suffice.
         feature_map: FourierMap. Contains the kernel, the seed and the number m of features.
         k: int from 1 to the rank of the first features on X. Number of functions.
-        individual: bool. True finds each eigenfunction (Hebbian rule, DSGD 4.3), False their span.
-        feature_batch: int, at least 1. Largest number of features per step.
-        theta0: float > 0. First step. None means min(.5 / l_1, sqrt(feature_batch / 20) / k(x, x)).
-        theta1: float, at least 0. Decay. None means theta0 max(l_k - l_(k+1), l_k / 10).
-        initial: int, at least 1. Number of features used by the start. Values above m mean m.
+        steps: DSGDSteps. Its count and batch are ignored. By default, theta0 is
+            min(.5 / l_1, sqrt(feature_batch / 20) / k(x, x)), and theta1 is
+            theta0 max(l_k - l_(k+1), l_k / 10).
         centered: bool. True subtracts the functions' means over each mini-batch.
+        individual: bool. True finds each eigenfunction (Hebbian rule, DSGD 4.3), False their span.
     Returns:
         DSGDState: State for `dsgd_update`.
     Example:
@@ -7207,18 +7226,14 @@ def dsgd_start(
         (10, [0.6])
     """
     task = _SINGLE_COMPONENTS if _as_flag("individual", individual) else _COMPONENTS
-    state, Z = _start_of_one_view(
-        task, X, feature_map, k, feature_batch, theta0, theta1, initial, centered
-    )
+    state, Z = _begin(task, X, None, k, steps, centered, feature_map=feature_map)
     values, vectors = _small_eigen(_column_products(Z, Z) / len(Z))
     _require(values[k - 1] > 1e-12 * values[0], _RANK)
     return _with_steps(state, values, vectors[:, :k])
 
 
 @_public
-def dsgd_ksvd_start(
-    X, Y, map_x, map_y, k, feature_batch=128, theta0=None, theta1=None, initial=256, centered=False
-):
+def dsgd_ksvd_start(X, Y, map_x, map_y, k, *, steps=DSGDSteps(), centered=False):
     """Start doubly stochastic kernel SVD: the state before the first step (DSGD algorithm 3).
 
     Args:
@@ -7227,53 +7242,34 @@ def dsgd_ksvd_start(
         map_x: FourierMap. Contains m features of the first view.
         map_y: FourierMap. Contains m features of the second view, from a different seed.
         k: int from 1 to the rank of the first features. Number of pairs of functions.
-        feature_batch, theta0, theta1, initial, centered: See `dsgd_start`. Singular values replace
-            l_i, and sqrt(k(x, x) l(y, y)) replaces k(x, x).
+        steps, centered: See `dsgd_start`. Singular values replace l_i, and
+            sqrt(k(x, x) l(y, y)) replaces k(x, x).
     Returns:
         DSGDState: Functions that approximate singular functions of E k(x, .) l(y, .).
     """
-    state, Z, B = _start_of_two_views(
-        _SINGULAR, X, Y, map_x, map_y, k, feature_batch, theta0, theta1, initial, centered
-    )
+    state, Z, B = _begin(_SINGULAR, X, Y, k, steps, centered, map_x=map_x, map_y=map_y)
     values, U, V = _singular_pairs(_column_products(Z, B) / len(Z), k)
-    share = math.sqrt(0.5)
-    return _with_steps(state, values, share * U, other_coef=_of_all_features(state, share * V))
+    other_coef = _of_all_features(state, _ROOT_HALF * V)
+    return _with_steps(state, values, _ROOT_HALF * U, other_coef=other_coef)
 
 
 @_public
-def dsgd_kcca_start(
-    X,
-    Y,
-    map_x,
-    map_y,
-    k,
-    ridge=0.0,
-    feature_batch=128,
-    theta0=None,
-    theta1=None,
-    initial=256,
-    centered=True,
-):
+def dsgd_kcca_start(X, Y, map_x, map_y, k, *, steps=DSGDSteps(), ridge=0.0, centered=True):
     """Start doubly stochastic kernel CCA: the state before the first step (DSGD algorithm 4).
 
     Args:
         X, Y, map_x, map_y, k: See `dsgd_ksvd_start`.
+        steps: DSGDSteps. As in `dsgd_start`, but l_1 is the largest eigenvalue plus the ridge. The
+            default theta1 is .001. A step of the default theta0 is at most .005 n / k(x, x).
         ridge: float, at least 0. Added to both covariance operators. Early stops also regularize.
-        feature_batch, theta0, theta1, initial: See `dsgd_start`. Here l_1 is the largest eigenvalue
-            plus the ridge. The default theta1 is .001. A default step is at most .005 n / k(x, x).
         centered: bool. True subtracts the functions' means over each half of a mini-batch.
     Returns:
         DSGDState: State for `dsgd_update`. Convergence is slow where eigenvalues are small.
     """
-    state, Z, B = _start_of_two_views(
-        _CANONICAL, X, Y, map_x, map_y, k, feature_batch, theta0, theta1, initial, centered, ridge
-    )
-    left, largest_x = _whitener(Z, state.ridge, 0.001)
-    right, largest_y = _whitener(B, state.ridge, 0.001)
-    weights, V = _first_variates(Z, B, left, right, k)
+    state, Z, B = _begin(_CANONICAL, X, Y, k, steps, centered, ridge, map_x=map_x, map_y=map_y)
+    weights, V, right, largest = _first_variates(state, Z, B, k, state.ridge, 0.001)
     other_coef = _of_all_features(state, _dense_product(right, V))
-    largest = max(largest_x, largest_y) + state.ridge
-    return _with_steps(state, [largest], weights, other_coef=other_coef)
+    return _with_steps(state, [max(largest)], weights, other_coef=other_coef)
 
 
 def _quantile_edges(targets, slices):
@@ -7300,47 +7296,32 @@ def _slice_features(state, targets):
 
 @_public
 def dsgd_ksir_start(
-    X,
-    targets,
-    feature_map,
-    k,
-    slices=10,
-    ridge=0.0,
-    feature_batch=128,
-    theta0=None,
-    theta1=None,
-    initial=256,
-    centered=True,
+    X, Y, feature_map, k, *, steps=DSGDSteps(), slices=10, ridge=0.0, centered=True
 ):
     """Start kernel sliced inverse regression: the state before the first step (DSGD section 4.3).
 
     Args:
         X: (n, d) array. Points; a few hundred or thousand suffice.
-        targets: (n,) or (n, t) array. One or several targets per point.
+        Y: (n,) or (n, t) array. One or several targets per point.
         feature_map: FourierMap. Contains the kernel, the seed and the number m of features.
         k: int from 1 to t (slices - 1), or less if quantiles coincide. Number of functions.
+        steps: DSGDSteps. As in `dsgd_kcca_start`.
         slices: int from 2 to 10000. Number of slices per target, cut at its distinct quantiles.
         ridge: float, at least 0. Added to the features' covariance operator.
-        feature_batch, theta0, theta1, initial: See `dsgd_start` and `dsgd_kcca_start`.
         centered: bool. True subtracts the functions' means over each half of a mini-batch.
     Returns:
         DSGDState: Its functions f solve C_xy C_yy^-1 C_yx f = rho^2 (C_xx + ridge I) f, where y are
             indicators of slices and rho is estimated by `dsgd_values`.
     """
-    X = _checked_points("X", X)
-    targets = _checked_targets(targets, len(X), "targets")
-    edges = _quantile_edges(targets, _checked_whole("slices", slices, 2, 10000))
-    _require((edges < math.inf).any(), "targets must not be constant")
-    state, Z = _start_of_one_view(
-        _SLICED, X, feature_map, k, feature_batch, theta0, theta1, initial, centered, ridge
-    )
-    B = _centered(state, _indicators(targets, edges))
-    left, largest = _whitener(Z, state.ridge, 0.001)
-    right, _ = _whitener(B, 0.0, 0.0)
-    weights, V = _first_variates(Z, B, left, right, k)
-    size = math.sqrt(largest)  # both views share a step size, so they need the same scale
+    X, Y = _checked_views(_SLICED, X, Y)
+    edges = _quantile_edges(Y, _checked_whole("slices", slices, 2, 10000))
+    _require((edges < math.inf).any(), "Y must not be constant")
+    state, Z = _begin(_SLICED, X, Y, k, steps, centered, ridge, feature_map=feature_map)
+    B = _centered(state, _indicators(Y, edges))
+    weights, V, right, largest = _first_variates(state, Z, B, k, 0.0, 0.0)
+    size = math.sqrt(largest[0])  # both views share a step size, so they need the same scale
     slices = Slices(edges, right * size)
-    return _with_steps(state, [largest + state.ridge], weights, other_coef=V / size, slices=slices)
+    return _with_steps(state, largest, weights, other_coef=V / size, slices=slices)
 
 
 # 12.4 Steps (DSGD algorithms 1, 3 and 4)
@@ -7424,7 +7405,7 @@ def _step(state, *views):
     ]
     _require(
         all(map(_all_below, coefs)),
-        f"theta0 must be smaller than {state.theta0:.2e}: the steps diverged at step {state.step}",
+        f"steps.theta0 must be below {state.theta0:.2e}: the steps diverged at step {state.step}",
     )
     return state._replace(
         **dict(zip(("coef", "other_coef"), coefs)),
@@ -7453,14 +7434,9 @@ def dsgd_update(state, X, Y=None):
         DSGDState: State after the step. If the steps diverge, a ValueError says at which step.
     """
     state = _checked_as(DSGDState, "state", state)
-    X = _checked_points("X", X, state.map.d)
     _require(Y is None or state.task >= _SINGULAR, "Y must be None for kernel PCA")
-    views = [X]
-    if state.task in _TWO_VIEWS:
-        views = _checked_views(X, Y, state.map.d, state.other.d)
-    elif state.task == _SLICED:
-        views.append(_checked_targets(Y, len(X), columns=len(state.slices.edges)))
-    return _step(state, *views)
+    columns = state.other.d if state.task in _TWO_VIEWS else len(state.slices.edges)
+    return _step(state, *_checked_views(state.task, X, Y, state.map.d, columns))
 
 
 # 12.5 Results
@@ -7546,9 +7522,13 @@ def dsgd_finish(state):
 # 12.6 Start, steps and finish in one call
 
 
-def _descend(start, views, kernels, m, seed, steps, batch, settings):
+def _descend(task, start, X, Y, kernels, k, m, seed, steps, **settings):
+    views = _checked_views(task, X, Y)
+    if not isinstance(steps, tuple):
+        steps = DSGDSteps(count=steps)
+    steps = _checked_as(DSGDSteps, "steps", steps)
     n = len(views[0])
-    batch = min(512, n) if batch is None else _checked_whole("batch", batch, 1, n)
+    batch = _checked_whole("steps.batch", steps.batch or min(512, n), 1, n)
     key = _checked_key(seed, _BATCHES)
     maps = []
     for (name, kernel), points in zip(kernels.items(), views):
@@ -7556,46 +7536,31 @@ def _descend(start, views, kernels, m, seed, steps, batch, settings):
         maps.append(fourier_features_map(kernel, points.shape[1], m, seed, False))
         seed = _python_subkey(_key(seed, _FREQUENCIES), 2**62)  # for the second view
     rows = _draw_uniformly(n, min(n, _START_POINTS), _python_subkey(key, 2**62))
-    state = start(*[points[rows] for points in views], *maps, *settings)
-    if steps is None:
-        steps = max(200, 4 * _ceil_div(state.map.m, state.feature_batch))
-    for _ in range(_checked_whole("steps", steps, 1)):
+    state = start(*[points[rows] for points in views], *maps, k, steps=steps, **settings)
+    for _ in range(steps.count or max(200, 4 * _ceil_div(state.map.m, steps.feature_batch))):
         rows = (_uniforms(_python_subkey(key, state.step), np.arange(batch)) * n).astype(np.int64)
         state = _step(state, *[points[rows] for points in views])
     return dsgd_finish(state)
 
 
 @_public
-def dsgd_kpca(
-    X,
-    kernel,
-    k,
-    m,
-    seed=0,
-    steps=None,
-    batch=None,
-    feature_batch=128,
-    theta0=None,
-    theta1=None,
-    centered=False,
-):
+def dsgd_kpca(X, kernel, k, m, seed=0, *, steps=DSGDSteps(), centered=False, individual=False):
     """Doubly stochastic kernel PCA in one call: start, steps and finish (DSGD algorithm 1).
 
     Let step t have size c / t. The squared sine of the largest angle to the span of the k leading
     eigenfunctions falls like 1 / t (DSGD theorem 1). With probability 1 - delta, the squared error
     of values falls like ln(t / delta) / t (theorem 4). Both theorems require the start of equation
     (4) and mini-batches that approximate the operator to an eighth of the eigengap. Costs about
-    steps m batch (d + k) multiply-adds, steps m batch cosines, and 64 k batch floats of memory.
+    count m batch (d + k) multiply-adds, count m batch cosines, and 64 k batch floats of memory.
 
     Args:
         X: (n, d) array. Points.
         kernel: Kernel. gaussian, laplacian, matern, rational_quadratic or cauchy.
-        k: int from 1 to 256. Number of functions.
+        k: int from 1 to steps.initial. Number of functions.
         m: int, at least k. Number of random features.
         seed: int from 0 to 2**64 - 1. Seed of features and mini-batches.
-        steps: int, at least 1, or None. None means max(200, 4 ceil(m / feature_batch)).
-        batch: int from 1 to n. Points per step, drawn with replacement. None means min(512, n).
-        feature_batch, theta0, theta1, centered: See `dsgd_start`.
+        steps: DSGDSteps, or int. An int is the number of steps. See `dsgd_start` for step sizes.
+        centered, individual: See `dsgd_start`.
     Returns:
         DSGDState: Finished state for `dsgd_evaluate` and `dsgd_values`. Steps may continue from it.
     Example:
@@ -7603,54 +7568,36 @@ def dsgd_kpca(
         >>> dsgd_values(dsgd_kpca(X, gaussian(1.0), 2, 2000, 0)).round(1).tolist()
         [0.6, 0.2]
     """
-    views = (_checked_points("X", X),)
-    settings = (k, False, feature_batch, theta0, theta1, 256, centered)
-    return _descend(dsgd_start, views, {"kernel": kernel}, m, seed, steps, batch, settings)
+    return _descend(
+        _COMPONENTS,
+        dsgd_start,
+        X,
+        None,
+        {"kernel": kernel},
+        k,
+        m,
+        seed,
+        steps,
+        centered=centered,
+        individual=individual,
+    )
 
 
 @_public
-def dsgd_gha(
-    X,
-    kernel,
-    k,
-    m,
-    seed=0,
-    steps=None,
-    batch=None,
-    feature_batch=128,
-    theta0=None,
-    theta1=None,
-    centered=False,
-):
+def dsgd_gha(X, kernel, k, m, seed=0, *, steps=DSGDSteps(), centered=False):
     """Doubly stochastic kernel PCA by the generalized Hebbian rule (DSGD section 4.3).
 
     Args:
-        X, kernel, k, m, seed, steps, batch: See `dsgd_kpca`.
-        feature_batch, theta0, theta1, centered: See `dsgd_start`.
+        X, kernel, k, m, seed, steps: See `dsgd_kpca`.
+        centered: See `dsgd_start`.
     Returns:
-        DSGDState: Finished state. Each function converges to an eigenfunction.
+        DSGDState: State of `dsgd_kpca(..., individual=True)`. Each function is an eigenfunction.
     """
-    views = (_checked_points("X", X),)
-    settings = (k, True, feature_batch, theta0, theta1, 256, centered)
-    return _descend(dsgd_start, views, {"kernel": kernel}, m, seed, steps, batch, settings)
+    return dsgd_kpca(X, kernel, k, m, seed, steps=steps, centered=centered, individual=True)
 
 
 @_public
-def dsgd_ksvd(
-    X,
-    Y,
-    kernel_x,
-    kernel_y,
-    k,
-    m,
-    seed=0,
-    steps=None,
-    batch=None,
-    feature_batch=128,
-    theta0=None,
-    theta1=None,
-    centered=False,
-):
+def dsgd_ksvd(X, Y, kernel_x, kernel_y, k, m, seed=0, *, steps=DSGDSteps(), centered=False):
     """Doubly stochastic kernel SVD of E k(x, .) l(y, .) in one call (DSGD algorithm 3).
 
     Args:
@@ -7658,86 +7605,85 @@ def dsgd_ksvd(
         Y: (n, e) array. The same points in the second view.
         kernel_x: Kernel. Kernel of the first view, shift-invariant, as for `dsgd_kpca`.
         kernel_y: Kernel. Kernel of the second view, shift-invariant.
-        k: int from 1 to 256. Number of pairs of functions.
+        k: int from 1 to steps.initial. Number of pairs of functions.
         m: int, at least k. Number of random features per view.
-        seed, steps, batch: See `dsgd_kpca`.
-        feature_batch, theta0, theta1, centered: See `dsgd_start` and `dsgd_ksvd_start`.
+        seed, steps: See `dsgd_kpca`. Step sizes are as in `dsgd_ksvd_start`.
+        centered: See `dsgd_start`.
     Returns:
         DSGDState: Finished state. Steps may continue from it.
     """
-    kernels = {"kernel_x": kernel_x, "kernel_y": kernel_y}
-    views = _checked_views(X, Y)
-    settings = (k, feature_batch, theta0, theta1, 256, centered)
-    return _descend(dsgd_ksvd_start, views, kernels, m, seed, steps, batch, settings)
+    return _descend(
+        _SINGULAR,
+        dsgd_ksvd_start,
+        X,
+        Y,
+        {"kernel_x": kernel_x, "kernel_y": kernel_y},
+        k,
+        m,
+        seed,
+        steps,
+        centered=centered,
+    )
 
 
 @_public
 def dsgd_kcca(
-    X,
-    Y,
-    kernel_x,
-    kernel_y,
-    k,
-    m,
-    seed=0,
-    steps=None,
-    batch=None,
-    feature_batch=128,
-    theta0=None,
-    theta1=None,
-    ridge=0.0,
-    centered=True,
+    X, Y, kernel_x, kernel_y, k, m, seed=0, *, steps=DSGDSteps(), ridge=0.0, centered=True
 ):
     """Doubly stochastic kernel canonical correlations, in one call (DSGD algorithm 4).
 
     Args:
         X, Y, kernel_x, kernel_y, k, m: See `dsgd_ksvd`.
-        seed, steps, batch: See `dsgd_kpca`.
-        feature_batch, theta0, theta1: See `dsgd_start` and `dsgd_kcca_start`.
+        seed, steps: See `dsgd_kpca`. Step sizes are as in `dsgd_kcca_start`.
         ridge, centered: See `dsgd_kcca_start`.
     Returns:
         DSGDState: Finished state. Steps may continue from it.
     """
-    kernels = {"kernel_x": kernel_x, "kernel_y": kernel_y}
-    views = _checked_views(X, Y)
-    settings = (k, ridge, feature_batch, theta0, theta1, 256, centered)
-    return _descend(dsgd_kcca_start, views, kernels, m, seed, steps, batch, settings)
+    return _descend(
+        _CANONICAL,
+        dsgd_kcca_start,
+        X,
+        Y,
+        {"kernel_x": kernel_x, "kernel_y": kernel_y},
+        k,
+        m,
+        seed,
+        steps,
+        ridge=ridge,
+        centered=centered,
+    )
 
 
 @_public
 def dsgd_ksir(
-    X,
-    targets,
-    kernel,
-    k,
-    m,
-    seed=0,
-    steps=None,
-    batch=None,
-    feature_batch=128,
-    theta0=None,
-    theta1=None,
-    slices=10,
-    ridge=0.0,
-    centered=True,
+    X, Y, kernel, k, m, seed=0, *, steps=DSGDSteps(), slices=10, ridge=0.0, centered=True
 ):
     """Doubly stochastic kernel sliced inverse regression, in one call (DSGD section 4.3).
 
     Args:
         X: (n, d) array. Points.
-        targets: (n,) or (n, t) array. One or several targets per point.
+        Y: (n,) or (n, t) array. One or several targets per point.
         kernel: Kernel. Shift-invariant, as for `dsgd_kpca`.
         k: int from 1 to t (slices - 1), or less if quantiles coincide. Number of functions.
-        m, seed, steps, batch: See `dsgd_kpca`.
-        feature_batch, theta0, theta1: See `dsgd_start` and `dsgd_kcca_start`.
+        m, seed, steps: See `dsgd_kpca`. Step sizes are as in `dsgd_kcca_start`.
         slices, ridge, centered: See `dsgd_ksir_start`.
     Returns:
         DSGDState: Finished state. Steps may continue from it.
     """
-    X = _checked_points("X", X)
-    views = (X, _checked_targets(targets, len(X), "targets"))
-    settings = (k, slices, ridge, feature_batch, theta0, theta1, 256, centered)
-    return _descend(dsgd_ksir_start, views, {"kernel": kernel}, m, seed, steps, batch, settings)
+    return _descend(
+        _SLICED,
+        dsgd_ksir_start,
+        X,
+        Y,
+        {"kernel": kernel},
+        k,
+        m,
+        seed,
+        steps,
+        slices=slices,
+        ridge=ridge,
+        centered=centered,
+    )
 
 
 # --------------------------------------------------------------------------------------------------

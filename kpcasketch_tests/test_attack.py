@@ -84,11 +84,11 @@ DIMENSIONS = [1, 2, 3, 4, 5, 7, 8, 15, 16, 17, 33, 64]
 CALLS = collections.Counter()
 
 
-def call(function, *arguments):
+def call(function, *arguments, **settings):
     """The result of a call made twice, on arguments that it must leave alone."""
     CALLS[function.__name__] += 2
     before = [a.copy() if isinstance(a, np.ndarray) else a for a in arguments]
-    results = [function(*arguments), function(*arguments)]
+    results = [function(*arguments, **settings) for _ in range(2)]
     assert all(
         np.array_equal(a, b) for a, b in zip(arguments, before) if isinstance(a, np.ndarray)
     ), "an argument was changed"
@@ -849,49 +849,21 @@ def attack_gradients(case):
         with pytest.raises(ValueError, match="kernel must be shift-invariant"):
             kp.dsgd_kpca(X, kernel, k, m)
         return
+    steps = kp.DSGDSteps(feature_batch=b, theta0=theta0, initial=initial)
+    settings = {"steps": steps, "centered": centered}
     try:
         if task in ("kpca", "gha"):
-            state = call(
-                kp.dsgd_start, X, drawn, k, task == "gha", b, theta0, None, initial, centered
-            )
+            state = call(kp.dsgd_start, X, drawn, k, **settings, individual=task == "gha")
         elif task == "ksvd":
-            state = call(
-                kp.dsgd_ksvd_start, X, Y, drawn, other, k, b, theta0, None, initial, centered
-            )
+            state = call(kp.dsgd_ksvd_start, X, Y, drawn, other, k, **settings)
         elif task == "kcca":
-            state = call(
-                kp.dsgd_kcca_start,
-                X,
-                Y,
-                drawn,
-                other,
-                k,
-                ridge,
-                b,
-                theta0,
-                None,
-                initial,
-                centered,
-            )
+            state = call(kp.dsgd_kcca_start, X, Y, drawn, other, k, **settings, ridge=ridge)
         else:
-            state = call(
-                kp.dsgd_ksir_start,
-                X,
-                Y,
-                drawn,
-                k,
-                4,
-                ridge,
-                b,
-                theta0,
-                None,
-                initial,
-                centered,
-            )
+            state = call(kp.dsgd_ksir_start, X, Y, drawn, k, **settings, slices=4, ridge=ridge)
     except ValueError as refused:
         assert any(
             words in str(refused)
-            for words in ("k must be", "targets must not be constant", "must be scaled by")
+            for words in ("k must be", "Y must not be constant", "must be scaled by")
         )
         assert str(refused).startswith("dsgd_")
         return

@@ -1709,7 +1709,7 @@ def test_a_stream_of_gradients_is_that_of_its_steps(many, tmp_path, capsys):
         )
         assert np.allclose(written["values"], kp.dsgd_values(kp.dsgd_finish(expected)))
     assert "other values of --method" in refused(capsys, "stream", path, *STREAM, "--state", state)
-    kp.save(state, kp.dsgd_gha(points, KERNEL, 2, 300, 3, 9, 60, 64))
+    kp.save(state, kp.dsgd_gha(points, KERNEL, 2, 300, 3, steps=kp.DSGDSteps(9, 60, 64)))
     assert "must be a file written by --state" in refused(
         capsys, "stream", path, "--method", "dsgd", "-k", "2", "--state", state
     )

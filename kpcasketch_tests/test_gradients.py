@@ -2,6 +2,7 @@
 """Doubly stochastic gradients (DSGD): steps against the naive ones, streams, states, limits."""
 
 import functools
+import inspect
 import math
 import pickle
 
@@ -26,12 +27,14 @@ def start(task, m=300, k=2, stored=False, feature_batch=70, initial=40, centered
         kp.fourier_features_map(kernel, d, m, seed, stored)
         for kernel, d, seed in ((G, 3, 5), (L, 2, 6))
     ]
-    steps = dict(feature_batch=feature_batch, initial=initial, centered=centered, **more)
+    given = {name: more.pop(name) for name in ("theta0", "theta1") if name in more}
+    steps = kp.DSGDSteps(feature_batch=feature_batch, initial=initial, **given)
+    more |= {"steps": steps, "centered": centered}
     if task in ("kpca", "gha"):
-        return kp.dsgd_start(X, maps[0], k, task == "gha", **steps), None
+        return kp.dsgd_start(X, maps[0], k, individual=task == "gha", **more), None
     if task == "ksir":
-        return kp.dsgd_ksir_start(X, Y, maps[0], k, 5, **steps), Y
-    return getattr(kp, f"dsgd_{task}_start")(X, Y, *maps, k, **steps), Y
+        return kp.dsgd_ksir_start(X, Y, maps[0], k, slices=5, **more), Y
+    return getattr(kp, f"dsgd_{task}_start")(X, Y, *maps, k, **more), Y
 
 
 def features(map, points):
@@ -166,13 +169,14 @@ def test_states_go_on_where_they_were_saved(task, tmp_path):
 
 
 def test_one_line_functions_are_start_steps_and_finish():
-    state = kp.dsgd_kpca(X, G, 2, 300, 5, 9, 50, 70)
+    state = kp.dsgd_kpca(X, G, 2, 300, 5, steps=kp.DSGDSteps(9, 50, 70))
     key = kp._key(5, kp._BATCHES)
     rows = [
         (kp._uniforms(kp._python_subkey(key, t), np.arange(50)) * 700).astype(int) for t in range(9)
     ]
     first = kp._draw_uniformly(700, 700, kp._python_subkey(key, 2**62))
-    by_hand = kp.dsgd_start(X[first], kp.fourier_features_map(G, 3, 300, 5, False), 2, False, 70)
+    drawn = kp.fourier_features_map(G, 3, 300, 5, False)
+    by_hand = kp.dsgd_start(X[first], drawn, 2, steps=kp.DSGDSteps(feature_batch=70))
     for t in range(9):
         by_hand = kp.dsgd_update(by_hand, X[rows[t]])
     by_hand = kp.dsgd_finish(by_hand)
@@ -180,18 +184,52 @@ def test_one_line_functions_are_start_steps_and_finish():
     assert len(np.unique(np.concatenate(rows))) > 300 and not np.array_equal(rows[0], rows[1])
 
 
+@pytest.mark.parametrize("name", [name for name in kp.__all__ if name.startswith("dsgd_")])
+def test_steps_were_six_arguments_of_nine_functions_in_four_orders(name):
+    parameters = inspect.signature(getattr(kp, name)).parameters
+    assert not {"batch", "feature_batch", "theta0", "theta1", "initial", "targets"} & set(
+        parameters
+    )
+    if "steps" in parameters:
+        assert parameters["steps"].default == kp.DSGDSteps()
+        settings = list(parameters)[list(parameters).index("steps") :]
+        assert {"centered", *settings} == {*settings}
+        assert {parameters[each].kind.name for each in settings} == {"KEYWORD_ONLY"}
+
+
+def test_a_number_of_steps_is_the_count_of_dsgd_steps():
+    expected = kp.dsgd_kpca(X, G, 2, 300, steps=kp.DSGDSteps(3))
+    assert expected.step == 3
+    for steps in (3, np.int64(3), kp.DSGDSteps(count=np.int32(3), theta0=None)):
+        assert np.array_equal(kp.dsgd_kpca(X, G, 2, 300, steps=steps).coef, expected.coef)
+    with pytest.raises(TypeError, match="positional"):
+        kp.dsgd_kpca(X, G, 2, 300, 0, 3)
+
+
+def test_the_hebbian_rule_is_kernel_pca_of_individual_functions():
+    single = kp.dsgd_kpca(X, G, 2, 300, steps=9, individual=True)
+    together = kp.dsgd_kpca(X, G, 2, 300, steps=9)
+    assert np.array_equal(kp.dsgd_gha(X, G, 2, 300, steps=9).coef, single.coef)
+    assert single.task == 1 and not np.array_equal(single.coef, together.coef)
+
+
+def test_settings_of_steps_that_a_start_does_not_use_are_ignored():
+    steps = kp.DSGDSteps(count=5, batch=7)
+    assert np.array_equal(kp.dsgd_start(X, MAP, 2, steps=steps).coef, begun().coef)
+
+
 def test_steps_that_diverge_are_reported_with_their_number():
     with pytest.raises(
         ValueError,
-        match="dsgd_kpca: theta0 must be smaller than 1.00e\\+06: the steps diverged at step [1-9]",
+        match="dsgd_kpca: steps.theta0 must be below 1.00e\\+06: the steps diverged at step [1-9]",
     ):
-        kp.dsgd_kpca(X, G, 1, 200, 0, 50, 100, 64, 1e6)
+        kp.dsgd_kpca(X, G, 1, 200, steps=kp.DSGDSteps(50, 100, 64, 1e6))
     for task in TASKS:
         state, other = start(task, theta0=1e6)
         before = pickle.dumps(state)
         with pytest.raises(
             ValueError,
-            match="dsgd_update: theta0 must be smaller than 1.00e\\+06: the steps "
+            match="dsgd_update: steps.theta0 must be below 1.00e\\+06: the steps "
             "diverged at step [0-9]",
         ):
             for _ in range(9):
@@ -202,7 +240,10 @@ def test_steps_that_diverge_are_reported_with_their_number():
 
 def test_steps_chosen_from_the_data_are_those_of_the_docstring():
     state = kp.dsgd_start(
-        X, kp.fourier_features_map(kp.scaled(G, 4.0), 3, 300, 5), 2, feature_batch=2, initial=60
+        X,
+        kp.fourier_features_map(kp.scaled(G, 4.0), 3, 300, 5),
+        2,
+        steps=kp.DSGDSteps(feature_batch=2, initial=60),
     )
     Z = features(state.map, X)[:, :60] / np.sqrt(60)
     l = np.linalg.eigvalsh(Z.T @ Z / 700)[::-1]
@@ -212,9 +253,10 @@ def test_steps_chosen_from_the_data_are_those_of_the_docstring():
         == pytest.approx(np.sqrt(2 / 20) / 4)
     )
     assert state.theta1 == pytest.approx(state.theta0 * max(l[1] - l[2], l[1] / 10))
-    plain = kp.dsgd_start(X, kp.fourier_features_map(G, 3, 300, 5), 2, initial=60)
+    drawn = kp.fourier_features_map(G, 3, 300, 5)
+    plain = kp.dsgd_start(X, drawn, 2, steps=kp.DSGDSteps(initial=60))
     assert plain.theta0 == pytest.approx(0.5 * 4 / l[0])
-    given = kp.dsgd_start(X, kp.fourier_features_map(G, 3, 300, 5), 2, theta0=0.7, theta1=0.0)
+    given = kp.dsgd_start(X, drawn, 2, steps=kp.DSGDSteps(theta0=0.7, theta1=0.0))
     assert (given.theta0, given.theta1) == (0.7, 0.0)
 
 
@@ -235,7 +277,7 @@ def test_steps_chosen_from_the_data_are_those_of_the_docstring():
 def test_chosen_steps_come_near_the_exact_components(kernel):
     # users do not know theta0: with None, the squares of every kernel's features have the eigenvalues as means
     exact = kp.kpca(X, kernel, 3)
-    state = kp.dsgd_kpca(X, kernel, 2, 4000, 1, batch=200)
+    state = kp.dsgd_kpca(X, kernel, 2, 4000, 1, steps=kp.DSGDSteps(batch=200))
     H = kp.dsgd_evaluate(X, state)
     assert np.abs((H**2).mean(0) * 700 / exact.values[:2] - 1).max() < 0.15
     assert np.abs(kp.dsgd_values(state) * 700 / exact.values[:2] - 1).max() < 0.15
@@ -246,13 +288,13 @@ def test_hebbian_functions_are_single_and_svd_functions_have_norm_one(rng):
     points = rng.standard_normal((20000, 1))
     values, functions = hermite(points[:, 0], 3)
     for individual in (
-        kp.dsgd_gha(points, kp.gaussian(1.0), 3, 4000, 2, 400),
-        kp.dsgd_kpca(points, kp.gaussian(1.0), 3, 4000, 2, 400),
+        kp.dsgd_gha(points, kp.gaussian(1.0), 3, 4000, 2, steps=400),
+        kp.dsgd_kpca(points, kp.gaussian(1.0), 3, 4000, 2, steps=400),
     ):
         H = kp.dsgd_evaluate(points, individual)
         overlaps = np.abs(H.T @ functions / 20000) / np.sqrt(values)
         assert np.abs(overlaps - np.eye(3)).max() < 0.1
-    state = kp.dsgd_ksvd(points, points, kp.gaussian(1.0), kp.gaussian(1.0), 2, 4000, 2, 400)
+    state = kp.dsgd_ksvd(points, points, kp.gaussian(1.0), kp.gaussian(1.0), 2, 4000, 2, steps=400)
     for view in (False, True):
         assert (
             np.abs((kp.dsgd_evaluate(points, state, view) ** 2).mean(0) / values[:2] - 1).max()
@@ -281,7 +323,7 @@ def test_canonical_variates_have_unit_variance_and_find_what_views_share(rng):
 
 def test_slices_are_cut_at_quantiles_of_distinct_values():
     labels = np.repeat([3.0, 1.0, 2.0], [100, 500, 100])
-    state = kp.dsgd_ksir_start(X, labels, kp.fourier_features_map(G, 3, 300), 2, 10)
+    state = kp.dsgd_ksir_start(X, labels, kp.fourier_features_map(G, 3, 300), 2)
     assert state.slices.edges[0].tolist() == [2.0, 3.0] + [np.inf] * 7
     assert state.slices.weights.shape == (10, 2)
     assert np.isfinite(kp.dsgd_update(state, X, labels).coef).all()
@@ -293,12 +335,12 @@ def test_slices_are_cut_at_quantiles_of_distinct_values():
         kp.dsgd_ksir_start(X, -rare, kp.fourier_features_map(G, 3, 300), 1).slices.edges[0, 0]
         == 0.0
     )
-    with pytest.raises(ValueError, match="dsgd_ksir_start: targets must not be constant"):
+    with pytest.raises(ValueError, match="dsgd_ksir_start: Y must not be constant"):
         kp.dsgd_ksir_start(X, np.ones(700), kp.fourier_features_map(G, 3, 300), 1)
 
 
 def test_constant_targets_passed_where_features_are_not_centred():
-    with pytest.raises(ValueError, match="dsgd_ksir_start: targets must not be constant"):
+    with pytest.raises(ValueError, match="dsgd_ksir_start: Y must not be constant"):
         kp.dsgd_ksir_start(
             X, np.ones((700, 2)), kp.fourier_features_map(G, 3, 300), 1, centered=False
         )
@@ -310,6 +352,10 @@ OTHER = kp.fourier_features_map(L, 2, 300, 1, False)
 FAR = (1e15 * X).astype(np.float32)
 
 
+def begun(k=2, **steps):
+    return kp.dsgd_start(X, MAP, k, steps=kp.DSGDSteps(**steps))
+
+
 @functools.cache
 def known(task):
     return start(task)[0]
@@ -318,12 +364,25 @@ def known(task):
 @pytest.mark.parametrize(
     "call, words",
     [
-        (lambda: kp.dsgd_start(X, MAP, 2, theta1=-0.1), r"theta1 must be from 0\.0 to"),
-        (lambda: kp.dsgd_start(X, MAP, 2, theta0=0.0), "theta0 must be from 1e-150"),
-        (lambda: kp.dsgd_start(X, MAP, 2, theta0=-1.0), "theta0 must be from 1e-150 to"),
-        (lambda: kp.dsgd_start(X, MAP, 2, theta1=np.nan), "theta1 must be finite"),
+        (lambda: begun(theta1=-0.1), r"steps.theta1 must be at least 0\.0, got"),
+        (lambda: begun(theta0=0.0), "steps.theta0 must be at least 1e-150, got"),
+        (lambda: begun(theta0=-1.0), "steps.theta0 must be at least 1e-150, got"),
+        (lambda: begun(theta1=np.nan), "steps.theta1 must be finite"),
+        (lambda: begun(feature_batch=0), "steps.feature_batch must be an int from 1 to"),
+        (lambda: begun(feature_batch=None), "steps.feature_batch must be an int from 1 to"),
+        (lambda: begun(initial=0), "steps.initial must be an int from 1 to"),
+        (lambda: begun(batch=0), "steps.batch must be an int from 1 to"),
+        (lambda: kp.dsgd_start(X, MAP, 2, steps=9), "steps must be a DSGDSteps, .* got int"),
+        (
+            lambda: kp.dsgd_gha(X, G, 2, 300, steps=0.1),
+            "steps.count must be an int from 1 to .* got 0.1",
+        ),
+        (
+            lambda: kp.dsgd_gha(X, G, 2, 300, steps=(9, 50)),
+            "steps must be a DSGDSteps, .* got tuple",
+        ),
         (lambda: kp.dsgd_start(X, MAP, 0), "k must be"),
-        (lambda: kp.dsgd_start(X, MAP, 41, initial=40), "k must be an int from 1 to 40"),
+        (lambda: begun(41, initial=40), "k must be an int from 1 to 40"),
         (lambda: kp.dsgd_start(X[:3], MAP, 4), "k must be at most"),
         (lambda: kp.dsgd_start(np.ones((9, 3)), MAP, 2), "k must be at most the rank"),
         (lambda: kp.dsgd_start(X[:, :2], MAP, 2), "X must have 3 columns"),
@@ -337,8 +396,11 @@ def known(task):
         ),
         (lambda: kp.dsgd_start(X * np.inf, MAP, 2), "X must be finite"),
         (lambda: kp.dsgd_kpca(X, kp.linear(), 2, 300), "kernel must be shift-invariant"),
-        (lambda: kp.dsgd_kpca(X, G, 2, 300, batch=701), "batch must be an int from 1 to"),
-        (lambda: kp.dsgd_kpca(X, G, 2, 300, steps=0), "steps must be an int from 1"),
+        (
+            lambda: kp.dsgd_kpca(X, G, 2, 300, steps=kp.DSGDSteps(batch=701)),
+            "steps.batch must be an int from 1 to 700",
+        ),
+        (lambda: kp.dsgd_kpca(X, G, 2, 300, steps=0), "steps.count must be an int from 1"),
         (lambda: kp.dsgd_kcca(X, Y[:-1], G, L, 2, 300), r"must have \d+ rows"),
         (
             lambda: kp.dsgd_kcca_start(X, Y, MAP, kp.fourier_features_map(L, 2, 299), 2),
@@ -348,7 +410,7 @@ def known(task):
             lambda: kp.dsgd_ksvd_start(X, np.ones((700, 2)), MAP, OTHER, 2, centered=True),
             "k must be at most the rank",
         ),
-        (lambda: kp.dsgd_ksir(X, np.zeros(700), G, 1, 300), "targets must not be constant"),
+        (lambda: kp.dsgd_ksir(X, np.zeros(700), G, 1, 300), "Y must not be constant"),
         (lambda: kp.dsgd_ksir(X, np.sign(X[:, 0]), G, 2, 300), "k must be at most the rank"),
         (
             lambda: kp.dsgd_update(known("kpca"), X, Y),
@@ -412,7 +474,7 @@ def known(task):
             "k must be at most the rank",
         ),
         (
-            lambda: kp.dsgd_kcca(X, Y, G, L, 1, 300, batch=3),
+            lambda: kp.dsgd_kcca(X, Y, G, L, 1, 300, steps=kp.DSGDSteps(batch=3)),
             "a mini-batch must have at least 4 points",
         ),
         (
@@ -420,7 +482,7 @@ def known(task):
             "a mini-batch must have at least 4 points",
         ),
         (
-            lambda: kp.dsgd_kpca(X, G, 1, 300, batch=1, centered=True),
+            lambda: kp.dsgd_kpca(X, G, 1, 300, steps=kp.DSGDSteps(batch=1), centered=True),
             "a mini-batch must have at least 2 points",
         ),
         (
@@ -476,18 +538,19 @@ def test_what_cannot_be_done_is_refused_by_name(call, words):
 @pytest.mark.parametrize("scale", [1e-200, 1e-6, 1e6, 1e200])
 def test_kernels_of_any_scale_take_the_same_steps(scale):
     # the first step was in units of the kernel's square root, and nothing was learned with small kernels
-    plain = kp.dsgd_kpca(X, G, 2, 600, 0, 50, 200)
-    found = kp.dsgd_kpca(X, kp.scaled(G, scale), 2, 600, 0, 50, 200)
+    steps = kp.DSGDSteps(50, 200)
+    plain = kp.dsgd_kpca(X, G, 2, 600, steps=steps)
+    found = kp.dsgd_kpca(X, kp.scaled(G, scale), 2, 600, steps=steps)
     assert np.abs(kp.dsgd_values(found) / scale / kp.dsgd_values(plain) - 1).max() < 1e-9
-    pair = kp.dsgd_ksvd(X, Y, G, kp.scaled(L, scale), 1, 600, 0, 50, 200)
-    unscaled = kp.dsgd_ksvd(X, Y, G, L, 1, 600, 0, 50, 200)
+    pair = kp.dsgd_ksvd(X, Y, G, kp.scaled(L, scale), 1, 600, steps=steps)
+    unscaled = kp.dsgd_ksvd(X, Y, G, L, 1, 600, steps=steps)
     assert kp.dsgd_values(pair)[0] / np.sqrt(scale) == pytest.approx(kp.dsgd_values(unscaled)[0])
 
 
 def test_every_seed_makes_two_views():
     # a key below 2**63 compiled a function that refused those above
     for seed in (1, 5, 0, 2**64 - 1):
-        assert kp.dsgd_kcca(X, Y, G, L, 1, 300, seed, 1).step == 1
+        assert kp.dsgd_kcca(X, Y, G, L, 1, 300, seed, steps=1).step == 1
 
 
 def test_float32_features_of_kernels_beyond_its_range_are_refused():
@@ -498,8 +561,9 @@ def test_float32_features_of_kernels_beyond_its_range_are_refused():
 
 
 def test_views_of_another_precision_and_vectors_are_taken():
-    single = kp.dsgd_kcca(X.astype(np.float32), Y, G, L, 1, 200, 0, 20, 300)
-    double = kp.dsgd_kcca(X, Y, G, L, 1, 200, 0, 20, 300)
+    steps = kp.DSGDSteps(20, 300)
+    single = kp.dsgd_kcca(X.astype(np.float32), Y, G, L, 1, 200, steps=steps)
+    double = kp.dsgd_kcca(X, Y, G, L, 1, 200, steps=steps)
     assert np.abs(single.coef - double.coef).max() < 1e-3 * np.abs(double.coef).max()
     column = kp.dsgd_start(X[:, :1].copy(), kp.fourier_features_map(G, 1, 99), 1)
     assert column.coef.shape == (99, 1)
@@ -511,7 +575,7 @@ def test_views_of_another_precision_and_vectors_are_taken():
 
 def test_memory_does_not_grow_with_the_coordinates(rng):
     wide = rng.standard_normal((200, 5625))
-    state = kp.dsgd_kpca(wide, kp.gaussian(100.0), 2, 512, 0, 4, 100)
+    state = kp.dsgd_kpca(wide, kp.gaussian(100.0), 2, 512, steps=kp.DSGDSteps(4, 100))
     assert (
         sum(a.nbytes for a in (state.coef, state.other_coef, state.moment, state.map.frequencies))
         < 10_000
@@ -539,7 +603,12 @@ def test_means_of_small_mini_batches_took_a_share_of_the_variance(batch):
     K = kp.gram(points[:2000], points[:2000], kp.gaussian(1.0))
     exact = np.linalg.eigvalsh(naive.centered(K))[-1] / 2000
     state = kp.dsgd_kpca(
-        points, kp.gaussian(1.0), 1, 300, 0, batch=batch, steps=4000 // batch, centered=True
+        points,
+        kp.gaussian(1.0),
+        1,
+        300,
+        steps=kp.DSGDSteps(4000 // batch, batch),
+        centered=True,
     )
     assert abs(kp.dsgd_values(state)[0] / exact - 1) < 0.15
 
@@ -549,13 +618,12 @@ def test_means_of_small_mini_batches_took_a_share_of_the_variance(batch):
 def test_canonical_correlations_were_above_1(task, batch):
     # 1.21 and 1.31 with variates of variance 2.23 and 1.5, as nothing divided by the constraint
     points = np.random.default_rng(0).standard_normal((4000, 2))
+    steps = kp.DSGDSteps(800, batch)
     for ridge in (0.0, 0.01):
         if task == "kcca":
-            state = kp.dsgd_kcca(
-                points, points[:, :1] ** 2, G, G, 2, 300, 0, 800, batch, ridge=ridge
-            )
+            state = kp.dsgd_kcca(points, points[:, :1] ** 2, G, G, 2, 300, steps=steps, ridge=ridge)
         else:
-            state = kp.dsgd_ksir(points, points[:, 0] ** 2, G, 2, 300, 0, 800, batch, ridge=ridge)
+            state = kp.dsgd_ksir(points, points[:, 0] ** 2, G, 2, 300, steps=steps, ridge=ridge)
         values = kp.dsgd_values(state)
         assert (0 < values).all() and (values <= 1 + 1e-12).all()
         assert np.allclose(state.constraint, np.eye(2), atol=1e-9)
@@ -570,20 +638,20 @@ def test_canonical_correlations_were_above_1(task, batch):
 def test_steps_that_were_chosen_diverged_on_few_points(n, rng):
     for k in (1, 3):
         for sigma in (0.5, 1.0, 20.0):
-            points, more = rng.standard_normal((n, 3)), dict(theta0=None)
+            points = rng.standard_normal((n, 3))
             second = points[:, :1] ** 2 + 0.1 * rng.standard_normal((n, 1))
             for state in (
-                kp.dsgd_kcca(points, second, kp.gaussian(sigma), G, k, 300, **more),
-                kp.dsgd_ksir(points, second, kp.gaussian(sigma), k, 300, **more),
+                kp.dsgd_kcca(points, second, kp.gaussian(sigma), G, k, 300),
+                kp.dsgd_ksir(points, second, kp.gaussian(sigma), k, 300),
             ):
                 assert np.isfinite(state.coef).all() and state.chosen
 
 
 def test_the_error_of_a_step_says_the_value_of_theta0():
     with pytest.raises(
-        ValueError, match=r"theta0 must be smaller than 9\.00e\+02: the steps diverged at step"
+        ValueError, match=r"steps\.theta0 must be below 9\.00e\+02: the steps diverged at step"
     ):
-        kp.dsgd_kcca(X, Y, G, L, 2, 300, theta0=900.0)
+        kp.dsgd_kcca(X, Y, G, L, 2, 300, steps=kp.DSGDSteps(theta0=900.0))
 
 
 def test_steps_with_all_features_are_those_with_stored_points(rng):
@@ -592,10 +660,7 @@ def test_steps_with_all_features_are_those_with_stored_points(rng):
         X,
         kp.fourier_features_map(G, 3, 200, 5),
         2,
-        feature_batch=200,
-        initial=200,
-        theta0=0.5,
-        theta1=0.01,
+        steps=kp.DSGDSteps(feature_batch=200, theta0=0.5, theta1=0.01, initial=200),
     )
     Z = kp.fourier_features(X, state.map)
     K, alpha = Z @ Z.T, np.linalg.lstsq(Z.T, math.sqrt(200) * state.coef, rcond=None)[0]
@@ -617,11 +682,12 @@ def test_features_that_are_all_alike_were_written_out_of_bounds():
     # memory: an hour of attacks ended in a crash, far from there.
     drawn = kp.fourier_features_map(kp.gaussian(2.0), 2, 300, 0, False)
     X, targets = np.ones((5, 2)), np.arange(5.0).reshape(5, 1)
+    steps = kp.DSGDSteps(feature_batch=16, initial=5)
     for points, views in ((X, targets), (np.ones((5, 2), np.float32), targets)):
         with pytest.raises(ValueError, match="^dsgd_ksir_start: k must be at most the rank"):
-            kp.dsgd_ksir_start(points, views, drawn, 1, 4, 0.0, 16, None, None, 5, True)
+            kp.dsgd_ksir_start(points, views, drawn, 1, steps=steps, slices=4)
         with pytest.raises(ValueError, match="^dsgd_kcca_start: k must be at most the rank"):
-            kp.dsgd_kcca_start(points, X, drawn, drawn, 1, 0.0, 16, None, None, 5, True)
+            kp.dsgd_kcca_start(points, X, drawn, drawn, 1, steps=steps)
     assert [part.shape for part in kp._small_eigen(np.zeros((0, 0)))] == [(0,), (0, 0)]
 
 
@@ -629,9 +695,9 @@ def test_wrong_targets_were_refused_only_after_the_features(monkeypatch):
     def compute(*_):
         raise AssertionError("features were computed first")
 
-    monkeypatch.setattr(kp, "_first_features", compute)
+    monkeypatch.setattr(kp, "_some_features", compute)
     feature_map = kp.fourier_features_map(kp.gaussian(1.0), 2, 40)
-    with pytest.raises(ValueError, match="^dsgd_ksir_start: targets must"):
+    with pytest.raises(ValueError, match="^dsgd_ksir_start: Y must have 9 rows"):
         kp.dsgd_ksir_start(np.zeros((9, 2)), np.zeros(8), feature_map, 1)
     with pytest.raises(ValueError, match="^dsgd_ksir_start: slices must"):
         kp.dsgd_ksir_start(np.zeros((9, 2)), np.arange(9.0), feature_map, 1, slices=1)

@@ -511,13 +511,13 @@ def test_implicit_steps_come_to_the_exact_correlations(task, tmp_path):
     X = rng.standard_normal((700, 3))
     Y = np.column_stack([np.sin(X[:, 0]), X[:, 1] ** 2]) + 0.1 * rng.standard_normal((700, 2))
     map_x = kp.fourier_features_map(kp.gaussian(2.0), 3, 60, 1)
-    settings = (0.01, 60, None, None, 60)
+    settings = {"steps": kp.DSGDSteps(feature_batch=60, initial=60), "ridge": 0.01}
     if task == "kcca":
         map_y = kp.fourier_features_map(kp.laplacian(2.0), 2, 60, 2)
-        state = kp.dsgd_kcca_start(X, Y, map_x, map_y, 3, *settings)
+        state = kp.dsgd_kcca_start(X, Y, map_x, map_y, 3, **settings)
         B, ridge = kp.fourier_features(Y, map_y), 0.01 * np.eye(60)
     else:
-        state = kp.dsgd_ksir_start(X, Y, map_x, 3, 5, *settings)
+        state = kp.dsgd_ksir_start(X, Y, map_x, 3, **settings, slices=5)
         B = implicit_steps.second_features(state, Y)
         ridge = np.zeros((B.shape[1], B.shape[1]))
     found = implicit_steps.start(state, X, Y if task == "kcca" else None)

@@ -880,7 +880,8 @@ def test_streams_and_gradients_take_paired_features(rng):
         rtol=0.2,
     )
     states = [
-        kp.dsgd_start(points, map, 2, feature_batch=33, initial=41) for map in (drawn, stored)
+        kp.dsgd_start(points, map, 2, steps=kp.DSGDSteps(feature_batch=33, initial=41))
+        for map in (drawn, stored)
     ]
     for _ in range(12):
         states = [kp.dsgd_update(state, points[:200]) for state in states]

@@ -133,10 +133,7 @@ def update_rules(options):
         rng.standard_normal((60, 1)),
         kp.fourier_features_map(UNIT, 1, 48, options.seed),
         k,
-        feature_batch=8,
-        theta0=eta,
-        theta1=0.0,
-        initial=40,
+        steps=kp.DSGDSteps(feature_batch=8, theta0=eta, theta1=0.0, initial=40),
     )
     at_grid, moves = kp.dsgd_evaluate(grid, base), np.empty((trials, 9, 2))
     for r in range(trials):
@@ -185,7 +182,10 @@ def single_eigenfunctions(options):
 
     def found(individual):
         first = kp.dsgd_start(
-            X[:2000], kp.fourier_features_map(UNIT, 1, 8192, options.seed), 3, individual
+            X[:2000],
+            kp.fourier_features_map(UNIT, 1, 8192, options.seed),
+            3,
+            individual=individual,
         )
         turn = linalg.qr(np.random.default_rng(1).standard_normal((3, 3)))[0]
         state = first._replace(coef=first.coef @ turn)  # any basis of the same subspace
@@ -234,7 +234,7 @@ def singular_functions(options):
     half, angle = np.abs(U.T @ U - np.eye(2) / 2).max(), sin2(linalg.svd(C)[0][:, :2], U)
     # the same with random points and features: a pair that shares its point, whose singular values are those of A
     X = np.random.default_rng([options.seed, 2]).standard_normal((100_000, 1))
-    state = kp.dsgd_ksvd(X, X, UNIT, UNIT, 2, 8192, options.seed, 300)
+    state = kp.dsgd_ksvd(X, X, UNIT, UNIT, 2, 8192, options.seed, steps=300)
     moments = np.array(
         [
             (kp.dsgd_evaluate(X, state, view) ** 2).mean(0) / hermite(NODES, 2)[0]
@@ -316,7 +316,7 @@ def canonical_correlations(options):
     mean = (1 - 1 / 16) * independent(a, b)[0] + same(a, b, 320_000)[0] / 16
     score = np.abs((steps.mean(0) - mean) / (steps.std(0) / math.sqrt(len(steps)))).max()
     kept, ends = reached(independent), {B: reached(printed(B)) for B in (1, 16, 1024)}
-    state = kp.dsgd_kcca(X, Y, kp.gaussian(8.0), kp.gaussian(8.0), 1, 2048, options.seed, 600, 512)
+    state = kp.dsgd_kcca(X, Y, kp.gaussian(8.0), kp.gaussian(8.0), 1, 2048, options.seed, steps=600)
     ours = np.corrcoef(kp.dsgd_evaluate(X, state)[:, 0], kp.dsgd_evaluate(Y, state, True)[:, 0])[
         0, 1
     ]
@@ -367,7 +367,7 @@ def sliced_inverse_regression(options):
     def solved(inner):
         return linalg.eigh(Cxy @ inner @ Cxy.T, Xc.T @ Xc / len(X))[1][:, -2:]
 
-    state = kp.dsgd_ksir(X, y, kp.gaussian(3.0), 1, 4096, options.seed, 400)
+    state = kp.dsgd_ksir(X, y, kp.gaussian(3.0), 1, 4096, options.seed, steps=400)
     ours = abs(np.corrcoef(kp.dsgd_evaluate(X, state)[:, 0], truth)[0, 1])
     linear = abs(np.corrcoef(X @ by_slices[:, -1], truth)[0, 1])
     return bounded(
@@ -714,10 +714,9 @@ def hermite_runs(k, c, t0, feature_batch, runs, steps, seed):
             rng.standard_normal((30, 1)),
             found,
             k,
-            feature_batch=feature_batch,
-            theta0=c / t0,
-            theta1=1 / t0,
-            initial=40,
+            steps=kp.DSGDSteps(
+                feature_batch=feature_batch, theta0=c / t0, theta1=1 / t0, initial=40
+            ),
         )
         companion, upcoming, times = kp.dsgd_evaluate(places, state), steps / 5, []
         for t in range(steps):
@@ -904,9 +903,8 @@ def held(state):
 
 
 def state_of(X, d, features, k, stored, seed=3, **more):
-    return kp.dsgd_start(
-        X, kp.fourier_features_map(kp.gaussian(math.sqrt(d)), d, features, seed, stored), k, **more
-    )
+    drawn = kp.fourier_features_map(kp.gaussian(math.sqrt(d)), d, features, seed, stored)
+    return kp.dsgd_start(X, drawn, k, steps=kp.DSGDSteps(**more))
 
 
 @claim(

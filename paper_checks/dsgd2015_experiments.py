@@ -36,9 +36,7 @@ def synthetic(full, seed):
         X[:60],
         kp.fourier_features_map(UNIT, 1, features, seed, False),
         3,
-        theta0=0.8,
-        theta1=0.06,
-        initial=64,
+        steps=kp.DSGDSteps(theta0=0.8, theta1=0.06, initial=64),
     )
     seen, potential, upcoming = [], [], 1
     for t in range(n // 512):
@@ -92,9 +90,7 @@ def molecules(folder, full, seed):
             2,
             16384 if full else 4096,
             5 * seed + run,
-            4000 if full else 200,
-            min(1024, len(X)),
-            512,
+            steps=kp.DSGDSteps(4000 if full else 200, min(1024, len(X)), 512),
             centered=True,
         )
         H = kp.dsgd_evaluate(X, state)
@@ -167,7 +163,9 @@ def latent_errors(full, seed):
     truth = density_embeddings(places)
     for r in range(replicates):
         X, Y = latent(np.random.default_rng([seed, r, 7]), n)
-        state = kp.dsgd_ksvd(X, Y, kernel, kernel, 2, features, r, steps, batch, 256)
+        state = kp.dsgd_ksvd(
+            X, Y, kernel, kernel, 2, features, r, steps=kp.DSGDSteps(steps, batch, 256)
+        )
         functions["DSGD"] = kp.dsgd_evaluate(places, state)
         for m in (small, fixed):
             maps = [kp.fourier_features_map(kernel, 1, m, s) for s in (2 * r, 2 * r + 1)]
@@ -334,12 +332,10 @@ def _correlations(folder, full, seed):
                 k,
                 features,
                 5 * seed + run,
-                steps,
-                min(batch, len(views[0])),
-                features // 10,
-                theta0,
-                theta1,
-                ridge,
+                steps=kp.DSGDSteps(
+                    steps, min(batch, len(views[0])), features // 10, theta0, theta1
+                ),
+                ridge=ridge,
             )
 
         first = start(steps=1)
@@ -481,13 +477,9 @@ def _dynamics(folder, full, seed):
                 k,
                 features,
                 5 * seed + run,
-                steps,
-                batch,
-                batch,
-                theta0,
-                theta1,
-                slices,
-                ridge,
+                steps=kp.DSGDSteps(steps, batch, batch, theta0, theta1),
+                slices=slices,
+                ridge=ridge,
             )
 
         first = start(steps=1)
@@ -635,7 +627,7 @@ def draw_costs(axes, options):
                 X[:2000],
                 kp.fourier_features_map(UNIT, 1, 4096, 1000 * options.seed + run),
                 3,
-                individual,
+                individual=individual,
             )
             state = state._replace(
                 coef=state.coef @ linalg.qr(np.random.default_rng(run).standard_normal((3, 3)))[0]

@@ -139,9 +139,7 @@ def hermite_at_size(run):
             batch(0)[0][:60],
             kp.fourier_features_map(dsgd2015.UNIT, 1, features, run.seed, False),
             3,
-            theta0=0.8,
-            theta1=0.06,
-            initial=64,
+            steps=kp.DSGDSteps(theta0=0.8, theta1=0.06, initial=64),
         )
 
     state, found = run.descend(
@@ -195,7 +193,7 @@ def latent_at_size(run):
 
         def start(r=r):
             maps = [kp.fourier_features_map(kernel, 1, features, 2 * r + view) for view in (0, 1)]
-            return kp.dsgd_ksvd_start(*batch(0), *maps, 2, 256)
+            return kp.dsgd_ksvd_start(*batch(0), *maps, 2, steps=kp.DSGDSteps(feature_batch=256))
 
         state, found = run.descend(f"gradients {r}", start, batch, steps)
         times.append(found)
@@ -270,9 +268,7 @@ def molecules_at_size(run):
             batch(0)[0],
             kp.fourier_features_map(kernel, X.shape[1], features, run.seed),
             2,
-            feature_batch=min(512, features // 2),
-            theta0=1.0,
-            theta1=0.001,
+            steps=kp.DSGDSteps(feature_batch=min(512, features // 2), theta0=1.0, theta1=0.001),
             centered=True,
         )
 
@@ -445,7 +441,8 @@ def correlations_at_size(run):
             for view, kernel in enumerate(kernels)
         ]
         some = [view[:8192].copy() for view in first]
-        state = kp.dsgd_kcca_start(*some, *maps, k, 0.0, features // 10)
+        by_tenths = kp.DSGDSteps(feature_batch=features // 10)
+        state = kp.dsgd_kcca_start(*some, *maps, k, steps=by_tenths)
         return implicit_steps.start(state, *some)
 
     found, descent = run.descend("gradients", start, batch, steps, by=implicit_steps)
@@ -689,8 +686,15 @@ def regressed(run, name, X, Y, k=7, slices=20):
             kp.fourier_features_map(kernel, 21, features, run.seed),
             slice(near.start, near.start + 2000),
         )
-        block = min(1024, features // 2)
-        state = kp.dsgd_ksir_start(X[some], Y[some], found, k, slices, ridge, block)
+        state = kp.dsgd_ksir_start(
+            X[some],
+            Y[some],
+            found,
+            k,
+            steps=kp.DSGDSteps(feature_batch=min(1024, features // 2)),
+            slices=slices,
+            ridge=ridge,
+        )
         return implicit_steps.start(state, X[some])
 
     def descent(batch_size, steps, mark):

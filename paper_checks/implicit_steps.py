@@ -220,7 +220,9 @@ def compare(folder, seed=0, k=50, features=2048, steps=200, batch=512, block=512
         values = [kp.dsgd_evaluate(view, state, bool(side)) for side, view in enumerate(test)]
         return dsgd2015_experiments.correlation_sum(*values)
 
-    begin = explicit = kp.dsgd_kcca_start(*[view[:2048] for view in train], *maps, k, 0.0, block)
+    begin = explicit = kp.dsgd_kcca_start(
+        *[view[:2048] for view in train], *maps, k, steps=kp.DSGDSteps(feature_batch=block)
+    )
     found, rng = start(begin, *[view[:2048] for view in train]), np.random.default_rng(seed)
     for _ in range(steps):
         views = [

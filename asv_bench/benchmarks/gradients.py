@@ -138,9 +138,8 @@ class Correlations:
             kp.fourier_features_map(kp.gaussian(28.0), 392, self.features, seed, stored)
             for seed in (0, 1)
         ]
-        start = kp.dsgd_kcca_start(
-            *self.views, *maps, self.k, 1e-4, min(self.block, self.features // 2)
-        )
+        steps = kp.DSGDSteps(feature_batch=min(self.block, self.features // 2))
+        start = kp.dsgd_kcca_start(*self.views, *maps, self.k, steps=steps, ridge=1e-4)
         return start._replace(used=self.features, step=10)
 
     def step(self, state):

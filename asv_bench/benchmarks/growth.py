@@ -268,7 +268,7 @@ CASES = {
             "dsgd_kpca (20 steps of 2000 features) in the mini-batch",
             256,
             cloud,
-            lambda b, X: kp.dsgd_kpca(X, KERNEL, 3, 2000, steps=20, batch=b),
+            lambda b, X: kp.dsgd_kpca(X, KERNEL, 3, 2000, steps=kp.DSGDSteps(20, b)),
             lambda b: b,
             lambda b: 2000 * 3 + 26 * b,
         ),
