@@ -54,8 +54,7 @@ AMS
     sample_quantize_gram   both together            block_lanczos          leading eigenpairs
     orthogonal_iteration   the paper's eigensolver  kpca_from_eigen        features from eigenpairs
     round_expansion        made sparse, randomly    thin_expansion         drops unused points
-    expand_rounded         rounds, then expands     rademacher_projection  random signs times points
-    reliable_components    how many to trust
+    rademacher_projection  random signs times points  reliable_components  how many to trust
 RSKPCA
     shadow_select          centers within eps       shadow_labels          the center of each point
     shadow_bounds          error bounds for an eps  kde_pare               random centers
@@ -4282,25 +4281,6 @@ def thin_expansion(expansion, rounded):
     survives[0] |= not survives.any()  # keeps one point if all are dropped
     mean = np.array([np.nan]) if E.mean.size else E.mean  # it used dropped points
     return E._replace(points=E.points[survives], coef=coef[survives], mean=mean)
-
-
-@_public
-def expand_rounded(X, expansion, s, seed=0):
-    """Features computed with rounded coefficients, and so with fewer points (AMS theorem 5).
-
-    Measured for 1000 points, s = 3 and normal coefficients: about 180 points remain for ten
-    components, and 76 for one. For many batches, call `thin_expansion` once, and `expand` for each.
-
-    Args:
-        X: (q, d) array. New points.
-        expansion: Expansion. It has m points and k components.
-        s: float, positive. AMS theorem 5 takes s = 2 c sqrt(m) / (eps T) for a bound c on |k|.
-        seed: int from 0 to 2**64 - 1. Seed of the random numbers.
-    Returns:
-        array: features, in the shape and precision of the result of `expand`.
-    """
-    E = _checked_expansion("expansion", expansion)
-    return expand(X, thin_expansion(E, round_expansion(E.coef, s, seed)))
 
 
 @_public
@@ -10329,10 +10309,6 @@ def _fit_landmarks(own, X, y, seed, weights=None):
             weights=weights,
         )
     if sampler == "kmeans":
-        _require(
-            kernel.kind != _PRECOMPUTED,
-            "sampler must not be kmeans for a precomputed kernel: use rpcholesky",
-        )
         own.landmarks_ = Z = kmeans_select(P, min(many, len(P)), seed).centers
     else:
         chosen = _METHODS[sampler](_about_mean(kernel, P, own.centered), kernel, many, seed)

@@ -198,12 +198,8 @@ def test_kernel_parameters_are_refused_by_name(make, name, value):
             "matmat: A must be a CSR .*; one of its fields is wrong .*float64",
         ),
         (
-            lambda: kp.expand_rounded(X, kp.kpca(X, g, 2, 0), -1.0, 0),
-            "expand_rounded: s must be at least 1e-300",
-        ),
-        (
-            lambda: kp.expand_rounded(X[:, :2], kp.kpca(X, g, 2, 0), 1.0, 0),
-            "expand_rounded: X and expansion.points must have",
+            lambda: kp.round_expansion(X, -1.0, 0),
+            "round_expansion: s must be at least 1e-300",
         ),
         (
             lambda: kp.rademacher_projection(X, 0, 0),

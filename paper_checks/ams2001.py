@@ -59,6 +59,12 @@ def rounding_scale(m, c, eps, T):
     return 2.0 * c * math.sqrt(m) / (eps * T)
 
 
+def expand_rounded(X, expansion, s, seed):
+    """Features of X with rounded coefficients, and so with fewer points."""
+    rounded = kp.round_expansion(expansion.coef, s, seed)
+    return kp.expand(X, kp.thin_expansion(expansion, rounded))
+
+
 def is_trivial(features, m, T):
     """Whether features of expansions with coefficients of length 1 are trivial in theorem 5."""
     return features <= T * math.sqrt(math.log(m))
@@ -1089,7 +1095,7 @@ def law_of_sums(options, x, kernel, s, m=30, trials=1500):
         for seed in seeds(options, trials)
     ]
     theirs = [
-        round(kp.expand_rounded(x[None], f, s, seed)[0, 0], 9)
+        round(expand_rounded(x[None], f, s, seed)[0, 0], 9)
         for seed in seeds(options, trials, 10**6)
     ]
     return stats.ks_2samp(ours, theirs, method="asymp").pvalue
@@ -1180,12 +1186,12 @@ def rounded_support_vectors(options):
     m, size = len(f.points), np.linalg.norm(f.coef)
     s, trials, tail = math.sqrt(m) / 2, 300, 0.01
     values = np.array(
-        [kp.expand_rounded(X[1200:1201], f, s, seed)[0, 0] for seed in seeds(options, trials)]
+        [expand_rounded(X[1200:1201], f, s, seed)[0, 0] for seed in seeds(options, trials)]
     )
     t, rows = size * math.sqrt(m * math.log(2 / tail) / 2) / s, []
     failures, nearer = (int((np.abs(values - exact[0]) >= limit).sum()) for limit in (t, t / 32))
     for factor in (0.5, 2, 8):
-        rounded = kp.expand_rounded(X[1200:], f, factor * math.sqrt(m), options.seed)[:, 0]
+        rounded = expand_rounded(X[1200:], f, factor * math.sqrt(m), options.seed)[:, 0]
         kept = kp.round_expansion(f.coef, factor * math.sqrt(m), options.seed).data.size
         rows.append(
             f"s = {factor} sqrt(m): {kept} of {m} vectors, accuracy "
@@ -1314,7 +1320,7 @@ def draw_rounding(axes, options):
         places,
         [
             [
-                np.abs(kp.expand_rounded(new, f, s, seed) / exact - 1).max()
+                np.abs(expand_rounded(new, f, s, seed) / exact - 1).max()
                 for seed in seeds(options, 10)
             ]
             for s in places
