@@ -5029,9 +5029,10 @@ def _checked_weights(w, C, n=None, name="w"):
     return w
 
 
-def _as_weights(weights, X):
+def _as_weights(weights, X, name="weights"):
     """Weights of the points. None means 1."""
-    return np.ones(len(X)) if weights is None else _checked_weights(weights, X, name="weights")
+    weights = np.ones(len(X)) if weights is None else np.asarray(weights)
+    return _checked_weights(weights, X, name=name)
 
 
 @_public
@@ -10290,7 +10291,7 @@ def _fit_landmarks(own, X, y, seed, weights=None):
     known = ("auto", "kmeans", *_SAMPLERS)
     sampler = own.sampler
     _require(sampler in known, f"sampler must be one of {', '.join(known)}, got {sampler!r}")
-    rows = np.flatnonzero(_as_weights(weights, X))
+    rows = np.flatnonzero(_as_weights(weights, X, "sample_weight"))
     rows = rows[np.sort(_distinct(X[rows])[0])]
     P = X[rows]
     if sampler == "auto":
@@ -10342,10 +10343,8 @@ def _define_estimators(user):
         @contextlib.contextmanager
         def _refit(self):
             """Forget an earlier fit. If an error ends the new one, the earlier one remains."""
-            before = dict(vars(self))
-            for name in before:
-                if name.endswith("_"):
-                    delattr(self, name)
+            before = vars(self)
+            self.__dict__ = {name: before[name] for name in before if not name.endswith("_")}
             try:
                 yield
             except BaseException:
@@ -10361,7 +10360,7 @@ def _define_estimators(user):
         def _points(self, *data, reset=False, **checks):
             if not reset:
                 validation.check_is_fitted(self)
-            checks.update(dtype=_FLOATS, order="C", ensure_min_samples=1 + reset)
+            checks |= {"dtype": _FLOATS, "order": "C", "ensure_min_samples": 1 + reset}
             return validation.validate_data(self, *data, reset=reset, **checks)
 
     @declared
@@ -10453,10 +10452,6 @@ def _define_estimators(user):
             landmarks and, if it is chosen, sigma depend only on the distinct points."""
             with self._refit():
                 X, y = self._points(X, y, reset=True, multi_output=True, y_numeric=True)
-                if sample_weight is not None:
-                    sample_weight = _checked_weights(
-                        np.asarray(sample_weight), X, name="sample_weight"
-                    )
                 Z, self.lam_ = _fit_landmarks(self, X, y, self._seed(), sample_weight)
                 self.model_ = nystrom_ridge(X, y, Z, self.kernel_, self.lam_, True, sample_weight)
             return self
