@@ -623,7 +623,7 @@ def _names(value):
     """Names of a frame's columns, also if a model was made from it, in JSON. "" if there are none."""
     if isinstance(value, tuple):
         return getattr(value, "names", b"").decode()
-    names = list(getattr(value, "columns", ()))
+    names = list(value.columns) if hasattr(type(value), "columns") else []  # Delayed has any name
     return json.dumps(names) if {*map(type, names)} == {str} else ""
 
 
