@@ -9228,7 +9228,7 @@ def effective_dimension(A, lam, seed=0, probes=32, steps=64):
     steps = _checked_whole("steps", steps, 1)
     key = _checked_key(seed, _PROBES)
     # Measured for Gram matrices in float32: if lam equals this bound, the result is 5 % too large.
-    least = _precision(A) * spectral_norm(A, seed)
+    least = _precision(A) * spectral_norm(A, seed, 0.5)
     _require(lam >= least, f"lam must be at least A's rounding error, {least:.2g}; got {lam:.2g}")
     n = _size(A)
     most = min(steps, n // 4 // probes) if n > 512 else 0  # 0: exact, as below
