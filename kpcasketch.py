@@ -1768,7 +1768,8 @@ def _mixture_scale(kernel, key, j):
         alpha = kernel.shape if kind == _RATIONAL else 1.0
         return math.sqrt(2.0 * kernel.gamma * _gamma(key, j, alpha))
     if _EXPONENTIAL <= kind <= _MATERN_5_2:
-        return kernel.gamma / math.sqrt(2.0 * _gamma(key, j, 0.5 + (kind - _EXPONENTIAL)))  # nu
+        nu = 0.5 + (kind - _EXPONENTIAL)
+        return kernel.gamma / math.sqrt(2.0 * _gamma(key, j, nu))
     return np.nan
 
 
@@ -2423,7 +2424,8 @@ def _transposed_product(U, V, m=None):
         return U[:, :m].T @ V
     rows = _ceil_div(m, _PRODUCT_ROWS) * _PRODUCT_ROWS
     wide = _padded_width(p, V)
-    runs = max(min(64, _ceil_div(len(U), _BLOCK)), len(U) // _PARTIAL_SUM_ROWS)
+    needed = len(U) // _PARTIAL_SUM_ROWS * (V.itemsize == 4)  # longer float32 sums lose digits
+    runs = max(needed, min(64, _ceil_div(len(U), _BLOCK)))
     slots = np.zeros((runs, rows, wide), V.dtype)
     work = len(U) * (_MULTIPLY_ADD * m * max(wide, 4) + 5.0)
     _add_columns(work, U, m, _packed_vectors(V), slots)
@@ -4314,7 +4316,7 @@ def rademacher_projection(X, s, seed=0):
     s = _checked_whole("s", s, 1, _MOST)
     key = _checked_key(seed, _SIGNS)
     _fits("s", 1.0 * X.dtype.itemsize * n * s)
-    long = sparse and np.diff(X.indptr).max() > _PARTIAL_SUM_ROWS  # then sum in float64
+    long = sparse and np.diff(X.indptr).max(initial=0) > _PARTIAL_SUM_ROWS  # then sum in float64
     signs = np.array([1.0, -1.0] / np.sqrt(s), np.float64 if long else X.dtype)
     keys = _words(key, np.arange(d)[:, None])
     sums = np.zeros((n, s))
@@ -4517,8 +4519,9 @@ def _shadows(X, known, eps, grow):
     cells = _cells_of(known, X, eps)
     count = len(known)
     labels = np.full(len(X), -1)
+    numbers = np.arange(len(X))
     for batch in _slabs(len(X), _SLAB):
-        rows = np.arange(len(X))[batch]
+        rows = numbers[batch]
         # Estimated nanoseconds per point: 9 per cell, and 4 + d per center in them.
         step = count // 1000 + 1
         P = X[rows[::1000], None][:, :, cells.axes]
@@ -8577,13 +8580,14 @@ def nystrom(X, landmarks, kernel):
     return _map_features(X, nystrom_map(X, Z, kernel))
 
 
-def _about_landmarks(X, Z, kernel, centered):
+def _about_landmarks(X, Z, kernel, centered, weights=None):
     """X, the map of the landmarks Z, and twice None. If `centered`, the last item is the mean of the
     landmarks' features: if it is subtracted first, few digits are lost. Inner products lose digits
     far from 0. A linear kernel takes X and Z minus the mean of X, which is returned as `origin`."""
     origin = None
     if centered and _is_linear(kernel):
-        origin = np.asarray(X.mean(0, np.float64))  # X may be a Dask array
+        mean = X.mean(0, np.float64) if weights is None else np.average(X, 0, weights)
+        origin = np.asarray(mean)  # X may be a Dask array
         X = (X - origin).astype(X.dtype)
         Z = (Z - origin).astype(Z.dtype)
         kernel = kernel._replace(offset=0.0)  # centering removes constants
@@ -8592,7 +8596,7 @@ def _about_landmarks(X, Z, kernel, centered):
 
 
 def _translated(E, origin):
-    """The linear Expansion whose features of x are those of E at x - origin, or E if it is None."""
+    """The linear Expansion with features f(x - origin), if f are the features of E. None means 0."""
     if origin is None:
         return E
     E = E._replace(offset=2.0 * E.offset - _features(origin[None], E, np.float64)[0])
@@ -8867,7 +8871,7 @@ def nystrom_ridge(X, Y, landmarks, kernel, lam, intercept=False, weights=None):
     weights = _as_weights(weights, X)
     mean = np.average(T, 0, weights) * _as_flag("intercept", intercept)
     Z = _checked_landmarks(X, landmarks)
-    X, found, origin, at = _about_landmarks(X, Z, kernel, intercept)
+    X, found, origin, at = _about_landmarks(X, Z, kernel, intercept, weights)
     squares, products, at = _weighted_equations(X, T - mean, weights, found, at)
     return _translated(_ridge_by_map(found, squares, products, lam, np.ndim(Y), mean, at), origin)
 
@@ -9212,7 +9216,7 @@ def effective_dimension(A, lam, seed=0, probes=32, steps=64):
 
     Args:
         A: (n, n) symmetric positive semidefinite array or operator.
-        lam: float, at least A's rounding error, which is |A|_2 times 2^-52 (in float32, 2^-23).
+        lam: float, at least A's rounding error, about |A|_2 times 2^-52 (in float32, 2^-23).
         seed: int from 0 to 2**64 - 1. Seed of the probes.
         probes: int, at least 1. Number of sign vectors; the error falls like 1 / sqrt(probes).
         steps: int, at least 1. Limit on products. If it is too small, a ValueError gives bounds.
@@ -9228,7 +9232,7 @@ def effective_dimension(A, lam, seed=0, probes=32, steps=64):
     steps = _checked_whole("steps", steps, 1)
     key = _checked_key(seed, _PROBES)
     # Measured for Gram matrices in float32: if lam equals this bound, the result is 5 % too large.
-    least = _precision(A) * spectral_norm(A, seed, 0.5)
+    least = _precision(A) * _norm(A, key, 0.5, 1000)[0]
     _require(lam >= least, f"lam must be at least A's rounding error, {least:.2g}; got {lam:.2g}")
     n = _size(A)
     most = min(steps, n // 4 // probes) if n > 512 else 0  # 0: exact, as below
@@ -10040,7 +10044,7 @@ def choose(X, Y, landmarks, kernel, k=10, *, lam=None, factors=None, intercept=T
             points = expand(P, model)
             centers = expand(Z, model)
             by = gaussian(median_bandwidth(points))
-        points, model, _, at = _about_landmarks(points, centers, by, intercept)
+        points, model, _, at = _about_landmarks(points, centers, by, intercept, weights)
         found.append(_left_out(points, T, weights, model, lams, at))
     errors, lams = np.array(found).swapaxes(0, 1)
     errors += within
@@ -10498,7 +10502,7 @@ def _define_estimators(user):
             return self._learn(X, self._stream, residual(X, self.map_))
 
         def _begin(self, X, in_order):
-            """Points to learn, an empty state, and the others."""
+            """Points to learn, an empty state, and the points that are not learned."""
             X = self._points(X, reset=True)
             n, d = X.shape
             seed = self._seed()
@@ -10510,7 +10514,7 @@ def _define_estimators(user):
             return first, rls_start(kernel, many, d, seed), last
 
         def _learn(self, X, state, others):
-            """Learn X. Others are residuals of X, or in the first block, points with unknown ones."""
+            """Learn X. `others`: residuals of X, or for the first block, points to compute them for."""
             share = _checked_between("false_alarms", self.false_alarms, 1)
             state = rls_update(state, X)
             model = nystrom_map(state.points, state.points, state.kernel)

@@ -710,6 +710,16 @@ def test_choose_said_nothing_when_nothing_was_learned(rng):
     assert np.array_equal(metric, np.eye(8)) and errors.size == 1
 
 
+def test_points_of_weight_zero_moved_the_origin_of_a_linear_kernel(rng):
+    # with fewer landmarks than coordinates, the mean of the points is part of the model
+    P, y = rng.standard_normal((60, 5)), rng.standard_normal(60)
+    weights = rng.integers(0, 3, 60)
+    one = kp.nystrom_ridge(P, y, P[:2], kp.linear(), 0.1, True, weights)
+    repeated = np.repeat(P, weights, 0), np.repeat(y, weights)
+    two = kp.nystrom_ridge(*repeated, P[:2], kp.linear(), 0.1, True)
+    assert np.abs(kp.expand(P, one) - kp.expand(P, two)).max() < 1e-10
+
+
 def test_two_samples_far_from_the_origin_have_the_p_value_of_near_ones(rng):
     P, Q = rng.standard_normal((2, 60, 3))
     far = np.array([1.7e9, 1e8, 0.0])

@@ -332,6 +332,12 @@ def test_long_sparse_rows_of_float32_lost_a_digit_against_dense_ones():
     assert np.abs(found - exact).max() < 2e-7 * np.abs(exact).max()
 
 
+def test_sparse_points_without_rows_are_refused_by_name():
+    empty = sparse.csr_matrix((0, 5))
+    with pytest.raises(ValueError, match="^rademacher_projection: X and its projection must have"):
+        kp.rademacher_projection(empty, 3)
+
+
 def random_kernel_matrices(X, kernel, s, bound, coef, seed):
     n = len(X)
     sampled, quantized, rounded = np.zeros((n, n)), np.zeros((n, n)), np.zeros(n)
