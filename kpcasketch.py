@@ -10471,7 +10471,8 @@ def _define_estimators(user):
 
         `rls_update` chooses landmarks. Residuals of points that it has not seen give the threshold: the
         a-th largest of the latest m <= 2000, a = floor(false_alarms (m + 1)). A new point of the same
-        law exceeds it with probability at most false_alarms. `fit` does not learn a random fifth of the
+        law exceeds it with probability at most false_alarms after `fit`, and about false_alarms after
+        `partial_fit`, whose residuals are from earlier models. `fit` does not learn a random fifth of the
         points. `partial_fit` computes the residuals of a block before it learns the block, because
         points may depend on time. It does not learn the last fifth of its first block. If a = 0, a
         warning is given, and a is 1. This is not scikit-learn's contamination.
