@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What `advise` predicts for the method that it recommends, over what then happens.
+"""Factors between what `advise` predicts for the method that it recommends and what then happens.
 
 Data sets of KPCASKETCH_DATA, a directory of .npz files with an array X, stand in for the made ones where they are
 there.
@@ -14,7 +14,7 @@ import numpy as np
 
 import kpcasketch as kp
 
-from .common import measured_once, normal, of, size, unit
+from .common import measured_once, normal, of, off_by, size, unit
 
 
 def made(name):
@@ -86,10 +86,10 @@ class Advice:
     def track_seconds(self, found, data, error):
         return of(found, data, error)[0]
 
-    @unit("error / predicted error")
-    def track_error_ratio(self, found, data, error):
-        return of(found, data, error)[1]
+    @unit("factor between error and predicted error")
+    def track_error_factor(self, found, data, error):
+        return off_by(of(found, data, error)[1])
 
-    @unit("seconds / predicted seconds")
-    def track_seconds_ratio(self, found, data, error):
-        return of(found, data, error)[2]
+    @unit("factor between seconds and predicted seconds")
+    def track_seconds_factor(self, found, data, error):
+        return off_by(of(found, data, error)[2])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Side by side: what a program keeps of its rate when other programs want the same cores."""
+"""Side by side: how much longer a call takes when other programs want the same cores."""
 
 import contextlib
 import os
@@ -96,9 +96,9 @@ CALLS = [
 ]
 
 
-def shares(call):
-    """Rates over the rate of one program alone: of the slower of two at once, of one beside two busy processes, and of
-    one with 16 threads.
+def slowdowns(call):
+    """Times of a call over its time in one program alone: in the slower of two at once, beside two busy processes, and
+    with 16 threads.
     """
     with contextlib.ExitStack() as stack:
 
@@ -121,28 +121,28 @@ def shares(call):
             stack.callback(other.kill)
         time.sleep(0.5)
         beside = [second.run() for _ in range(3)]
-        return sorted(together)[1] / alone, sorted(beside)[1] / alone, with_many / alone
+        return alone / sorted(together)[1], alone / sorted(beside)[1], alone / with_many
 
 
 class Busy:
-    """Shares of the rate alone, with all threads; of two at once a half is fair where threads share the work."""
+    """Times over the time alone, with all threads; of two at once 2 is fair where threads share the work."""
 
     params = [CALLS]
     param_names = ["call"]
 
     def setup_cache(self):
-        return measured_once(shares, [(call,) for call in CALLS])
+        return measured_once(slowdowns, [(call,) for call in CALLS])
 
     setup_cache.timeout = 1200
 
-    @unit("slower of two at once over the rate alone")
+    @unit("time in the slower of two at once over the time alone")
     def track_twice(self, found, call):
         return of(found, call)[0]
 
-    @unit("beside two busy processes over the rate alone")
+    @unit("time beside two busy processes over the time alone")
     def track_beside_two(self, found, call):
         return of(found, call)[1]
 
-    @unit("with 16 threads over the rate with those of the machine")
+    @unit("time with 16 threads over the time with those of the machine")
     def track_sixteen_threads(self, found, call):
         return of(found, call)[2]

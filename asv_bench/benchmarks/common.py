@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What the benchmarks share. Data depend on fixed seeds; add to this file, do not change it, or history is lost.
 
-The peer of a function runs in the same process, round about with it, and `track_` benchmarks report the ratio of the
-medians: the machine's noise falls on both. KPCASKETCH_BENCH_SIZE=0.1 scales the sizes down for a quick look.
+The peer of a function runs in the same process, in turn with it, and `track_` benchmarks report our median time over
+the peer's: the machine's noise falls on both. Less is better in every `track_` benchmark, as asv assumes when it looks
+for regressions. KPCASKETCH_BENCH_SIZE=0.1 scales the sizes down for a quick look.
 """
 
 import os
@@ -39,10 +40,15 @@ def seconds(*functions, repeat=5):
     return [float(np.median(taken)) for taken in times]
 
 
-def ratio(peer, ours, repeat=5):
-    """How many times faster than the peer."""
+def ratio(ours, peer, repeat=5):
+    """Our time over the peer's: below 1 we are faster."""
     theirs, mine = seconds(peer, ours, repeat=repeat)
-    return theirs / mine
+    return mine / theirs
+
+
+def off_by(ratio):
+    """The factor between two numbers whose ratio should be 1, whichever is the larger."""
+    return max(ratio, 1.0 / ratio)
 
 
 def measured_once(function, entries):

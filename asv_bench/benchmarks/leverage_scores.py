@@ -69,15 +69,15 @@ class Recursion:
 
     setup_cache.timeout = 1200
 
-    @unit("times faster than NumPy")
+    @unit("time over NumPy's")
     def track_ratio(self, found, dtype):
         theirs, ours, _ = of(found, dtype)
-        return theirs / ours
+        return ours / theirs
 
-    @unit("times faster than NumPy's full recursion")
+    @unit("time over that of NumPy's full recursion")
     def track_ratio_accelerated(self, found, dtype):
         theirs, _, ours = of(found, dtype)
-        return theirs / ours
+        return ours / theirs
 
     @unit("error, accelerated over full")
     def track_error_accelerated(self, found, dtype):
@@ -111,12 +111,12 @@ class Features:
         self.sigma = kp.median_bandwidth(self.X, 0)
         self.peer = Nystroem(gamma=1 / (2 * self.sigma**2), n_components=self.s, random_state=0)
 
-    @unit("times faster than scikit-learn")
+    @unit("time over scikit-learn's")
     def track_ratio(self, s):
         kernel = kp.gaussian(self.sigma)
         return ratio(
-            lambda: self.peer.fit_transform(self.X),
             lambda: kp.nystrom(self.X, kp.uniform_landmarks(len(self.X), self.s, 0), kernel),
+            lambda: self.peer.fit_transform(self.X),
             repeat=1,
         )
 
@@ -254,7 +254,7 @@ class FullRidge:
     param_names = ["data"]
 
     def measured(self, data):
-        """Seconds of scikit-learn's, and of ours; error of predictions on landmarks over ours; residual."""
+        """Seconds of scikit-learn's, and of ours; our error over that of predictions on landmarks; residual."""
         from sklearn.kernel_ridge import KernelRidge
 
         X = real(pathlib.Path(FOLDER) / data) if FOLDER else made(data)
@@ -274,18 +274,18 @@ class FullRidge:
         full = kp.kernel_ridge_cg(X, y, kernel, lam)
         few = kp.nystrom_ridge(X, y, kp.rpcholesky(X, kernel, 1000), kernel, lam)
         errors = [np.square(kp.expand(new, model) - kept).mean() for model in (few, full)]
-        return *taken, errors[0] / errors[1], full.values[0]
+        return *taken, errors[1] / errors[0], full.values[0]
 
     def setup_cache(self):
         return measured_once(self.measured, [(name,) for name in NAMES])
 
     setup_cache.timeout = 1200
 
-    @unit("times as fast as scikit-learn")
+    @unit("time over scikit-learn's")
     def track_ratio(self, found, data):
-        return of(found, data)[0] / of(found, data)[1]
+        return of(found, data)[1] / of(found, data)[0]
 
-    @unit("squared error of landmarks over that of all points")
+    @unit("squared error over that of landmarks")
     def track_error(self, found, data):
         return of(found, data)[2]
 
@@ -381,16 +381,16 @@ class Uneven:
 
     setup_cache.timeout = 1200
 
-    @unit("times fewer landmarks")
+    @unit("landmarks over the peer's")
     def track_landmarks(self, found, peer, one_in):
-        return of(found, peer, one_in) / of(found, "rls", one_in)
+        return of(found, "rls", one_in) / of(found, peer, one_in)
 
-    @unit("times faster")
+    @unit("time over the peer's")
     def track_ratio(self, found, peer, one_in):
         X, _ = self.points(one_in)
         theirs, ours = of(found, peer, one_in), of(found, "rls", one_in)
         return ratio(
-            lambda: self.features(X, peer, theirs, 0), lambda: self.features(X, "rls", ours, 0)
+            lambda: self.features(X, "rls", ours, 0), lambda: self.features(X, peer, theirs, 0)
         )
 
 

@@ -66,7 +66,7 @@ def clients(*workers):
 
 
 def scaling(work):
-    """How many times faster two workers are than one."""
+    """The time of two workers over that of one."""
     with clients(1, 2) as (one, two):
 
         def on(client):
@@ -74,7 +74,7 @@ def scaling(work):
                 work()
 
         alone, both = seconds(lambda: on(one), lambda: on(two), repeat=3)
-    return alone / both
+    return both / alone
 
 
 def features():
@@ -138,11 +138,11 @@ def measured(function):
 class Scaling:
     timeout = 1200
 
-    @unit("times as fast with two workers")
+    @unit("time of two workers over that of one")
     def track_features(self):
         return measured(features)
 
-    @unit("times as fast with two workers")
+    @unit("time of two workers over that of one")
     def track_moments(self):
         return measured(moments)
 
@@ -364,13 +364,13 @@ class SerialShare:
     def track_share(self, found, work):
         return share(*found[work])
 
-    @unit("times one thread, by Amdahl's law")
+    @unit("time of 16 threads over that of one, by Amdahl's law")
     def track_sixteen_threads(self, found, work):
-        return times_one_thread(*found[work], 16)
+        return 1.0 / times_one_thread(*found[work], 16)
 
-    @unit("times one thread, by Amdahl's law")
+    @unit("time of 64 threads over that of one, by Amdahl's law")
     def track_many_threads(self, found, work):
-        return times_one_thread(*found[work], 64)
+        return 1.0 / times_one_thread(*found[work], 64)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""asv takes less for better, so that every figure that the benchmarks track must be better when it is less."""
+
+import ast
+import pathlib
+import re
+
+from asv_bench.benchmarks import common
+
+FOLDER = pathlib.Path(common.__file__).parent
+
+
+def tracked():
+    """Name and units of each figure."""
+    for path in sorted(FOLDER.glob("*.py")):
+        for kind in ast.parse(path.read_text()).body:
+            for node in kind.body if isinstance(kind, ast.ClassDef) else ():
+                if getattr(node, "name", "").startswith("track_"):
+                    units = [mark.args[0].value for mark in node.decorator_list]
+                    yield f"{path.stem}.{kind.name}.{node.name}", units
+
+
+def test_asv_took_what_became_faster_for_a_regression(monkeypatch):
+    monkeypatch.setattr(common, "seconds", lambda *calls, repeat: [call() for call in calls])
+    assert common.ratio(ours=lambda: 1.0, peer=lambda: 4.0) == 0.25
+    assert common.off_by(0.5) == common.off_by(2.0) == 2.0
+
+
+def test_no_figure_is_better_when_it_is_larger():
+    for name, units in tracked():
+        assert len(units) == 1, f"{name} says what it counts"
+        assert not re.search(r"as fast|faster|fewer|a second", units[0]), name
+        assert "ratio" not in name or " over " in units[0], name
+
+
+def test_asv_looks_for_regressions_of_every_figure():
+    assert "regressions_first_commits" not in (FOLDER.parent / "asv.conf.json").read_text()
