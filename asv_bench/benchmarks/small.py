@@ -14,7 +14,7 @@ import scipy.linalg
 import kpcasketch as kp
 
 from .advice import FOLDER
-from .common import measured_once, normal, of, seconds, size, unit
+from .common import SIZE, measured_once, normal, of, seconds, size, unit
 
 SPECTRA = [  # n, d, k
     (60, 16, 2),
@@ -96,9 +96,9 @@ CELLS = {
 def measured(cell):
     """Our time over that of the fastest peer, our time, our error, and the error of this peer."""
     task, n, *rest = CELLS[cell]
-    n = min(n, size(n))
-    calls, errors = task(n, *rest)
-    ours, *theirs = seconds(*calls, repeat=9 if n < 500 else 3)
+    calls, errors = task(min(n, size(n)), *rest)
+    repeat = max(1, int(SIZE * (9 if n < 500 else 3)))
+    ours, *theirs = seconds(*calls, repeat=repeat)
     best = int(np.argmin(theirs))
     return ours / theirs[best], ours, errors[0], errors[1 + best]
 
