@@ -5,6 +5,7 @@ import ast
 import pathlib
 import re
 
+import kpcasketch as kp
 from asv_bench.benchmarks import common
 
 FOLDER = pathlib.Path(common.__file__).parent
@@ -31,6 +32,12 @@ def test_no_figure_is_better_when_it_is_larger():
         assert len(units) == 1, f"{name} says what it counts"
         assert not re.search(r"as fast|faster|fewer|a second", units[0]), name
         assert "ratio" not in name or " over " in units[0], name
+
+
+def test_a_benchmark_called_a_function_that_was_no_longer_there():
+    for path in FOLDER.glob("*.py"):
+        names = re.findall(r"\bkp\.(\w+)", path.read_text())
+        assert not [name for name in names if not hasattr(kp, name)], path.name
 
 
 def test_asv_looks_for_regressions_of_every_figure():

@@ -52,8 +52,7 @@ class Pass:
         self.features = size(FEATURES)
         self.stored, self.drawn = map_of(self.X, self.features, True), map_of(self.X, self.features)
         self.start = kp.dsgd_start(self.X[:2000], self.drawn, 3)
-        key = np.uint64(kp._key(np.uint64(0), kp._FREQUENCIES))
-        self.phases = kp._phases_of(self.X, key, 0, self.features, False)
+        self.phases = kp._drawn(self.X, self.stored, 0, self.features, 1.0)[1]
 
     def ours(self, state):
         for t in range((self.features - START) // FEATURE_BATCH):
