@@ -49,7 +49,7 @@ class Pass:
 
     def setup(self):
         self.X = normal(64 * BATCH, 10)
-        self.features = size(FEATURES)
+        self.features = max(4, size(FEATURES) // FEATURE_BATCH) * FEATURE_BATCH
         self.stored, self.drawn = map_of(self.X, self.features, True), map_of(self.X, self.features)
         self.start = kp.dsgd_start(self.X[:2000], self.drawn, 3)
         self.phases = kp._drawn(self.X, self.stored, 0, self.features, 1.0)[1]
