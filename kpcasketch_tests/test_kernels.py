@@ -108,6 +108,16 @@ def test_gram_is_the_naive_one(name, dtype, rounding):
         )
 
 
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("name", ALL)
+def test_columns_of_a_part_of_a_tile_have_the_bits_of_a_whole_tile(name, dtype):
+    X = np.random.default_rng(0).standard_normal((200, 3)).astype(dtype)
+    kernel = ALL[name][0](1.3)
+    whole = kp.gram(X, X[:128], kernel)
+    for m in (1, 20, 64, 100):
+        assert np.array_equal(kp.gram(X, X[:m], kernel), whole[:, :m])
+
+
 @pytest.mark.parametrize("name", ALL)
 def test_gram_of_points_with_themselves_is_symmetric_with_the_diagonal_of_gram_diagonal(name):
     kernel, reference = made(name)
