@@ -1922,7 +1922,7 @@ def _squares(X):
 def _prepare(kernel, X, Y, symmetric):
     """Choose the mode of the tiles, and prepare both point sets. Mode _EXPANDED centers on the mean
     of Y, and computes |x - y|^2 as |x|^2 + |y|^2 - 2 x.y in half the time. The relative error of k
-    is a few ulp times c = steepness (|x|^2 + |y|^2). This mode requires c <= 16 and d >= 16."""
+    is a few ulp times c = steepness (|x|^2 + |y|^2). This mode requires c <= 16, d >= 16 and n > 8."""
     kind = _KINDS[kernel.kind]
     none = np.empty(0, X.dtype)
     if kind.base == _EVERY_PAIR and symmetric:
@@ -1931,7 +1931,7 @@ def _prepare(kernel, X, Y, symmetric):
             gap = abs(value - _kernel_value(kernel, X[-1], x))
             _require(not gap > 1e-6 * abs(value), "kernel must be symmetric: k(x, y) = k(y, x)")
     steepness = kind.steepness(kernel)
-    if steepness < math.inf and X.shape[1] >= 16 and len(X) and len(Y):
+    if steepness < math.inf and X.shape[1] >= 16 and len(X) > 8 and len(Y):
         center = Y.mean(0, np.float64)
         Q = _minus_row(Y, center)
         P = Q if symmetric else _minus_row(X, center)
@@ -3404,7 +3404,8 @@ def _eigen_of_array(A, k, key, tol):
     if A.itemsize == 4:  # a step of Newton's method makes V orthonormal to 1e-12
         V = _in_double(V)
         V = V @ (1.5 * np.eye(k) - 0.5 * V.T @ V)
-    return Eigen(values[::-1].astype(np.float64), _fix_signs(V[:, ::-1]), 1, np.full(k, tol))
+    V = _fix_signs(np.ascontiguousarray(V[:, ::-1]))
+    return Eigen(values[::-1].astype(np.float64), V, 1, np.full(k, tol))
 
 
 def _lanczos(A, k, key, tol, max_iterations):
