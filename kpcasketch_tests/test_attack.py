@@ -30,7 +30,7 @@ import pytest
 import kpcasketch as kp
 from kpcasketch_tests import naive
 
-# Blocks of 128, vectors of 8 and 16, runs of 512, bases of Lanczos (2 k + 8 b, one block more), 256 rows without
+# Blocks of 128, vectors of 8 and 16, runs of 512, bases of Lanczos (2 k + 8 b, one block more), 512 rows without
 # LAPACK, 512 for traces.
 SIZES = [
     1,

@@ -766,6 +766,29 @@ def test_the_rule_without_targets_unrolls_what_the_median_folds():
     assert wide.kernel == found.kernel  # 32 random projections stand for 43 coordinates
 
 
+def test_choose_took_a_minute_next_to_other_work_as_threads_of_lapack_waited(rng, monkeypatch):
+    points = rng.standard_normal((520, 3))
+    y = np.sin(points[:, 0])
+    rows = np.arange(500)
+    lams = [1e-3, 1e-1]
+
+    def errors():
+        return [kp.choose(points, y, rows, KERNEL, lam=lam, factors=[1.0]).error for lam in lams]
+
+    with monkeypatch.context() as change:
+        change.setattr(np.linalg, "eigh", None)
+        own = errors()
+    K = naive.gaussian(points, points, 2.0)
+    F = np.linalg.solve(np.linalg.cholesky(K[:500, :500] + 1e-12 * np.eye(500)), K[:500]).T
+    G = np.column_stack([F, np.ones(520)])
+    for lam, error in zip(lams, own):
+        H = G @ np.linalg.solve(G.T @ G + np.diag(np.r_[np.full(500, lam), 0.0]), G.T)
+        left_out = (y - H @ y) / (1.0 - H.diagonal())
+        assert error == pytest.approx(
+            np.square(left_out).sum() / np.square(y - y.mean()).sum(), rel=1e-6
+        )
+
+
 def test_choose_refuses_before_it_works():
     for call, text in (
         (lambda: kp.choose(X, Y[:9], ROWS, KERNEL), "Y must have 300 rows"),

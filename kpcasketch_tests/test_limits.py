@@ -163,7 +163,7 @@ def test_kernel_pca_with_and_without_the_gram_matrix(n, rng):
     assert np.allclose(kp.kpca(sites[places], KERNEL, 3, 0).values, exact, rtol=1e-11)
 
 
-@pytest.mark.parametrize("n", [255, 256, 257, 300])
+@pytest.mark.parametrize("n", [255, 256, 257, 300, 511, 512, 513])
 def test_eigenproblems_with_and_without_lapack_and_norms_solved_directly_or_not(n, rng):
     A = rng.standard_normal((n, n))
     A += A.T
