@@ -8440,6 +8440,7 @@ def recursive_rls_accelerated(X, kernel, s, seed=0, delta=None):
 
 
 def _landmarks_by_pivots(X, kernel, s, block, share, seed):
+    """Landmarks, and their factor F (n, r) or, if all points are landmarks, None."""
     X, kernel = _points_and_kernel(X, kernel)
     s = _checked_whole("s", s, 1)
     n = len(X)
@@ -8447,10 +8448,10 @@ def _landmarks_by_pivots(X, kernel, s, block, share, seed):
     key = _checked_key(seed, _LANDMARKS)
     _fits("s", 8.0 * n * min(s, n))
     if s >= n:
-        return Landmarks(np.arange(n), np.ones(n), 0)
-    found = next(_pivoted([s], X, kernel, block, share, X, key))[0]
+        return Landmarks(np.arange(n), np.ones(n), 0), None
+    found, F, *_ = next(_pivoted([s], X, kernel, block, share, X, key))
     _require(found.indices.size, "kernel must not be 0 for all points of X")
-    return found
+    return found, F
 
 
 @_public
@@ -8474,7 +8475,7 @@ def rpcholesky(X, kernel, s, seed=0, block=64):
         >>> sorted(X[rpcholesky(X, gaussian(1.0), 2).indices, 0].tolist())  # one of 99 equal points
         [0.0, 9.0]
     """
-    return _landmarks_by_pivots(X, kernel, s, block, 0.0, seed)
+    return _landmarks_by_pivots(X, kernel, s, block, 0.0, seed)[0]
 
 
 @_public
@@ -8490,7 +8491,7 @@ def pivoted_cholesky(X, kernel, s, block=64):
     Returns:
         Landmarks: In the order of choice, with weights 1. If no residual is left, fewer than s.
     """
-    return _landmarks_by_pivots(X, kernel, s, block, 1.0, 0)
+    return _landmarks_by_pivots(X, kernel, s, block, 1.0, 0)[0]
 
 
 @_validated("an RLSState from rls_start or rls_update", points="points", indices="whole", weights=1)
@@ -10441,8 +10442,9 @@ def _as_targets(y):
 
 
 def _fit_landmarks(own, X, y, seed, weights=None):
-    """Set kernel_ and landmarks_ of an estimator. Returns the landmarks as points, and lam. Equal
-    points count once, because a weight acts like a number of equal points."""
+    """Set kernel_ and landmarks_ of an estimator. Returns the landmarks as points, lam, and the factor
+    of X if the sampler computed it. Equal points count once, because a weight acts like a number of
+    equal points."""
     many = _checked_whole("landmarks", own.landmarks, 1)
     known = ("auto", "kmeans", *_SAMPLERS)
     sampler = own.sampler
@@ -10450,6 +10452,7 @@ def _fit_landmarks(own, X, y, seed, weights=None):
     rows = np.flatnonzero(_as_weights(weights, X, "sample_weight"))
     rows = rows[np.sort(_distinct(X[rows])[0])]
     P = X[rows]
+    F = None
     if sampler == "auto":
         sampler = "rpcholesky" if len(P) * many < 10**8 else "rls-accelerated"
     kernel = _kernel_of_estimator(own, P, seed)
@@ -10468,11 +10471,15 @@ def _fit_landmarks(own, X, y, seed, weights=None):
     if sampler == "kmeans":
         own.landmarks_ = Z = kmeans_select(P, min(many, len(P)), seed).centers
     else:
-        chosen = _METHODS[sampler](_about_mean(kernel, P, own.centered), kernel, many, seed)
+        P = _about_mean(kernel, P, own.centered)
+        if sampler == "rpcholesky":
+            chosen, F = _landmarks_by_pivots(P, kernel, many, 64, 0.0, seed)
+        else:
+            chosen = _METHODS[sampler](P, kernel, many, seed)
         own.landmarks_ = rows[chosen.indices]
         Z = X[own.landmarks_]
     own.kernel_ = kernel
-    return Z, lam
+    return Z, lam, F if len(P) == len(X) else None
 
 
 _ESTIMATORS = ("LandmarkFeatures", "LandmarkRidge", "NoveltyDetector")
@@ -10547,9 +10554,8 @@ def _define_estimators(user):
         sampler: str = "auto"
         centered: bool = False
 
-        @_public
-        def fit(self, X, y=None):
-            """Choose the kernel and landmarks for X, (n, d). Only sigma="auto" uses targets y."""
+        def _learn(self, X, y):
+            """Fit, and return the features of X if they are a factor that the sampler computed."""
             with self._refit():
                 X = self._points(X, reset=True)
                 k = self.n_components
@@ -10557,17 +10563,32 @@ def _define_estimators(user):
                     many = _checked_whole("landmarks", self.landmarks, 1)
                     _checked_whole("n_components", k, 1, many)
                 seed = self._seed()
-                Z, _ = _fit_landmarks(self, X, _as_targets(y), seed)
+                Z, _, F = _fit_landmarks(self, X, _as_targets(y), seed)
                 self._n_features_out = min(k or len(Z), len(Z))
                 if k is None:
                     self.map_ = nystrom_map(Z, Z, self.kernel_)
-                    return self
+                    if F is not None:  # its rows of landmarks are their Cholesky factor
+                        L = np.tril(_in_double(F[self.landmarks_]))
+                        self.map_ = NystromMap(Z, L, len(Z), self.kernel_)
+                    return F
+                del F  # its memory
                 k = self._n_features_out
                 self.map_ = nystrom_kpca(X, Z, self.kernel_, k, seed, self.centered)
                 self.explained_variance_ratio_ = explained_variance_ratio(
                     X[uniform_landmarks(len(X), 2000, seed).indices], self.map_
                 )
-                return self
+
+        @_public
+        def fit(self, X, y=None):
+            """Choose the kernel and landmarks for X, (n, d). Only sigma="auto" uses targets y."""
+            self._learn(X, y)
+            return self
+
+        @_public
+        def fit_transform(self, X, y=None):
+            """Fit, and return features of X. Those of "rpcholesky" are at hand if no points are equal."""
+            F = self._learn(X, y)
+            return self.transform(X) if F is None else F
 
         @_public
         def transform(self, X):
@@ -10608,7 +10629,7 @@ def _define_estimators(user):
             landmarks and, if it is chosen, sigma depend only on the distinct points."""
             with self._refit():
                 X, y = self._points(X, y, reset=True, multi_output=True, y_numeric=True)
-                Z, self.lam_ = _fit_landmarks(self, X, y, self._seed(), sample_weight)
+                Z, self.lam_ = _fit_landmarks(self, X, y, self._seed(), sample_weight)[:2]
                 self.model_ = nystrom_ridge(X, y, Z, self.kernel_, self.lam_, True, sample_weight)
             return self
 

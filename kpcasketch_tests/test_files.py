@@ -303,6 +303,30 @@ def test_features_of_components_have_shares_of_variance_and_preimages(rng):
     assert np.abs(many.explained_variance_ratio_ / exact - 1.0).max() < 0.2
 
 
+@pytest.mark.parametrize("dtype, rounding", [(np.float64, 1e-12), (np.float32, 1e-4)])
+def test_features_of_fitted_points_were_computed_twice(dtype, rounding, rng, monkeypatch):
+    pytest.importorskip("sklearn")
+    points = rng.standard_normal((700, 5)).astype(dtype)
+    for kernel in (kp.gaussian(2.0), kp.linear()):  # the linear kernel has rank 5
+        own = kp.LandmarkFeatures(60, kernel=kernel)
+        with monkeypatch.context() as change:
+            change.setattr(kp, "_map_features", None)
+            made = own.fit_transform(points)
+        assert made.dtype == dtype and made.shape == (700, len(own.landmarks_))
+        assert np.abs(made - own.transform(points)).max() < rounding
+        assert own.landmarks_.tolist() == kp.rpcholesky(points, kernel, 60).indices.tolist()
+        # K~ = F F^T is exact in the rows of landmarks
+        exact = kp.gram(points[own.landmarks_].astype(float), points.astype(float), kernel)
+        assert np.abs(made[own.landmarks_].astype(float) @ made.T - exact).max() < 10 * rounding
+        assert len(pickle.dumps(own.fit(points))) < 10 * 60**2  # 60^2 doubles, and not 700 * 60
+    others = [{"sampler": "uniform"}, {"n_components": 3}, {"landmarks": 700}]
+    cases = [(points, case) for case in others] + [(np.repeat(points, 2, 0), {})]  # equal points
+    for some, case in cases:
+        own = kp.LandmarkFeatures(**{"landmarks": 60} | case)
+        made = own.fit_transform(some)
+        assert np.array_equal(made, own.transform(some)) and made.shape[0] == len(some)
+
+
 def test_the_regressor_is_ridge_regression_with_an_intercept_on_landmark_features(rng):
     linear_model = pytest.importorskip("sklearn.linear_model")
     points = rng.standard_normal((2000, 3)).astype(np.float32)
