@@ -2,6 +2,7 @@
 """Ridge regression, k-means and canonical correlations on a factor, against the dense matrices they stand for."""
 
 import itertools
+import math
 
 import numpy as np
 import pytest
@@ -764,6 +765,31 @@ def test_the_rule_without_targets_unrolls_what_the_median_folds():
     assert found.error < 0.7 * found.errors[4].min()
     wide = kp.choose(np.hstack([S, np.zeros((1500, 40))]), None, rows, kp.gaussian(median), 2)
     assert wide.kernel == found.kernel  # 32 random projections stand for 43 coordinates
+
+
+@pytest.mark.parametrize("factor", [0.9, 1.1, 1e4])
+@pytest.mark.parametrize("intercept, dtype", [(False, float), (True, float), (True, np.float32)])
+def test_ridge_regression_computed_features_where_kernel_values_suffice(
+    factor, intercept, dtype, monkeypatch
+):
+    points = X.astype(dtype)
+    weights = np.arange(300.0) % 3
+    kernel = kp.gaussian(0.7)
+    found = kp.nystrom_map(points, ROWS, kernel)
+    lam = factor * 1e-7 * weights.sum() / found.factor.diagonal().min() ** 2
+    with monkeypatch.context() as change:
+        if factor > 1.0:
+            change.setattr(kp, "_map_features", None)
+        model = kp.nystrom_ridge(points, Y, ROWS, kernel, lam, intercept, weights)
+    # least squares by QR, with sqrt(lam) w = 0 as further equations, and b without a ridge
+    G = kp.nystrom(points.astype(float), points[ROWS].astype(float), kernel)
+    G = np.column_stack([G, np.ones(300)]) if intercept else G
+    ridge = math.sqrt(lam) * np.eye(50, G.shape[1])
+    A = np.vstack([np.sqrt(weights)[:, None] * G, ridge])
+    B = np.vstack([np.sqrt(weights)[:, None] * Y, np.zeros((50, 2))])
+    expected = G @ np.linalg.lstsq(A, B, rcond=None)[0]
+    rounding = 1e-6 if dtype is float else 1e-3  # coefficients are in the precision of the points
+    assert np.abs(kp.expand(points.astype(float), model) - expected).max() < rounding
 
 
 def test_choose_took_a_minute_next_to_other_work_as_threads_of_lapack_waited(rng, monkeypatch):
