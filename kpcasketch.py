@@ -2936,10 +2936,10 @@ def center(A):
 # --------------------------------------------------------------------------------------------------
 
 # 7.1 Small matrices
-# LAPACK finds eigenvectors of more than 512 rows, and solves more than 256 equations. Its BLAS
-# threads would spin and slow the next call, as in 6.2. On a busy processor, they wait for each
-# other at each row. Measured for 500 rows: 27 ms with one thread and 1.6 s with two threads next to
-# three processes, and 67 ms without LAPACK.
+# LAPACK finds eigenvectors of more than 512 rows only. Its BLAS threads would spin and slow the
+# next call, as in 6.2. On a busy processor, they wait for each other at each row. Measured for 500
+# rows: 27 ms with one thread and 1.6 s with two threads next to three processes, and 67 ms without
+# LAPACK.
 
 
 @_validated(
@@ -3100,14 +3100,11 @@ def _ridged(squares, lam):
 
 def _solve_ridge(squares, products, lam):
     """(F^T F + lam I)^-1 F^T Y."""
+    from scipy.linalg import cho_factor, cho_solve  # the import takes 0.1 s
+
     A = _ridged(squares, lam)
     W = np.array(products, order="C")
-    if len(A) > 256:
-        from scipy.linalg import cho_factor, cho_solve  # the import takes 0.1 s
-
-        return cho_solve(cho_factor(A, True, True, False), W, True, False)
-    values, vectors = _small_eigen(A)
-    return _dense_product(vectors, _transposed_product(vectors, W) / values[:, None])
+    return cho_solve(cho_factor(A, True, True, False), W, True, False)
 
 
 # 7.2 Searches in Krylov spaces
