@@ -8930,13 +8930,13 @@ def nystrom_to(X, kernel, error, seed=0, limit=0):
 def _weighted_equations(P, T, weights, found, at, lam=0.0):
     """F^T W F, F^T W T and `at`, where F holds features of P minus `at`, and W = diag(weights). If
     `at` is given, there is an intercept, and the weighted mean of the features replaces it. Errors of
-    F^T W F up to 2e-7 lam are allowed."""
+    F^T W F up to 2e-6 lam are allowed."""
     factors = np.sqrt(weights)[:, None]
     T = factors * np.column_stack([T, np.ones(len(P))])
     limit = _value_limit(found.kernel, P, found.points)
     # With kernel values K, F = K C. Then C^T (K^T W K) C takes two thirds of the time, but a small
-    # pivot increases rounding errors. (Measured for lam at its limit: errors of 1e-11 to 1.3e-7 lam.)
-    if limit * limit * 1e-7 * weights.sum() < lam * found.factor.diagonal().min() ** 2:
+    # pivot increases rounding errors. (Measured for lam at its limit: errors of 1e-10 to 1.3e-6 lam.)
+    if limit * limit * 1e-8 * weights.sum() < lam * found.factor.diagonal().min() ** 2:
         at = None if at is None else 0.0
         squares, products = _normal_equations(P, found, T, None, factors, True)
         C = _coefficients(found, np.eye(len(squares)))

@@ -776,7 +776,7 @@ def test_ridge_regression_computed_features_where_kernel_values_suffice(
     weights = np.arange(300.0) % 3
     kernel = kp.gaussian(0.7)
     found = kp.nystrom_map(points, ROWS, kernel)
-    lam = factor * 1e-7 * weights.sum() / found.factor.diagonal().min() ** 2
+    lam = factor * 1e-8 * weights.sum() / found.factor.diagonal().min() ** 2
     with monkeypatch.context() as change:
         if factor > 1.0:
             change.setattr(kp, "_map_features", None)
