@@ -3000,6 +3000,7 @@ def _tridiagonalize(A, d, e):
         m = len(v)
         square = _dot(v, v)
         d[j], A[j, j] = A[j, j], 0.0
+        e[j] = 0.0
         if square < 1e-280:  # far below the rounding error of A
             continue
         e[j] = -math.sqrt(square) if v[0] > 0.0 else math.sqrt(square)
@@ -3060,11 +3061,9 @@ def _diagonalize(d, e, Z):
 
 
 @_helper
-def _solve(A, values, beside, rows):
-    """Write eigenvalues of A to `values`, and eigenvectors to `rows` (I on entry). Overwrites A."""
-    _tridiagonalize(A, values, beside)
-    _diagonalize(values, beside, rows)
-    for j in range(len(A) - 2, -1, -1):  # apply reflection j to each eigenvector
+def _reflect(A, rows):
+    """Apply the reflections stored in A to each row, the last one first."""
+    for j in range(len(A) - 2, -1, -1):
         v = A[j, j + 1 :]
         for q in range(len(rows)):
             z = rows[q, j + 1 :]
@@ -3073,7 +3072,12 @@ def _solve(A, values, beside, rows):
                 z[t] -= factor * v[t]
 
 
-_solve_small = _core_alone(_solve.py_func)
+@_core_alone
+def _solve(A, values, beside, rows):
+    """Write eigenvalues of A to `values`, and eigenvectors to `rows` (I on entry). Overwrites A."""
+    _tridiagonalize(A, values, beside)
+    _diagonalize(values, beside, rows)
+    _reflect(A, rows)
 
 
 def _small_eigen(A, by_size=False):
@@ -3087,7 +3091,7 @@ def _small_eigen(A, by_size=False):
     else:
         found = np.zeros(size)
         rows = np.eye(size)
-        _solve_small(np.ascontiguousarray(A), found, np.zeros(size), rows)
+        _solve(np.ascontiguousarray(A), found, np.zeros(size), rows)
     order = np.argsort(-np.abs(found) if by_size else -found, kind="stable")
     return scale * found[order], np.ascontiguousarray(rows[order].T)
 
@@ -6091,11 +6095,10 @@ def _without_arrays(feature_map):
 
 
 @_helper
-def _gram_of_columns(columns, G):
+def _gram_of_columns(columns, panels, G):
     """Write the upper half of columns^T columns to G, which has whole panels."""
     m, size = columns.shape
-    width = _NARROW_PANEL // columns.itemsize
-    panels = _aligned((G.shape[1] // width, min(_BLOCK, m), width), columns)
+    width = panels.shape[2]
     G[:] = 0.0
     for first in range(0, m, _BLOCK):
         last = min(m, first + _BLOCK)
@@ -6105,26 +6108,28 @@ def _gram_of_columns(columns, G):
                 for q in range(width):  # the padding of the last panel is never read
                     target[q] = columns[t, min(c * width + q, size - 1)]
         for c in range(len(panels)):
-            panel = panels[c, : last - first]
             for r in range(0, (c + 1) * width, _PRODUCT_ROWS):
-                _add_transposed_product(columns, r, size - 1, first, last, panel, G, r, c * width)
+                _add_transposed_product(
+                    columns, r, size - 1, first, last, panels[c], G, r, c * width
+                )
 
 
 @_helper
-def _turn(columns, V, p):
+def _turn(columns, V, p, panels, product):
     """Replace A = `columns` by A V[:p]^T, followed by zeros."""
     m, size = columns.shape
-    width = _NARROW_PANEL // columns.itemsize
-    panels = _aligned((_ceil_div(p, width), size, width), columns)
+    width = panels.shape[2]
     for j in range(p):  # the padding of the last panel is never read
         for t in range(size):
             panels[j // width, t, j % width] = V[j, t]
-    product = _aligned((_BLOCK, len(panels) * width), columns)
-    for first in range(0, m, _BLOCK):
-        last = min(m, first + _BLOCK)
-        product[:] = 0
-        _multiply_add(columns, first, last, 0, size, panels, 0, product)
-        for r in range(last - first):
+    for first in range(0, m, len(product)):
+        n = min(len(product), m - first)
+        product[:] = 0.0
+        for r in range(0, n, _PRODUCT_ROWS):
+            for c in range(0, p, width):
+                panel = panels[c // width]
+                _add_product(columns, first + r, m - 1, 0, size, panel, product, r, c)
+        for r in range(n):
             row = columns[first + r]
             for q in range(size):
                 row[q] = product[r, q] if q < p else 0.0
@@ -6136,31 +6141,29 @@ def _decompose(G, exact, values, V):
     values[exact:], and eigenvectors to the rows of V beyond `exact` unit vectors. Sort both by
     descending values. Returns the number of values that are accurate enough."""
     size = len(values)
-    rest = size - exact
-    A = np.empty((rest, rest))  # loops, because assignments of slices compile for seconds
-    vectors = np.zeros((rest, rest))
-    found = values.copy()
+    A = np.empty((size, size))
+    rows = np.empty((size, size))
+    found = np.empty(size)
+    beside = np.empty(size)
     scale = 1e-300
     for i in range(exact, size):
         scale = max(scale, G[i, i])
-    for i in range(rest):
-        vectors[i, i] = 1.0
-        for j in range(i, rest):
-            A[i, j] = G[exact + i, exact + j] / scale
-            A[j, i] = A[i, j]
-    _solve(A, found[exact:], np.zeros(rest), vectors)
-    for i in range(exact, size):
-        found[i] *= scale
-    V[:] = 0.0
+    for i in range(size):  # loops, because assignments of slices compile for seconds
+        for j in range(i, size):
+            A[i, j] = A[j, i] = G[i, j] / scale if i >= exact else 0.0
+            rows[i, j] = rows[j, i] = i == j
+    _tridiagonalize(A, found, beside)
+    _diagonalize(found, beside, rows)
+    _reflect(A, rows)
+    for i in range(size):
+        found[i] = scale * found[i] if i >= exact else values[i]
     for i in range(size):
         place = 0
         for j in range(size):
             place += found[j] > found[i] or found[j] == found[i] and j < i
         values[place] = found[i]
-        if i < exact:
-            V[place, i] = 1.0
-        for t in range(rest if i >= exact else 0):
-            V[place, exact + t] = vectors[i - exact, t]
+        for t in range(size):
+            V[place, t] = rows[i, t]
     floor = 1e-9 * values[exact]  # smaller eigenvalues are inaccurate
     for value in values[exact:]:
         exact += value >= floor
@@ -6262,6 +6265,7 @@ def _sketch_runs(X, features, begins, rules, fade, last, mass, runs, lengths, in
         width = _NARROW_PANEL // run.itemsize
         whole = _ceil_div(size, width) * width
         G = _aligned((whole, whole), run)
+        panels = _aligned((whole // width, max(_BLOCK, size), width), run)
         V = np.empty((size, size))
         squares = np.empty(_BLOCK)
         weight = 0.0 if task else mass
@@ -6284,10 +6288,10 @@ def _sketch_runs(X, features, begins, rules, fade, last, mass, runs, lengths, in
             exact = np.int64(0)
             busy = used == size or last
             while busy:
-                _gram_of_columns(run, G)
+                _gram_of_columns(run, panels, G)
                 exact = _decompose(G, exact, lengths[task], V)
                 used, taken = _shorten(lengths[task], V, exact, rules, last)
-                _turn(run, V, used)
+                _turn(run, V, used, panels, G)
                 shrunk[task] += taken
                 busy = used == size
             if begin == end:
