@@ -432,6 +432,15 @@ def test_copies_that_a_krylov_space_of_one_vector_misses_are_found(dtype):
             assert np.abs(eigen.vectors.T @ eigen.vectors - np.eye(k)).max() < 1e-11
 
 
+def test_bisection_did_not_find_eigenvalues_that_are_nearly_all_alike():
+    # the centered matrix of points that are far apart: LAPACK's bisection gave up
+    for n in (40, 96, 150):
+        for k in (1, 2, 5):
+            assert np.allclose(kp.block_lanczos(np.eye(n) - 1.0 / n, k).values, 1.0, atol=1e-13)
+            far = kp.centered_kpca(1e3 * np.arange(n)[:, None], kp.gaussian(1.0), k)
+            assert np.allclose(far.values, 1.0, atol=1e-13)
+
+
 def test_rows_of_a_basis_were_not_orthogonal_where_products_are_rounding_errors():
     for rank in (1, 2, 16):
         F = np.random.default_rng(rank).standard_normal((400, rank))
