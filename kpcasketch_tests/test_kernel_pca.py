@@ -822,3 +822,15 @@ def test_features_of_a_memory_map_need_little_memory(tmp_path):
     )
     assert run.returncode == 0, run.stderr
     assert int(run.stdout) < 60_000  # 16 MB of features and 8 MB of residuals; it was 240 MB
+
+
+@pytest.mark.parametrize("dtype, tolerance", [(np.float64, 1e-10), (np.float32, 2e-3)])
+@pytest.mark.parametrize("n, k", [(60, 5), (200, 2), (300, 40), (500, 10)])
+def test_features_of_the_points_themselves_are_coefficients_times_values(n, k, dtype, tolerance):
+    points = np.random.default_rng(n).standard_normal((n, 6)).astype(dtype)
+    for make in (kp.kpca, kp.centered_kpca):
+        for kernel in (kp.gaussian(2.0), kp.linear(), kp.matern(1.5, 3.0)):
+            model = make(points, kernel, k)
+            Z = kp.expand(points, model)
+            assert np.abs(model.coef * model.values - Z).max() < tolerance * np.abs(Z).max()
+            assert make is kp.kpca or np.abs(Z.mean(0)).max() < tolerance * np.abs(Z).max()
