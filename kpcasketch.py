@@ -4259,7 +4259,7 @@ def _sampled_gram(X, kernel, s, seed, quantized):
     coin = _checked_key(seed, _ROUND_KEPT)
     _fits("s", (4.0 + X.itemsize) * n**2 / s)
     bound = _entry_bound(kernel, X) if quantized else -1.0
-    log_miss = math.log1p(-1.0 / s) if s > 1.0 else -math.inf
+    log_miss = np.log1p(-1.0 / s)  # -inf for s = 1: no gaps
     upper = np.zeros(n, np.int64)
     lower = np.zeros((_BANDS + 1, n), np.int64)
     entries = 0.5 * n * (n + 1.0) / s
@@ -4392,7 +4392,7 @@ def round_expansion(coef, s, seed=0):
     uniforms = _uniforms(_checked_key(seed, _ROUND_COEFFICIENTS), np.arange(len(A)))
     sizes = np.abs(A)
     unit = _unit_of(sizes, 0)
-    steps = unit * np.sqrt(np.square(A / unit).sum(0)) / s
+    steps = unit * np.linalg.norm(A / unit, axis=0) / s
     kept = (uniforms[:, None] * steps < sizes).T  # always true where steps <= |a|
     values = np.copysign(np.maximum(sizes, steps), A).T
     return CSR(values[kept], np.nonzero(kept)[1], np.append(0, np.cumsum(kept.sum(1))))
@@ -4417,7 +4417,7 @@ def thin_expansion(expansion, rounded):
     coef = np.ascontiguousarray(_csr_rows(rounded, 0, k, m).T, E.coef.dtype)
     survives = coef.any(1)
     survives[0] |= not survives.any()  # keeps one point if all are dropped
-    mean = np.array([np.nan]) if E.mean.size else E.mean  # it used dropped points
+    mean = E.mean[:1] * np.nan  # unknown, because it used dropped points
     return E._replace(points=E.points[survives], coef=coef[survives], mean=mean)
 
 
@@ -4580,13 +4580,15 @@ def _first_in_order(X, rows, cells, first, count, limit, labels):
             for row in range(min(left, r + 4) - 1 if near else -1, r - 1, -1):
                 for c in range(width):
                     j = q * width + c
-                    near = tile[row - r, c] < perhaps and j < count
-                    if near and _is_within(X, numbers[row], cells.centers, j, limit):
+                    if (
+                        tile[row - r, c] < perhaps
+                        and j < count
+                        and _is_within(X, numbers[row], cells.centers, j, limit)
+                    ):
                         labels[numbers[row]] = j
                         left -= 1  # the last point moves here, already compared with this panel
                         numbers[row] = numbers[left]
-                        for t in range(d):
-                            active[row, t] = active[left, t]
+                        active[row] = active[left]
                         break
 
 
@@ -4614,8 +4616,8 @@ def _enter(X, rows, cells, first, count, limit, labels):
             bucket = _bucket(cells, _cell(cells, X[i]))
             cells.before[count] = cells.heads[bucket]
             cells.heads[bucket] = count
+            cells.centers[count] = X[i]
             for t in range(X.shape[1]):
-                cells.centers[count, t] = X[i, t]
                 cells.panels[count // width, t, count % width] = _place(cells, X[i], t, _LAST_PLACE)
             count += 1
     return count
@@ -4660,7 +4662,7 @@ def _shadows(X, known, eps, grow):
         rows = numbers[batch]
         # Estimated nanoseconds per point: 9 per cell, and 4 + d per center in them.
         step = count // 1000 + 1
-        P = X[rows[::1000], None][:, :, cells.axes]
+        P = X[rows[::1000]][:, None, cells.axes]
         near = np.abs(P - cells.centers[:count:step, cells.axes]) < 1.5 * eps
         inside = step * near.all(2).sum() / len(P)
         in_cells = 9.0 * cells.steps.size + (4.0 + d) * inside
@@ -4886,7 +4888,7 @@ def _lloyd(X, k, seed, restarts, max_iterations):
     key = _checked_key(seed, _CENTERS)
     restarts = _checked_whole("restarts", restarts, 1)
     max_iterations = _checked_whole("max_iterations", max_iterations, 1)
-    unit = 2.0 ** math.frexp(float(_unit_of(X)))[1]  # no rounding errors
+    unit = 2.0 ** math.frexp(_unit_of(X))[1]  # no rounding errors
     X = X / unit
     least = math.inf
     for restart in range(restarts):
@@ -5029,8 +5031,7 @@ def _split_blocks(kernel, X, starts, begin, blocks, log_inverse, key, spreads, l
             start = starts[k] + of
             Q = X[start : min(starts[k + 1], start + _BLOCK)]
             for j in range(len(Q)):
-                for t in range(Q.shape[1]):
-                    panels[j // width, t, j % width] = Q[j, t]
+                panels[j // width, :, j % width] = Q[j]
             pairs = _Pairs(_BASES[kernel.kind], X, Q, none, none, panels, False)
             _fill_tile(kernel, pairs, first, last, 0, len(Q), tile)
             if of < begin:
@@ -9540,17 +9541,16 @@ def residual(X, model):
     """
     if (found := _in_slabs(residual, X, model)) is not None:
         return found
-    X = _checked_points("X", X)
+    X = _in_double(_checked_points("X", X))
     if isinstance(model, Subspace):
-        return skpca_residual(_in_double(X), model) / np.sqrt(model.map.kernel.scale)
+        return skpca_residual(X, model) / np.sqrt(model.map.kernel.scale)
     model = _checked_span("model", X, model)
     _require(
         isinstance(model, NystromMap) or not _mean_is_unknown(model),
         "model.mean must be known (it is NaN or missing)",
     )
-    P = _in_double(X)
-    features, from_mean = _orthonormal_features(P, model)
-    sizes = _diagonal(P, model.kernel)
+    features, from_mean = _orthonormal_features(X, model)
+    sizes = _diagonal(X, model.kernel)
     squares = sizes + from_mean - np.square(features).sum(1)
     _require_finite("kernel values on X", squares)
     return np.sqrt(np.where(squares > 0.0, squares / sizes.clip(0.0), 0.0))
@@ -9726,8 +9726,9 @@ def sketch_error(sketch, X, kernel, k=None, seed=0, rows=512, centered=False):
 
 
 def _of_expansion(x, model, out):
-    for q in range(len(out)):
-        out[q] = model.offset[q] if len(model.offset) > 0 else 0.0
+    out[:] = 0.0
+    if len(model.offset) > 0:
+        out[:] = model.offset
     for i in range(len(model.points)):
         value = _value_of(model.kernel, x, model.points[i])
         for q in range(len(out)):
@@ -9753,8 +9754,7 @@ def _of_map(x, model, out):
 
 
 def _of_subspace(x, model, out):
-    for q in range(len(out)):
-        out[q] = 0.0
+    out[:] = 0.0
     for j in range(model.map.m):
         z = _one_feature(x, model.map, j) - model.means[j]
         for q in range(len(out)):
@@ -11406,7 +11406,7 @@ def _fitted(name, X, kernel, options, exact):
     centered = options.center
     start = time.perf_counter()
     s = _SIZES.get(name) if options.s is None else options.s
-    A = _METHODS[name](_about_mean(kernel, X) if centered else X, kernel, s, options.seed)
+    A = _METHODS[name](_about_mean(kernel, X, centered), kernel, s, options.seed)
     if isinstance(A, Landmarks):
         model = nystrom_kpca(X, A, kernel, options.k, options.seed, centered)
         Z = expand(X, model)
@@ -11423,8 +11423,8 @@ def _fitted(name, X, kernel, options, exact):
     error = spectral_error(center(A) if centered else A, K) / max(eigen.values[0], 1e-300)
     right = 0
     with contextlib.suppress(ValueError):  # raised if all points are equal
-        Q = np.linalg.qr(_in_double(Z[:, Z.any(0)]))[0]
-        right = np.count_nonzero(np.degrees(principal_angles(eigen.vectors, Q)) <= 10.0)
+        angles = principal_angles(eigen.vectors, Z[:, Z.any(0)])
+        right = np.count_nonzero(np.degrees(angles) <= 10.0)
     return model, Z, row + "{:11.3g}{:>16}".format(error, f"{right} of {options.k}")
 
 
