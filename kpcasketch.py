@@ -4314,31 +4314,26 @@ def sample_quantize_gram(X, kernel, s, seed=0):
     return _sampled_gram(X, kernel, s, seed, True)
 
 
-@_helper
-def _write_words(bits, first, last, begin, end, words):
-    """words[c, j] |= bits[i - first, j - begin] << (i mod 32) for rows 32 c <= i < 32 c + 32."""
-    for i in range(first, last):
-        for j in range(begin, end):
-            words[i // 32, j] |= bits[i - first, j - begin] << np.uint32(i % 32)
-
-
 @_core
 def _round_words(kernel, pairs, slope, coin, places, words):
     for index in prange(len(places)):
         _wide_vectors()
         tile = _new_tile(pairs.X)
-        bits = np.empty((_BLOCK, _BLOCK), np.uint32)
+        up = np.zeros(_BLOCK, np.uint32)
         first, last, begin, end = _tile_place(places, np.int64(index), pairs.X, pairs.Y)
         _fill_tile(kernel, pairs, first, last, begin, end, tile)
         for i in range(first, last):
             key = _subkey(coin, i)
-            up = bits[i - first]
             for c in range(end - begin):
                 up[c] = _uniform(key, begin + c) < 0.5 + slope * tile[i - first, c]
-            if begin == first:  # the transpose fills the tile's lower half
-                up[: i - first] = 0
-        _write_words(bits, first, last, begin, end, words)
-        _write_words(np.ascontiguousarray(bits.T), begin, end, first, last, words)
+            up[: max(0, i - begin)] = 0  # mirror images fill the lower half
+            for c in range(end - begin):
+                words[i // 32, begin + c] |= up[c] << np.uint32(i % 32)
+            for c in range(0, end - begin, 32):
+                word = np.uint32(0)
+                for r in range(32):
+                    word |= up[c + r] << np.uint32(r)
+                words[(begin + c) // 32, i] |= word
 
 
 @_public
@@ -4411,9 +4406,11 @@ def thin_expansion(expansion, rounded):
     E = _checked_expansion("expansion", expansion)
     rounded = _checked_as(CSR, "rounded", rounded)
     m, k = E.coef.shape
-    inside = ((0 <= rounded.indices) & (rounded.indices < m)).all()
     _require(rounded.indptr.size == k + 1, "rounded must have one row per feature")
-    _require(inside, "rounded.indices must be from 0 to m - 1 for the m points of expansion")
+    _require(
+        ((0 <= rounded.indices) & (rounded.indices < m)).all(),
+        "rounded.indices must be from 0 to m - 1 for the m points of expansion",
+    )
     coef = np.ascontiguousarray(_csr_rows(rounded, 0, k, m).T, E.coef.dtype)
     survives = coef.any(1)
     survives[0] |= not survives.any()  # keeps one point if all are dropped
@@ -4515,9 +4512,7 @@ def _is_within(X, i, C, j, limit):
     for t in range(X.shape[1]):
         gap = X[i, t] - C[j, t]
         total += gap * gap
-        if not total < limit:  # the total cannot decrease
-            return False
-    return True
+    return total < limit
 
 
 @_helper
@@ -4588,7 +4583,8 @@ def _first_in_order(X, rows, cells, first, count, limit, labels):
                         labels[numbers[row]] = j
                         left -= 1  # the last point moves here, already compared with this panel
                         numbers[row] = numbers[left]
-                        active[row] = active[left]
+                        for t in range(d):
+                            active[row, t] = active[left, t]
                         break
 
 
@@ -4907,8 +4903,8 @@ def _lloyd(X, k, seed, restarts, max_iterations):
         cost = distances.sum(dtype=np.float64)
         if cost < least:
             least = cost
-            best = centers * unit, labels
-    return *best, least * unit**2
+            best = centers * unit, labels, cost * unit**2
+    return best
 
 
 @_public
@@ -5008,9 +5004,9 @@ def herd(X, m, kernel):
     """
     X, m, kernel = _checked_choice(X, m, kernel)
     pairs, means = _means_of(kernel, X)
-    none = np.zeros(len(X))
+    none, sums, taken = np.zeros((3, len(X)))
     chosen = np.full(m, -1)
-    _choose(kernel, pairs, means, none, np.arange(1, m + 1), chosen, none.copy(), none.copy())
+    _choose(kernel, pairs, means, none, np.arange(1, m + 1), chosen, sums, taken)
     return _herd_of(X, kernel, chosen)
 
 
@@ -5162,8 +5158,10 @@ def _checked_weights(w, C, n=None, name="w"):
     w = _as_array(name, w, 1, _DOUBLE)
     total = w.sum()
     _require(w.size == len(C), f"{name} must have one weight per point ({len(C)}), got {w.size}")
-    sound = (w >= 0.0).all() and 1e-15 <= total <= 1e18
-    _require(sound, f"{name} must be finite and at least zero, with a sum from 1e-15 to 1e18")
+    _require(
+        (w >= 0.0).all() and 1e-15 <= total <= 1e18,
+        f"{name} must be finite and at least zero, with a sum from 1e-15 to 1e18",
+    )
     if n is not None and abs(total - n) > 1e-6 * n:
         raise ValueError(f"w must sum to the number of rows of X ({n}), got {total}")
     return w
@@ -9415,13 +9413,12 @@ def effective_dimension(A, lam, seed=0, probes=32, steps=64):
         R, _ = _finite_product(A, W)
         basis.add(W, R)
         if step % (step // 8 or 1) == 0 or step == most:
-            values, Y = basis.ritz_pairs()
-            lowest = values[-1]
-            values = values.clip(0.0)
+            ritz, Y = basis.ritz_pairs()
+            values = ritz.clip(0.0)
             of_start = start @ Y[:probes]
             total = float((of_start**2 @ (values / (values + lam))).sum())
             excess = np.square(_dense_product(R, Y[-probes:] / (values + lam) @ of_start.T)).sum()
-            if excess <= 1e-3 * total and lowest > -0.01 * lam:  # an indefinite A has no bound
+            if excess <= 1e-3 * total and ritz[-1] > -0.01 * lam:  # an indefinite A has no bound
                 return total
             least = max(total - excess, 0.0)
             _require(
@@ -9698,7 +9695,7 @@ def sketch_error(sketch, X, kernel, k=None, seed=0, rows=512, centered=False):
         f"got {m} components, the first {count} nonzero: use a smaller k or a larger sketch",
     )
     P = _about_mean(kernel, _in_double(X), centered)
-    U = np.ascontiguousarray(U[:, new])
+    U = U.compress(new, 1)
     drawn = _draw_uniformly(n, rows, key)
     terms = np.column_stack([U[drawn], np.ones((rows, int(centered)))])  # ones fit the mean
     # The smallest singular value of `terms` is typically sqrt(rows / n) - sqrt(columns / n).
@@ -10897,12 +10894,6 @@ def _with_map(state, feature_map=None):
     return state._replace(map=feature_map) if hasattr(state, "map") else state
 
 
-def _folded(block, first, state, feature_map, update):
-    if hasattr(state, "seed"):  # blocks must draw independently
-        state = state._replace(seed=int(_python_subkey(state.seed, first)))
-    return _with_map(update(_with_map(state, feature_map), block))
-
-
 @_public
 def dask_fold(X, state, update, merge):
     """State of a stream after all rows of a Dask array: one state per block, merged in pairs.
@@ -10930,11 +10921,16 @@ def dask_fold(X, state, update, merge):
     _require(not half_life, f"state must have no half_life to be merged, got {half_life}")
     feature_map = getattr(state, "map", None)
     shared = _dask().delayed(feature_map, traverse=False)
-    parts = _each_block(_folded, X, None, _with_map(state), shared, update)
+
+    def folded(block, first, state, feature_map):
+        if hasattr(state, "seed"):  # blocks must draw independently
+            state = state._replace(seed=int(_python_subkey(state.seed, first)))
+        return _with_map(update(_with_map(state, feature_map), block))
 
     def merged(a, b, feature_map):
         return _with_map(merge(_with_map(a, feature_map), _with_map(b, feature_map)))
 
+    parts = _each_block(folded, X, None, _with_map(state), shared)
     return _with_map(_joined(merged, parts, shared), feature_map)
 
 
@@ -11175,10 +11171,6 @@ def prepared_points(path, X):
     return _Points(_as_array("X", X, 2), prepared=held, source="X").rows()
 
 
-def _is_csv(path):
-    return path.lower().endswith(".csv")
-
-
 _READ = "--header --columns --drop --labels --id --missing"  # options for .csv files
 
 
@@ -11198,7 +11190,7 @@ def _load_points(options, beside={}):
         X, names, labels, ids = _load_csv(options, beside)
     else:
         _require(
-            _is_csv(str(options.known))
+            str(options.known).lower().endswith(".csv")
             or all(vars(options)[name[2:]] is None for name in _READ.split()),
             f"{_READ} are for .csv files",
         )
@@ -11347,14 +11339,13 @@ def _load_csv(options, beside):
     ids = []
     kept = []
     left_out = []
+    leaves_out = any if missing == "drop" else all  # a row of medians would look typical
 
     def numbers():
         lines = rows if header else itertools.chain([(begun, first)], rows)
         for count, (line, row) in enumerate(lines, 1):
             fields = [row[j] for j in chosen]
-            gaps = missing and not _MISSING.isdisjoint(fields)
-            # A row of medians would look like a typical point.
-            if gaps and (missing == "drop" or _MISSING.issuperset(fields)):
+            if missing and leaves_out(map(_MISSING.__contains__, fields)):
                 left_out.append(line)
                 continue
             kept.append(count)
@@ -11371,11 +11362,11 @@ def _load_csv(options, beside):
                 yield number
 
     X = np.fromiter(numbers(), np.float64).reshape(-1, len(chosen) or 1)
-    asked = options.columns or wanted
-    if len(X) > 2 and not asked and np.unique(X[:, 0] - kept).tolist() in ([0.0], [-1.0]):
+    if len(X) > 2 and not (options.columns or wanted):
         index = chosen[0] + 1
-        raise ValueError(
-            f"{path}, column {index} has only row numbers: pass --drop {index}, or --columns"
+        _require(
+            np.unique(X[:, 0] - kept).tolist() not in ([0.0], [-1.0]),
+            f"{path}, column {index} has only row numbers: pass --drop {index}, or --columns",
         )
     if missing:
         _to_stderr(
@@ -11416,16 +11407,16 @@ def _fitted(name, X, kernel, options, exact):
         Z = (eigen.vectors * np.sqrt(model.values)).astype(X.dtype)
         held = nbytes(A)
     row = "{:16}{:9.3f}{:>12}".format(name, time.perf_counter() - start, _human(held))
-    if exact is None:
-        return model, Z, row
-    K, eigen = exact
-    A = LowRank(nystrom(X, A, kernel)) if isinstance(A, Landmarks) else A
-    error = spectral_error(center(A) if centered else A, K) / max(eigen.values[0], 1e-300)
-    right = 0
-    with contextlib.suppress(ValueError):  # raised if all points are equal
-        angles = principal_angles(eigen.vectors, Z[:, Z.any(0)])
-        right = np.count_nonzero(np.degrees(angles) <= 10.0)
-    return model, Z, row + "{:11.3g}{:>16}".format(error, f"{right} of {options.k}")
+    if exact:
+        K, eigen = exact
+        A = LowRank(nystrom(X, A, kernel)) if isinstance(A, Landmarks) else A
+        error = spectral_error(center(A) if centered else A, K) / max(eigen.values[0], 1e-300)
+        right = 0
+        with contextlib.suppress(ValueError):  # raised if all points are equal
+            angles = principal_angles(eigen.vectors, Z[:, Z.any(0)])
+            right = np.count_nonzero(np.degrees(angles) <= 10.0)
+        row += "{:11.3g}{:>16}".format(error, f"{right} of {options.k}")
+    return model, Z, row
 
 
 def _named(options, kernel):
@@ -11436,8 +11427,11 @@ def _named(options, kernel):
 
 def _print_head(options, points, kernel):
     named = _named(options, kernel)
-    told = (points.source, *points.X.shape, points.X.dtype, named, options.k, options.seed)
-    _print("{}: {} points, {} coordinates, {}; {}; k = {}, seed {}".format(*told))
+    _print(
+        "{}: {} points, {} coordinates, {}; {}; k = {}, seed {}".format(
+            points.source, *points.X.shape, points.X.dtype, named, options.k, options.seed
+        )
+    )
 
 
 def _shares(points, model):
@@ -11538,8 +11532,7 @@ def _write_results(options, points, what, model, embedding=None, more={}):
                 "shape": (len(points.X), first.size),
             }
             np.lib.format.write_array_header_1_0(file, head)
-            for rows in points.blocks():
-                file.write(columns(rows))
+            file.writelines(map(columns, points.blocks()))
             return
         names = [f"component_{j + 1}" for j in range(first.size - len(more))]
         ids = points.ids or range(1, len(points.X) + 1)
@@ -11622,7 +11615,7 @@ def _resumed(options):
     begun = json.loads(str(arrays["options"]))
     points = _load_points(options, arrays)
     other = [_option_of(name) for name in begun if begun[name] != vars(options).get(name)]
-    columns = points.prepared.get("columns") if _is_csv(options.points) else None
+    columns = points.prepared.get("columns") if points.ids else None  # of a .csv file
     if not np.array_equal(columns, arrays.get("columns")):
         other.append("--columns")
     _require(not other, f"{options.state} was started with other values of {', '.join(other)}")
@@ -11687,9 +11680,10 @@ def _stream(options):
     else:
         points = _load_points(options)
         kernel = _chosen_kernel(options, points)
-        d = points.X.shape[1]
         stored = options.method == "skpca"
-        feature_map = fourier_features_map(kernel, d, options.m, options.seed, stored)
+        feature_map = fourier_features_map(
+            kernel, points.X.shape[1], options.m, options.seed, stored
+        )
         _checked_whole("k", options.k, 1, options.ell or options.m)
         state = start(points, feature_map, options)
     _print_head(options, points, state.map.kernel)
@@ -11699,8 +11693,10 @@ def _stream(options):
     values = _eigenvalues_of(model)[:10] / (model.count if sketched else 1)
     _print("eigenvalues / n:", *(f"{value:.4g}" for value in values))
     if sketched:
-        least = f"components with eigenvalues / n below {model.shrunk / model.count:.3g}"
-        _print(f"{least} may reflect only the last points: use a larger --ell")
+        _print(
+            f"components with eigenvalues / n below {model.shrunk / model.count:.3g} may reflect only "
+            "the last points: use a larger --ell"
+        )
     _write_results(options, points, options.method, model)
 
 
@@ -11758,12 +11754,12 @@ def _advise(options):
     (_, typed) = own.parse_known_args(options.typed[1:])  # drops --error
     streamed = best.method == "skpca"
     size = ["-m" if streamed else "-s", str(best.size)] if best.size else []
-    command = ["stream" if streamed else "embed", *typed, "--method", best.method, *size]
+    command = "stream" if streamed else "embed"
     _print(
         "size: number of landmarks or random features\n"
         "error: spectral norm of the error, relative to the largest eigenvalue, both without --center\n"
         "recommended:\npython -m kpcasketch",
-        shlex.join(command),
+        shlex.join([command, *typed, "--method", best.method, *size]),
     )
 
 
