@@ -4329,7 +4329,7 @@ def _round_words(kernel, pairs, slope, coin, places, words):
             up[: max(0, i - begin)] = 0  # mirror images fill the lower half
             for c in range(end - begin):
                 words[i // 32, begin + c] |= up[c] << np.uint32(i % 32)
-            for c in range(0, end - begin, 32):
+            for c in range(0, end - begin, 32):  # the row as a column, 32 rows per word
                 word = np.uint32(0)
                 for r in range(32):
                     word |= up[c + r] << np.uint32(r)
@@ -4623,7 +4623,7 @@ def _cells_of(known, X, eps):
     """Cells that contain the known centers, with room for all points."""
     capacity = len(known) + len(X)
     d = X.shape[1]
-    some = np.concatenate([P[:: len(P) // 1000 + 1] for P in (known, X)])
+    some = X[:: len(X) // 1000 + 1]
     axes = np.argsort(-np.ptp(some, axis=0), kind="stable")[:3]
     steps = np.zeros(1, np.int64)
     for _ in axes:
@@ -11185,7 +11185,6 @@ def _load_points(options, beside={}):
         kind in (".npy", ".npz", ".csv"),
         f"{path} is not a .npy, .npz or .csv file (unpack a .gz file)",
     )
-    names = None
     if kind == ".csv":
         X, names, labels, ids = _load_csv(options, beside)
     else:
@@ -11199,7 +11198,7 @@ def _load_points(options, beside={}):
         )
         X = arrays.get("X", arrays.get(""))
         labels = arrays.get("y")
-        ids = None
+        names = ids = None
         _require(
             X is not None, f"{path} must have an array X, got {', '.join(arrays) or 'no array'}"
         )
