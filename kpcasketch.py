@@ -4623,7 +4623,7 @@ def _cells_of(known, X, eps):
     """Cells that contain the known centers, with room for all points."""
     capacity = len(known) + len(X)
     d = X.shape[1]
-    some = X[:: len(X) // 1000 + 1]
+    some = np.concatenate([P[:: len(P) // 1000 + 1] for P in (known, X)])
     axes = np.argsort(-np.ptp(some, axis=0), kind="stable")[:3]
     steps = np.zeros(1, np.int64)
     for _ in axes:
@@ -11230,13 +11230,14 @@ def _load_points(options, beside={}):
 
 def _mean_and_scale(points):
     """Mean and scale of each column. The scale is the standard deviation, or 1 if that is 0."""
-    first = _in_double(points.rows(slice(1)))  # subtracting this row first saves digits
+    first = _in_double(points.rows(slice(1)))[0]  # subtracting this row first saves digits
 
-    def mean_of(term):
-        return sum(term(points.rows(rows)).sum(0) for rows in points.blocks()) / len(points.X)
+    def moment(power, origin):
+        sums = (((points.rows(rows) - origin) ** power).sum(0) for rows in points.blocks())
+        return sum(sums) / len(points.X)
 
-    mean = first[0] + mean_of(lambda rows: rows - first)
-    scale = np.sqrt(mean_of(lambda rows: np.square(rows - mean)))
+    mean = first + moment(1, first)
+    scale = np.sqrt(moment(2, mean))
     return [mean, scale + (scale == 0.0)]
 
 
