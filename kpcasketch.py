@@ -3318,15 +3318,11 @@ def _lapack_pairs(A, k):
     For k = n / 4, scipy's eigh with subset_by_index takes 1.3 times as long, and for n / 2 twice."""
     from scipy.linalg import eigh_tridiagonal, lapack  # the import takes 0.1 s
 
-    n = len(A)
-    names = "sytrd", "sytrd_lwork", "ormqr"
-    reduce, size_of_work, reflect = lapack.get_lapack_funcs(names, (A,))
-    reflections, diagonal, beside, factors, _ = reduce(
-        A.T, lower=1, lwork=int(size_of_work(n, 1)[0])
-    )
+    reduce, reflect = lapack.get_lapack_funcs(("sytrd", "ormqr"), (A,))
+    reflections, diagonal, beside, factors, _ = reduce(A.T, lower=1, lwork=64 * len(A))
     values, Y = eigh_tridiagonal(diagonal, beside)  # bisection for k of them may fail, and is slow
     V = np.asfortranarray(Y[:, -k:])
-    if n > 1:
+    if beside.size:
         V[1:] = reflect("L", "N", reflections[1:, :-1], factors, V[1:], 64 * k)[0]
     return values[-k:], V
 
@@ -3398,7 +3394,7 @@ def _eigen_of_array(A, k, key, tol):
     extremes = np.array([A.min(), A.max()], np.float64)
     _require_finite("the operator or Gram matrix", extremes)
     values = math.nan
-    if n > 128 and 8 * k < n and A.nbytes <= _SINGLE_VECTOR_BYTES:
+    if n > 128 and 8 * k < n:
         values, V = _single_vector_pairs(A, float(_unit_of(extremes)), k, key, tol)
     if np.isnan(values).any():
         values, V = _lapack_pairs(A, k)
