@@ -2936,10 +2936,10 @@ def center(A):
 # --------------------------------------------------------------------------------------------------
 
 # 7.1 Small matrices
-# LAPACK finds eigenvectors of more than 512 rows only. Its BLAS threads would spin and slow the
-# next call, as in 6.2. On a busy processor, they wait for each other at each row. Measured for 500
-# rows: 27 ms with one thread and 1.6 s with two threads next to three processes, and 67 ms without
-# LAPACK.
+# Small eigenproblems inside other computations use LAPACK for more than 512 rows only. Its threads
+# would spin and slow the next core, as in 6.2. On a busy processor, they wait for each other at each
+# row. Measured for 500 rows: 27 ms with one thread, 1.6 s with two threads next to three processes,
+# and 67 ms without LAPACK.
 
 
 @_validated(
@@ -3111,7 +3111,110 @@ def _solve_ridge(squares, products, lam):
     return cho_solve(cho_factor(A, True, True, False), W, True, False)
 
 
-# 7.2 Searches in Krylov spaces
+# 7.2 Arrays
+#
+# Arrays are solved by LAPACK, or up to 32 MB by Lanczos iteration with single vectors. Measured in
+# CPU time of one thread: for n = 1000 and k = 10, 6 ms with single vectors, 24 ms with blocks, and
+# 52 ms by LAPACK. LAPACK takes less time if k >= n / 8 or n <= 128. Beyond 32 MB, products with
+# single vectors wait for memory.
+_SINGLE_VECTOR_BYTES = 2**25
+
+
+def _lapack_pairs(A, k):
+    """The k largest eigenvalues, ascending, and their vectors, by reduction to a tridiagonal matrix.
+    For k = n / 4, scipy's eigh with subset_by_index takes 1.3 times as long, and for n / 2 twice."""
+    from scipy.linalg import eigh_tridiagonal, lapack  # the import takes 0.1 s
+
+    reduce, reflect = lapack.get_lapack_funcs(("sytrd", "ormqr"), (A,))
+    reflections, diagonal, beside, factors, _ = reduce(A.T, lower=1, lwork=64 * len(A))
+    values, Y = eigh_tridiagonal(diagonal, beside)  # bisection for k of them may fail, and is slow
+    V = np.asfortranarray(Y[:, -k:])
+    if beside.size:
+        V[1:] = reflect("L", "N", reflections[1:, :-1], factors, V[1:], 64 * k)[0]
+    return values[-k:], V
+
+
+def _krylov_pairs(product, Q, first, check, k, tol, margin, rng):
+    """The k largest eigenvalues, ascending, of a matrix on the space orthogonal to the first rows of
+    Q, by Lanczos iteration. Returns them, their vectors as combinations of the next rows, and the
+    number of rows. If residuals of max(tol max |values|, margin) need more rows than Q has, the
+    values are NaN. The first residuals are computed from `check` rows."""
+    from scipy.linalg import eigh_tridiagonal  # the import takes 0.1 s
+
+    diagonal = []
+    beside = []
+    tiny = 1e-3 * np.finfo(Q.dtype).eps
+    w = rng.standard_normal(Q.shape[1]).astype(Q.dtype)
+    for size in range(first, len(Q)):
+        shares = Q[:size] @ w  # rounding errors, except in the first step
+        w -= shares @ Q[:size]
+        if shares @ shares > 0.01 * (w @ w):
+            w -= (Q[:size] @ w) @ Q[:size]
+        length = math.sqrt(w @ w)
+        if size == check:
+            values, Y = eigh_tridiagonal(diagonal, beside[1:], check_finite=False)
+            values = values[-k:]
+            Y = Y[:, -k:]
+            if length * np.abs(Y[-1]).max() <= max(tol * np.abs(values).max(), margin):
+                return values, Y, size
+            check += 4 + size // 16
+        if length < tiny:  # the rows of Q span an invariant space
+            w = rng.standard_normal(len(w)).astype(Q.dtype)
+            w -= (Q[:size] @ w) @ Q[:size]
+        w /= math.sqrt(w @ w)
+        Q[size] = w
+        w = product(w)
+        if diagonal:
+            w -= length * Q[size - 1]
+        beside.append(length)
+        diagonal.append(Q[size] @ w)
+        w -= diagonal[-1] * Q[size]
+    return np.full(k, math.nan), Q, len(Q)
+
+
+def _single_vector_pairs(A, unit, k, key, tol):
+    """The same result as `_lapack_pairs`, by Lanczos iteration, or NaN if it fails. A Krylov space of
+    one vector has one eigenvector of a repeated eigenvalue. So a second search is orthogonal to the
+    k vectors found. In tests, it found each missed eigenvalue that exceeds value k by 1e-6 of the
+    largest."""
+    from scipy.linalg.blas import get_blas_funcs
+
+    symv = get_blas_funcs("symv", (A,))  # reads half of A
+    rng = np.random.default_rng(int(key))
+    Q = np.empty((len(A) // 2, len(A)), A.dtype)
+
+    def product(v):
+        return symv(1.0 / unit, A.T, v)
+
+    values, Y, size = _krylov_pairs(product, Q, 0, 3 * k // 2 + 14, k, tol, 0.0, rng)
+    if size == len(Q):
+        return values, Q.T
+    rounding = max(1e-8, 16.0 * _precision(A)) * np.abs(values).max()
+    margin = max(1e-4 * values[0], rounding)
+    rows = Q[:k] = Y.T.astype(A.dtype) @ Q[:size]
+    missed = _krylov_pairs(product, Q, k, k + 10, 1, 1e-4, margin, rng)[0]
+    return np.where(missed <= values[0] + rounding, unit * values, math.nan), rows.T
+
+
+def _eigen_of_array(A, k, key, tol):
+    """Eigenpairs of a symmetric array. `residual` is tol, or the rounding error if LAPACK is used."""
+    n = len(A)
+    extremes = np.array([A.min(), A.max()], np.float64)
+    _require_finite("the operator or Gram matrix", extremes)
+    values = math.nan
+    if n > 128 and 8 * k < n:
+        values, V = _single_vector_pairs(A, float(_unit_of(extremes)), k, key, tol)
+    if np.isnan(values).any():
+        values, V = _lapack_pairs(A, k)
+        tol = _precision(A)
+    if A.itemsize == 4:  # a step of Newton's method makes V orthonormal to 1e-12
+        V = _in_double(V)
+        V = V @ (1.5 * np.eye(k) - 0.5 * V.T @ V)
+    V = _fix_signs(np.ascontiguousarray(V[:, ::-1]))
+    return Eigen(values[::-1].astype(np.float64), V, 1, np.full(k, tol))
+
+
+# 7.3 Searches with blocks in Krylov spaces
 
 
 def _start_block(n, block, key):
@@ -3306,106 +3409,6 @@ def _converge(A, basis, AQ, W, k, tol, max_iterations):
         W = basis.next_block(R)
 
 
-# Arrays are solved by LAPACK, or up to 32 MB by Lanczos iteration with single vectors. Measured in
-# CPU time of one thread: for n = 1000 and k = 10, 6 ms with single vectors, 24 ms with blocks, and
-# 52 ms by LAPACK. LAPACK takes less time if k >= n / 8 or n <= 128. Beyond 32 MB, products with
-# single vectors wait for memory.
-_SINGLE_VECTOR_BYTES = 2**25
-
-
-def _lapack_pairs(A, k):
-    """The k largest eigenvalues, ascending, and their vectors, by reduction to a tridiagonal matrix.
-    For k = n / 4, scipy's eigh with subset_by_index takes 1.3 times as long, and for n / 2 twice."""
-    from scipy.linalg import eigh_tridiagonal, lapack  # the import takes 0.1 s
-
-    reduce, reflect = lapack.get_lapack_funcs(("sytrd", "ormqr"), (A,))
-    reflections, diagonal, beside, factors, _ = reduce(A.T, lower=1, lwork=64 * len(A))
-    values, Y = eigh_tridiagonal(diagonal, beside)  # bisection for k of them may fail, and is slow
-    V = np.asfortranarray(Y[:, -k:])
-    if beside.size:
-        V[1:] = reflect("L", "N", reflections[1:, :-1], factors, V[1:], 64 * k)[0]
-    return values[-k:], V
-
-
-def _krylov_pairs(product, Q, first, check, k, tol, margin, rng):
-    """The k largest eigenvalues, ascending, of a matrix on the space orthogonal to the first rows of
-    Q, by Lanczos iteration. Returns them, their vectors as combinations of the next rows, and the
-    number of rows. If residuals of max(tol max |values|, margin) need more rows than Q has, the
-    values are NaN. The first residuals are computed from `check` rows."""
-    from scipy.linalg import eigh_tridiagonal  # the import takes 0.1 s
-
-    diagonal = []
-    beside = []
-    tiny = 1e-3 * np.finfo(Q.dtype).eps
-    w = rng.standard_normal(Q.shape[1]).astype(Q.dtype)
-    for size in range(first, len(Q)):
-        shares = Q[:size] @ w  # rounding errors, except in the first step
-        w -= shares @ Q[:size]
-        if shares @ shares > 0.01 * (w @ w):
-            w -= (Q[:size] @ w) @ Q[:size]
-        length = math.sqrt(w @ w)
-        if size == check:
-            values, Y = eigh_tridiagonal(diagonal, beside[1:], check_finite=False)
-            values = values[-k:]
-            Y = Y[:, -k:]
-            if length * np.abs(Y[-1]).max() <= max(tol * np.abs(values).max(), margin):
-                return values, Y, size
-            check += 4 + size // 16
-        if length < tiny:  # the rows of Q span an invariant space
-            w = rng.standard_normal(len(w)).astype(Q.dtype)
-            w -= (Q[:size] @ w) @ Q[:size]
-        w /= math.sqrt(w @ w)
-        Q[size] = w
-        w = product(w)
-        if diagonal:
-            w -= length * Q[size - 1]
-        beside.append(length)
-        diagonal.append(Q[size] @ w)
-        w -= diagonal[-1] * Q[size]
-    return np.full(k, math.nan), Q, len(Q)
-
-
-def _single_vector_pairs(A, unit, k, key, tol):
-    """Pairs as of `_lapack_pairs`, by `_krylov_pairs`. A Krylov space has one vector of a repeated
-    eigenvalue. So a second search is orthogonal to the first. In tests, it found every eigenvalue
-    that was missed and exceeds value k by 1e-6 of the largest. Then, the result is NaN."""
-    from scipy.linalg.blas import get_blas_funcs
-
-    symv = get_blas_funcs("symv", (A,))  # reads half of A
-    rng = np.random.default_rng(int(key))
-    Q = np.empty((len(A) // 2, len(A)), A.dtype)
-
-    def product(v):
-        return symv(1.0 / unit, A.T, v)
-
-    values, Y, size = _krylov_pairs(product, Q, 0, 3 * k // 2 + 14, k, tol, 0.0, rng)
-    if size == len(Q):
-        return values, Q.T
-    rounding = max(1e-8, 16.0 * _precision(A)) * np.abs(values).max()
-    margin = max(1e-4 * values[0], rounding)
-    rows = Q[:k] = Y.T.astype(A.dtype) @ Q[:size]
-    missed = _krylov_pairs(product, Q, k, k + 10, 1, 1e-4, margin, rng)[0]
-    return np.where(missed <= values[0] + rounding, unit * values, math.nan), rows.T
-
-
-def _eigen_of_array(A, k, key, tol):
-    """Eigenpairs of a symmetric array. `residual` is tol, or the rounding error if LAPACK is used."""
-    n = len(A)
-    extremes = np.array([A.min(), A.max()], np.float64)
-    _require_finite("the operator or Gram matrix", extremes)
-    values = math.nan
-    if n > 128 and 8 * k < n:
-        values, V = _single_vector_pairs(A, float(_unit_of(extremes)), k, key, tol)
-    if np.isnan(values).any():
-        values, V = _lapack_pairs(A, k)
-        tol = _precision(A)
-    if A.itemsize == 4:  # a step of Newton's method makes V orthonormal to 1e-12
-        V = _in_double(V)
-        V = V @ (1.5 * np.eye(k) - 0.5 * V.T @ V)
-    V = _fix_signs(np.ascontiguousarray(V[:, ::-1]))
-    return Eigen(values[::-1].astype(np.float64), V, 1, np.full(k, tol))
-
-
 def _lanczos(A, k, key, tol, max_iterations):
     """`block_lanczos` with full orthogonalization and thick restarts. The number of vectors in a
     block is a multiple of 16, because a product with 16 vectors takes one pass over A."""
@@ -3552,8 +3555,8 @@ def block_lanczos_of(product, n, k, seed=0, tol=1e-8, max_iterations=1000):
         seed: int from 0 to 2**64 - 1. Seed of the random blocks.
         tol, max_iterations: See `block_lanczos`.
     Returns:
-        Eigen: k pairs. For an operator that is not an array, they are bit-identical to those of
-            `block_lanczos` if `product` is bit-identical to `matmat`.
+        Eigen: k pairs. If an operator A is not an array and `product` is bit-identical to `matmat`,
+            they are bit-identical to block_lanczos(A, k, ...).
     Example:
         >>> block_lanczos_of(lambda V: np.diag([3.0, 1, 2]) @ V, 3, 2).values.round(12).tolist()
         [3.0, 2.0]
