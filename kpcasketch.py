@@ -5644,7 +5644,8 @@ def _quasi_directions(key, count, d):
 
 
 def _frequencies(feature_map, first, count):
-    """Frequencies (count, d), starting at feature `first`. Not available for Fastfood."""
+    """Frequencies (count, d), starting at feature `first`: 0, if orthogonal or quasi-random ones are
+    not stored. Not available for Fastfood."""
     if len(feature_map.frequencies):
         return feature_map.frequencies[first : first + count]
     key = _key(feature_map.seed, _FREQUENCIES)
@@ -5655,7 +5656,7 @@ def _frequencies(feature_map, first, count):
     different = _ceil_div(feature_map.m, copies)
     W = directions(key, different, feature_map.d)
     W *= _scales(feature_map.kernel, key, _MIXTURES, different)[:, None]
-    return np.repeat(W, copies, axis=0)[first : first + count]
+    return np.repeat(W, copies, axis=0)[:count]
 
 
 def _fastfood_parts(kernel, d, m, key):
@@ -5663,9 +5664,8 @@ def _fastfood_parts(kernel, d, m, key):
     size = 1 << (d - 1).bit_length()
     blocks = _ceil_div(m, size)
     flips = np.ascontiguousarray(_random_signs(size, blocks, _python_subkey(key, _FLIPS)).T)
-    order = np.tile(np.arange(size), (blocks, 1))
-    for b in range(blocks):
-        _shuffle(order[b], size - 1, _python_subkey(_python_subkey(key, _SHUFFLES), b))
+    keys = _words(_python_subkey(key, _SHUFFLES), np.arange(blocks))
+    order = np.array([_draw_uniformly(size, size, subkey) for subkey in keys])
     weights = _plain_frequencies(_UNIT_GAUSSIAN, key, (blocks, size))
     lengths = _scales(kernel, key, _MIXTURES, order.size)
     lengths *= _lengths_of_normal(key, size, order.size)
@@ -5718,8 +5718,8 @@ def _write_cosines(angles, rows, phases, factor, out, row, column):
 
 
 @_helper
-def _fourier_tile(X, first, panels, phases, begin, factor, angles, out, row):
-    """Write up to 128 features of 128 points to out[row:, begin:], and count infinite angles."""
+def _fourier_tile(X, first, panels, phases, begin, factor, angles, out, row, column):
+    """Write up to 128 features of 128 points to out[row:, column:], and count infinite angles."""
     rows = min(_BLOCK, len(X) - first)
     width = panels.shape[2]
     columns = min(_BLOCK, len(phases) - begin)
@@ -5727,7 +5727,7 @@ def _fourier_tile(X, first, panels, phases, begin, factor, angles, out, row):
         panel = panels[(begin + c) // width]
         for r in range(0, rows, 4):
             _inner_products(X, first + r, len(X) - 1, 0, X.shape[1], panel, angles, r, c)
-    return _write_cosines(angles, rows, phases[begin : begin + columns], factor, out, row, begin)
+    return _write_cosines(angles, rows, phases[begin : begin + columns], factor, out, row, column)
 
 
 @_core
@@ -5738,8 +5738,9 @@ def _fourier(X, panels, phases, factor, infinite, out):
         first = task * _BLOCK
         angles = _new_tile(X)
         for begin in range(0, out.shape[1], _BLOCK):
-            far = _fourier_tile(X, first, panels, phases, begin, factor, angles, out, first)
-            infinite[task] += far
+            infinite[task] += _fourier_tile(
+                X, first, panels, phases, begin, factor, angles, out, first, begin
+            )
 
 
 @_core
@@ -5828,8 +5829,7 @@ def _features_from(X, feature_map, first, count, divisor, points="X", alone=True
     out = _new_array((len(X), count), X.dtype)
     infinite = np.zeros(_ceil_div(len(X), _SIDE_BY_SIDE), np.int64)
     if feature_map.kind == _FASTFOOD:
-        copies = 1 + feature_map.paired
-        _fastfood(2.5 * out.size, X, drawn, copies, phases, factor, infinite, out)
+        _fastfood(2.5 * out.size, X, drawn, 1 + feature_map.paired, phases, factor, infinite, out)
     else:
         work = 0.0 if alone else out.size * (1.5 + _MULTIPLY_ADD * feature_map.d)
         _fourier(work, X, drawn, phases, factor, infinite, out)
@@ -6099,16 +6099,14 @@ def _gram_of_columns(columns, panels, G):
     G[:] = 0.0
     for first in range(0, m, _BLOCK):
         last = min(m, first + _BLOCK)
-        for t in range(first, last):
-            for c in range(len(panels)):
-                target = panels[c, t - first]
-                for q in range(width):  # the padding of the last panel is never read
-                    target[q] = columns[t, min(c * width + q, size - 1)]
         for c in range(len(panels)):
-            for r in range(0, (c + 1) * width, _PRODUCT_ROWS):
-                _add_transposed_product(
-                    columns, r, size - 1, first, last, panels[c], G, r, c * width
-                )
+            panel = panels[c]
+            begin = c * width
+            for t in range(first, last):
+                for q in range(width):  # the padding of the last panel is never read
+                    panel[t - first, q] = columns[t, min(begin + q, size - 1)]
+            for r in range(0, begin + width, _PRODUCT_ROWS):
+                _add_transposed_product(columns, r, size - 1, first, last, panel, G, r, begin)
 
 
 @_helper
@@ -6122,10 +6120,8 @@ def _turn(columns, V, p, panels, product):
     for first in range(0, m, len(product)):
         n = min(len(product), m - first)
         product[:] = 0.0
-        for r in range(0, n, _PRODUCT_ROWS):
-            for c in range(0, p, width):
-                panel = panels[c // width]
-                _add_product(columns, first + r, m - 1, 0, size, panel, product, r, c)
+        filled = panels[: _ceil_div(p, width)]
+        _multiply_add(columns, first, first + n, 0, size, filled, 0, product)
         for r in range(n):
             row = columns[first + r]
             for q in range(size):
@@ -6139,7 +6135,7 @@ def _decompose(G, exact, values, V):
     descending values. Returns the number of values that are accurate enough."""
     size = len(values)
     A = np.empty((size, size))
-    rows = np.empty((size, size))
+    rows = np.identity(size)
     found = np.empty(size)
     beside = np.empty(size)
     scale = 1e-300
@@ -6148,7 +6144,6 @@ def _decompose(G, exact, values, V):
     for i in range(size):  # loops, because assignments of slices compile for seconds
         for j in range(i, size):
             A[i, j] = A[j, i] = G[i, j] / scale if i >= exact else 0.0
-            rows[i, j] = rows[j, i] = i == j
     _tridiagonalize(A, found, beside)
     _diagonalize(found, beside, rows)
     _reflect(A, rows)
@@ -6194,8 +6189,7 @@ def _shorten(values, V, exact, rules, last):
         for t in range(size):
             V[used, t] *= weight
         used += 1
-    for q in range(used, size):
-        values[q] = 0.0
+    values[used:] = 0.0
     return used, taken
 
 
@@ -6204,13 +6198,11 @@ def _fill(X, features, fade, used, run, mean, mass, squares):
     """Write the rows z of X, or their features, to columns `used` and later of `run`, with weights
     by age. If there is a mean, sqrt(n / (n + 1)) (z - mean) replaces z. Here n is the total weight
     of the earlier rows, and `mean` is their mean. The sum of z z^T is then the scatter matrix of
-    all rows. Writes |z|^2 to `squares`. Returns the number of infinite angles."""
+    all rows. Writes |z|^2 to `squares`."""
     panels, phases, factor = features
     n = len(X)
     angles = _new_tile(X)
-    cosines = _new_tile(X)
     rows = _new_tile(run)
-    infinite = 0
     squares[:] = 0.0
     left = fade ** (0.5 * n)
     for begin in range(0, len(run), _BLOCK):
@@ -6219,14 +6211,12 @@ def _fill(X, features, fade, used, run, mean, mass, squares):
             for q in range(used):
                 run[begin + t, q] *= left
         if len(phases) > 0:
-            part = panels[begin // panels.shape[2] :]
-            shifts = phases[begin : begin + count]
-            infinite += _fourier_tile(X, 0, part, shifts, 0, factor, angles, cosines, 0)
+            _fourier_tile(X, 0, panels, phases, begin, factor, angles, rows, 0, 0)
         n_before = mass
         for i in range(n):
-            source = cosines[i] if len(phases) > 0 else X[i, begin:]
             row = rows[i]
-            for t in range(count):
+            source = X[i, begin:]
+            for t in range(0 if len(phases) > 0 else count):
                 row[t] = source[t]
             n_before *= fade
             step = 1.0 / (n_before + 1.0)
@@ -6241,17 +6231,15 @@ def _fill(X, features, fade, used, run, mean, mass, squares):
             weight = fade ** (0.5 * (n - 1 - i))
             for t in range(count):
                 run[begin + t, used + i] = weight * rows[i, t]
-    return infinite
 
 
 @_core
-def _sketch_runs(X, features, begins, rules, fade, last, mass, runs, lengths, infinite):
+def _sketch_runs(X, features, begins, rules, fade, last, mass, runs, lengths):
     """Sketch runs of rows of X, begins[t] to begins[t + 1] - 1, or of their features, by `fd_start`.
     If `last`, the squared length of column ell + 1 is subtracted. runs: FDRuns with an array for
-    each field. The first run has rows of weight `mass` already. infinite: counts infinite angles.
-    Eigenvalues of A^T A, where A is the columns, have rounding errors relative to the largest. While
-    the one to subtract is inaccurate, the short columns are decomposed again. LAPACK's SVD takes 4
-    to 8 times as long."""
+    each field. The first run has rows of weight `mass` already. Eigenvalues of A^T A, where A is the
+    columns, have rounding errors relative to the largest. While the one to subtract is inaccurate,
+    the short columns are decomposed again. LAPACK's SVD takes 4 to 8 times as long."""
     # Inside the loop, numba removes some stores to arrays of a tuple, as if nobody read them.
     columns, filled, shrunk, sums, counts, means = runs
     for index in prange(len(lengths)):
@@ -6272,9 +6260,7 @@ def _sketch_runs(X, features, begins, rules, fade, last, mass, runs, lengths, in
         while True:
             n = min(size - used, _BLOCK, end - begin)
             rows = X[begin : begin + n]
-            infinite[task] += _fill(
-                rows, features, fade, used, run, means[task], weight, squares[:n]
-            )
+            _fill(rows, features, fade, used, run, means[task], weight, squares[:n])
             shrunk[task] *= fade**n
             counts[task] += n
             for i in range(n):  # sequential sums have the same bits for every split into calls
@@ -6310,16 +6296,14 @@ def _sketch(state, X, begins=(), features=_ROWS_THEMSELVES, last=False):
             parts[0] = part
     m, size = state.run.columns.shape
     lengths = np.zeros((tasks, size))
-    infinite = np.zeros(tasks, np.int64)
     rules = state.ell, state.half, state.share
     fade = _weight_at(state.half_life, 1)
     mass = _total_weight(state.half_life, runs.count[0])
     # Measured nanoseconds: 2 to store an entry, 1.5 for a cosine, .6 size^3 for an eigenproblem.
     each = 2.0 * m + 1.5 * len(features[1]) + _MULTIPLY_ADD * features[0].size
     turn = 2.0 * _MULTIPLY_ADD * m * size + 0.6 * size * size  # for each freed column
-    work = (each + 1.6 * turn) * len(X) + turn * size * last
-    _sketch_runs(work, X, features, begins, rules, fade, last, mass, runs, lengths, infinite)
-    _require_finite_angles(infinite)
+    work = (each + 1.6 * turn) * len(X)
+    _sketch_runs(work, X, features, begins, rules, fade, last, mass, runs, lengths)
     parts = (part.tolist() if part.ndim == 1 else part for part in runs)
     return list(map(FDRuns, *parts)), lengths[0]
 
@@ -6454,8 +6438,8 @@ def fd_finish(state):
     state = _whole(_checked_as(FDState, "state", state))
     (found,), lengths = _sketch(state, np.empty((0, len(state.run.columns))), last=True)
     B = found.columns.T[: state.ell].copy()
-    shrunk = found.shrunk
-    return Sketch(B, lengths[: state.ell], shrunk, 0.5 * shrunk, found.squares, found.count)
+    ridge = 0.5 * found.shrunk
+    return Sketch(B, lengths[: state.ell], found.shrunk, ridge, found.squares, found.count)
 
 
 @_public
@@ -6548,6 +6532,8 @@ def skpca_update(state, X):
     sketch = state.sketch
     if state.map.kind not in (_FASTFOOD, _EQUISPACED):
         sketch = _absorb(sketch, X, _drawn(X, state.map, 0, state.map.m, state.map.m))
+        squares = sketch.older.squares + sketch.run.squares
+        _require_finite_angles(np.isnan(squares))  # cos(inf) is NaN
     else:
         for Z in _feature_slabs(X, state.map, max(4 * _BLOCK, 2**20 // state.map.m)):
             sketch = _absorb(sketch, _in_double(Z))
@@ -6582,9 +6568,8 @@ def skpca_finish(state, k):
     k = _checked_whole("k", k, 1, state.sketch.ell)
     sketch = _whole(state.sketch)
     found = fd_finish(sketch)
-    columns = found.B.T[:, :k]
     return _subspace_of(
-        state.map, sketch, sketch.run.means, columns, found.values[:k], found.shrunk
+        state.map, sketch, sketch.run.means, found.B.T[:, :k], found.values[:k], found.shrunk
     )
 
 
@@ -6727,7 +6712,7 @@ def _node_weights(X, feature_map, weights):
             np.fft.irfft(np.exp(-1j * np.outer(np.arange(side), t)), 2 * int(side) - 1, 0)
             for t, side in zip(part[1:], feature_map.grid[3])
         ]
-        products = functools.reduce(khatri_rao, factors[:-1], part[:1].copy())
+        products = functools.reduce(khatri_rao, factors[:-1], part[:1])
         total += _dense_product(products, factors[-1].T)
     return total.reshape(-1, 1)
 
@@ -6792,8 +6777,8 @@ def rnca_start(feature_map, centered=False, half_life=None):
     widest = feature_map.grid[3:].max(initial=0.0)
     _fits("feature_map.m", 8.0 * max(math.prod(shape), 8.0 * widest**2))
     centered = _as_flag("centered", centered)
-    means = np.zeros(feature_map.m)
-    return RNCAState(feature_map, np.zeros(shape), means, 0, centered, _as_half_life(half_life))
+    half_life = _as_half_life(half_life)
+    return RNCAState(feature_map, np.zeros(shape), np.zeros(feature_map.m), 0, centered, half_life)
 
 
 @_public
@@ -6922,8 +6907,7 @@ def reservoir_start(c, d, seed=0, half_life=None):
     _fits("c", 8.0 * c * d)
     zeros = np.zeros(c, np.int64)
     seed = _as_seed("seed", seed)
-    half_life = _as_half_life(half_life)
-    return ReservoirState(np.zeros((c, d)), zeros, zeros.copy(), 0, seed, half_life)
+    return ReservoirState(np.zeros((c, d)), zeros, zeros, 0, seed, _as_half_life(half_life))
 
 
 @_public
@@ -7166,7 +7150,7 @@ def _add_features(X, kernel, key, frequencies, copies, used, factor, panels, inf
             for first in range(0, len(X), _BLOCK):
                 rows = min(_BLOCK, len(X) - first)
                 infinite[task] += _fourier_tile(
-                    X, first, directions, shifts[:count], 0, factor, angles, cosines, 0
+                    X, first, directions, shifts[:count], 0, factor, angles, cosines, 0, 0
                 )
                 product[:] = 0
                 _multiply_add(cosines, 0, rows, 0, count, panels, begin, product)
@@ -7267,11 +7251,6 @@ def _begin(task, X, Y, k, steps, centered, ridge=0.0, **maps):
     return state, *features
 
 
-def _of_all_features(state, weights):
-    initial = len(weights)
-    return np.pad(weights / math.sqrt(initial), ((0, state.map.m - initial), (0, 0)))
-
-
 def _singular_pairs(C, k):
     """All singular values of C, and k vector pairs, with half of the digits, from C C^T."""
     B = np.ascontiguousarray(C.T)
@@ -7299,17 +7278,20 @@ def _first_variates(state, Z, B, k, ridge, share):
     return weights, _ROOT_HALF * V, right, (largest_x, largest_y)
 
 
-def _with_steps(state, values, weights, **more):
+def _with_steps(state, values, *weights, **more):
+    """The state with step sizes, and with functions of one view or two from the first features."""
     bound = math.sqrt(0.05 * state.feature_batch) / _kernel_scale(state)
     theta0 = state.theta0 or float(min(0.5 / (values[0] + state.ridge), bound))
     theta1 = state.theta1
     if theta1 is None and state.task >= _CANONICAL:
         theta1 = 0.001  # the paper's value for SIR; the paper gives none for canonical correlations
     elif theta1 is None:  # at least last / 10: if two values agree, either will do
-        last, beyond = np.append(values, 0.0)[weights.shape[1] - 1 :][:2]
+        last, beyond = np.append(values, 0.0)[len(state.moment) - 1 :][:2]
         theta1 = float(theta0 * max(last - beyond, 0.1 * last))
-    coef = _of_all_features(state, weights)
-    return state._replace(coef=coef, theta0=theta0, theta1=theta1, **more)
+    unused = ((0, state.map.m - state.used), (0, 0))
+    coefs = [np.pad(part / math.sqrt(state.used), unused) for part in weights]
+    more |= zip(("coef", "other_coef"), coefs)
+    return state._replace(theta0=theta0, theta1=theta1, **more)
 
 
 @_public
@@ -7367,8 +7349,7 @@ def dsgd_ksvd_start(X, Y, map_x, map_y, k, *, steps=DSGDSteps(), centered=False)
     """
     state, Z, B = _begin(_SINGULAR, X, Y, k, steps, centered, map_x=map_x, map_y=map_y)
     values, U, V = _singular_pairs(_column_products(Z, B) / len(Z), k)
-    other_coef = _of_all_features(state, _ROOT_HALF * V)
-    return _with_steps(state, values, _ROOT_HALF * U, other_coef=other_coef)
+    return _with_steps(state, values, _ROOT_HALF * U, _ROOT_HALF * V)
 
 
 @_public
@@ -7386,8 +7367,7 @@ def dsgd_kcca_start(X, Y, map_x, map_y, k, *, steps=DSGDSteps(), ridge=0.0, cent
     """
     state, Z, B = _begin(_CANONICAL, X, Y, k, steps, centered, ridge, map_x=map_x, map_y=map_y)
     weights, V, right, largest = _first_variates(state, Z, B, k, state.ridge, 0.001)
-    other_coef = _of_all_features(state, _dense_product(right, V))
-    return _with_steps(state, [max(largest)], weights, other_coef=other_coef)
+    return _with_steps(state, [max(largest)], weights, _dense_product(right, V))
 
 
 def _quantile_edges(targets, slices):
@@ -7475,9 +7455,8 @@ def _moved(state, block, X, g, eta, decay, second):
         return coef + eta / (len(X) - state.centered) * _slice_features(state, X).T @ g
     first, stop = block
     count = stop - first
-    k = len(decay)
     moved = coef.copy()
-    moved[: state.used] = _dense_product(coef[: state.used], np.eye(k) - decay)
+    moved[: state.used] = _dense_product(coef[: state.used], np.eye(len(decay)) - decay)
     products = _transposed_product(_some_features(X, feature_map, first, count), g)
     moved[first:stop] += eta / (count * (len(X) - state.centered)) * products
     return moved
