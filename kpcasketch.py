@@ -5744,11 +5744,10 @@ def _fourier(X, panels, phases, factor, infinite, out):
 
 
 @_core
-def _fastfood(X, parts, copies, phases, factor, infinite, out):
+def _fastfood(X, flips, order, weights, lengths, copies, phases, factor, infinite, out):
     """Features for the frequencies S H G P H B, 32 points per task."""
     for index in prange(len(infinite)):
         _wide_vectors()
-        flips, order, weights, lengths = parts
         task = np.int64(index)
         blocks, size = order.shape
         first = task * _SIDE_BY_SIDE
@@ -5829,7 +5828,8 @@ def _features_from(X, feature_map, first, count, divisor, points="X", alone=True
     out = _new_array((len(X), count), X.dtype)
     infinite = np.zeros(_ceil_div(len(X), _SIDE_BY_SIDE), np.int64)
     if feature_map.kind == _FASTFOOD:
-        _fastfood(2.5 * out.size, X, drawn, 1 + feature_map.paired, phases, factor, infinite, out)
+        copies = 1 + feature_map.paired
+        _fastfood(2.5 * out.size, X, *drawn, copies, phases, factor, infinite, out)
     else:
         work = 0.0 if alone else out.size * (1.5 + _MULTIPLY_ADD * feature_map.d)
         _fourier(work, X, drawn, phases, factor, infinite, out)
@@ -6120,8 +6120,7 @@ def _turn(columns, V, p, panels, product):
     for first in range(0, m, len(product)):
         n = min(len(product), m - first)
         product[:] = 0.0
-        filled = panels[: _ceil_div(p, width)]
-        _multiply_add(columns, first, first + n, 0, size, filled, 0, product)
+        _multiply_add(columns, first, first + n, 0, size, panels[: _ceil_div(p, width)], 0, product)
         for r in range(n):
             row = columns[first + r]
             for q in range(size):
@@ -6194,16 +6193,16 @@ def _shorten(values, V, exact, rules, last):
 
 
 @_helper
-def _fill(X, features, fade, used, run, mean, mass, squares):
+def _fill(X, features, fade, used, run, mean, mass):
     """Write the rows z of X, or their features, to columns `used` and later of `run`, with weights
     by age. If there is a mean, sqrt(n / (n + 1)) (z - mean) replaces z. Here n is the total weight
     of the earlier rows, and `mean` is their mean. The sum of z z^T is then the scatter matrix of
-    all rows. Writes |z|^2 to `squares`."""
+    all rows. Returns |z|^2."""
     panels, phases, factor = features
     n = len(X)
     angles = _new_tile(X)
     rows = _new_tile(run)
-    squares[:] = 0.0
+    squares = np.zeros(n)
     left = fade ** (0.5 * n)
     for begin in range(0, len(run), _BLOCK):
         count = min(_BLOCK, len(run) - begin)
@@ -6231,6 +6230,7 @@ def _fill(X, features, fade, used, run, mean, mass, squares):
             weight = fade ** (0.5 * (n - 1 - i))
             for t in range(count):
                 run[begin + t, used + i] = weight * rows[i, t]
+    return squares
 
 
 @_core
@@ -6252,15 +6252,13 @@ def _sketch_runs(X, features, begins, rules, fade, last, mass, runs, lengths):
         G = _aligned((whole, whole), run)
         panels = _aligned((whole // width, max(_BLOCK, size), width), run)
         V = np.empty((size, size))
-        squares = np.empty(_BLOCK)
         weight = 0.0 if task else mass
         used = filled[task]
         begin = begins[task]
         end = begins[task + 1]
         while True:
             n = min(size - used, _BLOCK, end - begin)
-            rows = X[begin : begin + n]
-            _fill(rows, features, fade, used, run, means[task], weight, squares[:n])
+            squares = _fill(X[begin : begin + n], features, fade, used, run, means[task], weight)
             shrunk[task] *= fade**n
             counts[task] += n
             for i in range(n):  # sequential sums have the same bits for every split into calls
@@ -7274,8 +7272,7 @@ def _first_variates(state, Z, B, k, ridge, share):
     right, largest_y = _whitener(B, ridge, share)
     cross = _dense_product(_column_products(Z, B) / len(Z), right)
     _, U, V = _singular_pairs(_column_products(left, cross), k)
-    weights = _ROOT_HALF * _dense_product(left, U)
-    return weights, _ROOT_HALF * V, right, (largest_x, largest_y)
+    return _ROOT_HALF * _dense_product(left, U), _ROOT_HALF * V, right, (largest_x, largest_y)
 
 
 def _with_steps(state, values, *weights, **more):
@@ -7384,8 +7381,9 @@ def _quantile_edges(targets, slices):
 
 def _indicators(targets, edges):
     one_hot = np.eye(edges.shape[1] + 1)
-    pairs = zip(edges, targets.T)
-    return np.hstack([one_hot[np.searchsorted(row, column, "right")] for row, column in pairs])
+    return np.hstack(
+        [one_hot[np.searchsorted(row, column, "right")] for row, column in zip(edges, targets.T)]
+    )
 
 
 def _slice_features(state, targets):
