@@ -6905,7 +6905,8 @@ def reservoir_start(c, d, seed=0, half_life=None):
     _fits("c", 8.0 * c * d)
     zeros = np.zeros(c, np.int64)
     seed = _as_seed("seed", seed)
-    return ReservoirState(np.zeros((c, d)), zeros, zeros, 0, seed, _as_half_life(half_life))
+    half_life = _as_half_life(half_life)
+    return ReservoirState(np.zeros((c, d)), zeros, zeros.copy(), 0, seed, half_life)
 
 
 @_public
