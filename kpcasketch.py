@@ -6120,7 +6120,10 @@ def _turn(columns, V, p, panels, product):
     for first in range(0, m, len(product)):
         n = min(len(product), m - first)
         product[:] = 0.0
-        _multiply_add(columns, first, first + n, 0, size, panels[: _ceil_div(p, width)], 0, product)
+        for r in range(0, n, _PRODUCT_ROWS):
+            for c in range(0, p, width):
+                panel = panels[c // width]
+                _add_product(columns, first + r, m - 1, 0, size, panel, product, r, c)
         for r in range(n):
             row = columns[first + r]
             for q in range(size):
