@@ -7912,7 +7912,7 @@ def _substitute(kernel, X, Z, L, start, rows, growth=np.zeros(0), errors=np.zero
     lower = np.ascontiguousarray(-L, Z.dtype)
     below = _pack(lower)
     np.fill_diagonal(lower[:, start:], 1.0 / L.diagonal(start))
-    work = _tile_work(kernel, pairs, 0.0) + _MULTIPLY_ADD * len(X) * m * (start + 0.5 * m + 32.0)
+    work = _tile_work(kernel, pairs, _MULTIPLY_ADD * (start + 0.5 * m + 32.0))
     _forward_substitute(work, kernel, pairs, lower, below, start, rows, squares, growth, errors)
     return squares
 
@@ -7966,10 +7966,11 @@ def _choose_pivots(H, least, bar, greedy, chosen, columns):
     found = 0
     for step in range(count):
         i = np.argmax(np.diag(H)) if greedy else step
-        if H[i, i] <= least[i] or H[i, i] < bar and found > 0:
+        size = H[i, i]
+        if size <= least[i] or size < bar and found > 0:
             continue
         column = columns[found]
-        root = math.sqrt(H[i, i])
+        root = math.sqrt(size)
         for a in range(count):
             column[a] = H[a, i] / root
         for a in range(count):
@@ -8164,7 +8165,7 @@ def approximate_ridge_leverage_scores(X, landmarks, weights, kernel, lam):
     Z = _checked_landmarks(X, landmarks)
     kernel = _checked_kernel("kernel", kernel, X=X, landmarks=Z)
     lam = _checked_real("lam", lam, 1e-300)
-    sound = weights.size == len(Z) and weights.min() > 0.0 and (lam / weights**2).max() < math.inf
+    sound = weights.size == len(Z) and weights.min() > 0.0 and _all_below(lam / weights**2)
     _require(sound, "weights must be positive, one per landmark, with finite lam / weights**2")
     return _scores(X, Z, weights, kernel, lam)[0]
 
@@ -8731,7 +8732,7 @@ def _normal_equations(P, found, T, middle=None, factors=None, values=False):
     for rows in _slabs(len(P), _SLAB):
         F = P[rows].astype(T.dtype, copy=False)
         if values:
-            F = _gram(found.kernel, *_in_common_precision(F, found.points), False)
+            F = _gram(found.kernel, F, _in_double(found.points), False)
         elif found is not None:
             F = _map_features(F, found)
         if middle is not None:
@@ -8758,7 +8759,7 @@ def _coefficients(found, V):
 
 def _expansion_by_map(found, V, values):
     """The features V^T y(x) as an expansion over the landmarks."""
-    coef = np.ascontiguousarray(_coefficients(found, V), found.points.dtype)
+    coef = _coefficients(found, V).astype(found.points.dtype)
     return Expansion(found.points, coef, values, np.zeros(len(values)), found.kernel)
 
 
@@ -8915,21 +8916,21 @@ def _weighted_equations(P, T, weights, found, at, lam=0.0):
     F^T W F up to 2e-6 lam are allowed."""
     factors = np.sqrt(weights)[:, None]
     T = factors * np.column_stack([T, np.ones(len(P))])
+    total = weights.sum()
     limit = _value_limit(found.kernel, P, found.points)
     # With kernel values K, F = K C. Then C^T (K^T W K) C takes two thirds of the time, but a small
     # pivot increases rounding errors. (Measured for lam at its limit: errors of 1e-10 to 1.3e-6 lam.)
-    if limit * limit * 1e-8 * weights.sum() < lam * found.factor.diagonal().min() ** 2:
-        at = None if at is None else 0.0
-        squares, products = _normal_equations(P, found, T, None, factors, True)
+    values = limit * limit * 1e-8 * total < lam * found.factor.diagonal().min() ** 2
+    middle = None if values else at
+    squares, products = _normal_equations(P, found, T, middle, factors, values)
+    if values:
         C = _coefficients(found, np.eye(len(squares)))
         squares = _transposed_product(C, _dense_product(squares, C))
         products = _transposed_product(C, products)
-    else:
-        squares, products = _normal_equations(P, found, T, at, factors)
     if at is not None:
-        sums = products[:, -1]
-        squares -= np.outer(sums, sums / weights.sum())
-        at = at + sums / weights.sum()
+        mean = products[:, -1] / total
+        squares -= np.outer(products[:, -1], mean)
+        at = mean if values else at + mean
     return squares, products[:, :-1], at
 
 
@@ -9013,7 +9014,7 @@ def _preconditioner(A, lam, P, kernel, s, key):
         from scipy.linalg import LinAlgError, cho_factor, cho_solve  # the import takes 0.1 s
 
         ridged = A.copy()
-        ridged.flat[:: len(A) + 1] += lam
+        np.fill_diagonal(ridged, A.diagonal() + lam)
         with contextlib.suppress(LinAlgError):  # A + lam I is indefinite, or up to rounding
             factor = cho_factor(ridged.T, True, True, False)
             return lambda R: cho_solve(factor, R, check_finite=False)
@@ -9066,14 +9067,12 @@ def kernel_ridge_cg(X, Y, kernel, lam, s=1000, seed=0, tol=1e-8, max_iterations=
     a = best = np.zeros(T.shape)
     R = T
     direction = 0.0
-    before = least = math.inf
-    lengths = np.maximum(np.linalg.norm(T, axis=0), 1e-300)
-    for iteration in range(max_iterations + 1):
-        # Keep the best coefficients for each target: if lam is below rounding, steps may diverge.
-        rest = np.linalg.norm(R, axis=0) / lengths
-        best = np.where(rest < least, a, best)
-        least = np.fmin(rest, least)
-        if (least <= tol).all() or iteration == max_iterations:
+    before = math.inf
+    lengths = np.linalg.norm(T, axis=0)
+    least = np.sign(lengths)  # |R| / |T|
+    lengths = np.maximum(lengths, 1e-300)
+    for _ in range(max_iterations):
+        if (least <= tol).all():
             break
         Z = solve(R)
         length = (R * Z).sum(0)
@@ -9085,6 +9084,10 @@ def kernel_ridge_cg(X, Y, kernel, lam, s=1000, seed=0, tol=1e-8, max_iterations=
         step = np.where(curvature > 0.0, length / curvature, 0.0)
         a = a + step * direction
         R = R - step * Q
+        # Keep the best coefficients for each target: if lam is below rounding, steps may diverge.
+        rest = np.linalg.norm(R, axis=0) / lengths
+        best = np.where(rest < least, a, best)
+        least = np.fmin(rest, least)
     coef = np.ascontiguousarray(best * sizes, X.dtype)
     _require_finite("Y must be smaller: coefficients", coef)
     a = coef / sizes
@@ -9257,9 +9260,8 @@ def mmd_test(X, Y, kernel, s=100, permutations=999, seed=0):
     permutations = _checked_whole("permutations", permutations, 1, _MOST)
     key = _checked_key(seed, _PROBES)
     order = np.lexsort(Z.T)  # landmarks must not depend on which sample a point is from
-    if _is_linear(_checked_kernel("kernel", kernel)):  # far from 0, it loses digits
-        Z = _minus_row(Z, Z[order].mean(0))
-    F = nystrom(Z, order[rpcholesky(Z[order], kernel, s, seed).indices], kernel)
+    P = _about_mean(_checked_kernel("kernel", kernel), Z[order])
+    F = nystrom(P, rpcholesky(P, kernel, s, seed), kernel)[np.argsort(order)]
     rounding = 1e-13 * math.sqrt(len(Z) * np.square(F).sum())
     F = _minus_row(F)  # now the sum over one sample determines the other sum
     n = len(X)
@@ -10081,7 +10083,7 @@ def median_bandwidth(X, seed=0):
     X = _as_array("X", X, 2)
     rows = _draw_uniformly(len(X), min(len(X), 1000), _checked_key(seed, _PAIRS))
     P = _in_double(_checked_points("X", X[rows], numbers=rows))
-    unit = np.ldexp(1.0, np.frexp(np.abs(P).max())[1])  # avoids underflow
+    unit = 2.0 ** np.frexp(np.abs(P).max())[1]  # avoids underflow
     distances = pdist(P / unit)
     if not distances.any():
         return 1.0
@@ -10416,7 +10418,7 @@ def _kernel_of_estimator(own, X, seed):
         _require(
             sigma is None and own.gamma is None, "sigma and gamma must be None if kernel is given"
         )
-        return _checked_as(Kernel, "kernel", own.kernel)
+        return _checked_kernel("kernel", own.kernel)
     if own.gamma is not None or sigma not in (None, "auto"):
         return gaussian(sigma, own.gamma)
     return gaussian(median_bandwidth(X, seed))
@@ -10491,7 +10493,6 @@ def _define_estimators(user):
         gamma: float = None
         random_state: int = 0
         n_components = None  # not options of all estimators
-        centered = False
         lam = None
 
         @contextlib.contextmanager
@@ -10557,14 +10558,16 @@ def _define_estimators(user):
                 Z, _, F = _fit_landmarks(self, X, _as_targets(y), seed)
                 self._n_features_out = min(k or len(Z), len(Z))
                 if k is None:
-                    self.map_ = nystrom_map(Z, Z, self.kernel_)
-                    if F is not None:  # its rows of landmarks are their Cholesky factor
+                    if F is None:
+                        self.map_ = nystrom_map(Z, Z, self.kernel_)
+                    else:  # its rows of landmarks are their Cholesky factor
                         L = np.tril(_in_double(F[self.landmarks_]))
                         self.map_ = NystromMap(Z, L, len(Z), self.kernel_)
                     return F
                 del F  # its memory
-                k = self._n_features_out
-                self.map_ = nystrom_kpca(X, Z, self.kernel_, k, seed, self.centered)
+                self.map_ = nystrom_kpca(
+                    X, Z, self.kernel_, self._n_features_out, seed, self.centered
+                )
                 self.explained_variance_ratio_ = explained_variance_ratio(
                     X[uniform_landmarks(len(X), 2000, seed).indices], self.map_
                 )
@@ -10620,7 +10623,7 @@ def _define_estimators(user):
             landmarks and, if it is chosen, sigma depend only on the distinct points."""
             with self._refit():
                 X, y = self._points(X, y, reset=True, multi_output=True, y_numeric=True)
-                Z, self.lam_ = _fit_landmarks(self, X, y, self._seed(), sample_weight)[:2]
+                Z, self.lam_, _ = _fit_landmarks(self, X, y, self._seed(), sample_weight)
                 self.model_ = nystrom_ridge(X, y, Z, self.kernel_, self.lam_, True, sample_weight)
             return self
 
@@ -10664,7 +10667,7 @@ def _define_estimators(user):
                 with self._refit():
                     return self._learn(*self._begin(X, True))
             X = self._points(X)
-            return self._learn(X, self._stream, residual(X, self.map_))
+            return self._learn(X, self._stream, X)
 
         def _begin(self, X, in_order):
             """Points to learn, an empty state, and the points that are not learned."""
@@ -10678,12 +10681,12 @@ def _define_estimators(user):
             self.residuals_ = np.empty(0)
             return first, rls_start(kernel, many, d, seed), last
 
-        def _learn(self, X, state, others):
-            """Learn X. `others`: residuals of X, or for the first block, points to compute them for."""
+        def _learn(self, X, state, unseen):
+            """Learn X. Residuals of `unseen` are from the earlier model, or else from the new one."""
             share = _checked_between("false_alarms", self.false_alarms, 1)
             state = rls_update(state, X)
             model = nystrom_map(state.points, state.points, state.kernel)
-            others = residual(others, model) if others.ndim == 2 else others
+            others = residual(unseen, getattr(self, "map_", model))
             residuals = np.append(self.residuals_, others)[-2000:]
             above = math.floor(share * (len(residuals) + 1))
             threshold = np.sort(residuals)[-max(above, 1)]
