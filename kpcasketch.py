@@ -7896,8 +7896,9 @@ def _forward_substitute(kernel, pairs, lower, below, start, rows, squares, growt
             for r in range(last - first):
                 y = Y[r, start + begin : start + end]
                 for c in range(end - begin):
-                    y[c] = tile[r, c]
-                    squares[first + r] += tile[r, c] * tile[r, c]
+                    value = tile[r, c]
+                    y[c] = value
+                    squares[first + r] += value * value
                 for c in range(min(end, len(growth)) - begin):
                     errors[first + r] += growth[begin + c] * tile[r, c] * tile[r, c]
 
@@ -8428,7 +8429,7 @@ def _landmarks_by_pivots(X, kernel, s, block, share, seed):
     key = _checked_key(seed, _LANDMARKS)
     _fits("s", 8.0 * n * min(s, n))
     if s >= n:
-        return Landmarks(np.arange(n), np.ones(n), 0), None
+        return uniform_landmarks(n, n), None
     found, F, *_ = next(_pivoted([s], X, kernel, block, share, X, key))
     _require(found.indices.size, "kernel must not be 0 for all points of X")
     return found, F
@@ -8499,7 +8500,7 @@ def _with_landmarks(state, more, count):
     evaluations = state.evaluations + more.evaluations
     if len(points) > s:
         # The key is unique: no two unions have the same first index and number of evaluations.
-        key = _python_subkey(_key(state.seed, _LANDMARKS), int(indices[0]))
+        key = _python_subkey(_key(state.seed, _LANDMARKS), indices[0])
         key = _python_subkey(key, evaluations)
         delta = _practical_delta(s)
         k = _largest_rank(s, 4.0, delta)
@@ -8554,7 +8555,7 @@ def rls_update(state, X):
     """
     state = _checked_as(RLSState, "state", state)
     X = _checked_points("X", X, columns=state.points.shape[1])
-    seed = int(_python_subkey(_key(state.seed, _LANDMARKS), state.count))
+    seed = _python_subkey(_key(state.seed, _LANDMARKS), state.count)
     found = recursive_rls_accelerated(X, state.kernel, state.s, seed)
     return _with_landmarks(state, LandmarkPoints(X[found.indices], *found), len(X))
 
@@ -8634,8 +8635,7 @@ def _of_landmarks(x, model, out):
         for b in range(c):
             total -= model.factor[c, b] * out[b]
         out[c] = total / model.factor[c, c]
-    for c in range(model.rank, len(out)):
-        out[c] = 0.0
+    out[model.rank :] = 0.0
 
 
 def _map_features(P, found):
@@ -10117,7 +10117,8 @@ def _left_out(P, T, weights, found, lams, at):
     errors = np.zeros(lams.size)
     for rows in _slabs(len(P), _SLAB):
         F = _map_features(P[rows], found)
-        F -= at if intercept else 0.0
+        if intercept:
+            F -= at
         Y = _dense_product(F, V)
         own = weights[rows, None]
         left = 1.0 - own * (_dense_product(np.square(Y), factors) + intercept / weights.sum())
@@ -10192,7 +10193,7 @@ def choose(X, Y, landmarks, kernel, k=10, *, lam=None, factors=None, intercept=T
             by = gaussian(median_bandwidth(points))
         points, model, _, at = _about_landmarks(points, centers, by, intercept, weights)
         found.append(_left_out(points, T, weights, model, lams, at))
-    errors, lams = np.array(found).swapaxes(0, 1)
+    errors, lams = np.stack(found, 1)
     errors += within
     # If errors differ by rounding, take the largest ridge.
     best = np.argwhere(errors <= 1.000001 * errors.min())
