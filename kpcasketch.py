@@ -3134,15 +3134,12 @@ def _lapack_pairs(A, k):
     return values[-k:], V
 
 
-def _without(rows, w):
+def _without(gemv, rows, w):
     """w, which is overwritten, minus its projection onto the span of orthonormal rows, and the squared
     length of this projection. NumPy's BLAS has threads of its own, and those of SciPy's symv would
-    wait for them: for n = 2000 and k = 200, a search took seven times as long."""
-    from scipy.linalg.blas import get_blas_funcs
-
+    wait for them: for n = 2000 and k = 200, a search took seven times as long. So `gemv` is SciPy's."""
     if not len(rows):
         return w, 0.0
-    gemv = get_blas_funcs("gemv", (rows,))
     shares = gemv(1.0, rows.T, w, trans=1)
     return gemv(-1.0, rows.T, shares, 1.0, w, overwrite_y=1), shares @ shares
 
@@ -3152,16 +3149,17 @@ def _krylov_pairs(product, Q, first, check, k, tol, margin, rng):
     Q, by Lanczos iteration. Returns them, their vectors as combinations of the next rows, and the
     number of rows. If residuals of max(tol max |values|, margin) need more rows than Q has, the
     values are NaN. The first residuals are computed from `check` rows."""
-    from scipy.linalg import eigh_tridiagonal  # the import takes 0.1 s
+    from scipy.linalg import eigh_tridiagonal, get_blas_funcs  # the import takes 0.1 s
 
+    gemv = get_blas_funcs("gemv", (Q,))
     diagonal = []
     beside = []
     tiny = 1e-3 * np.finfo(Q.dtype).eps
     w = rng.standard_normal(Q.shape[1]).astype(Q.dtype)
     for size in range(first, len(Q)):
-        w, removed = _without(Q[:size], w)  # rounding errors, except in the first step
+        w, removed = _without(gemv, Q[:size], w)  # rounding errors, except in the first step
         if removed > 0.01 * (w @ w):
-            w, _ = _without(Q[:size], w)
+            w, _ = _without(gemv, Q[:size], w)
         length = math.sqrt(w @ w)
         if size == check:
             values, Y = eigh_tridiagonal(diagonal, beside[1:], check_finite=False)
@@ -3171,7 +3169,7 @@ def _krylov_pairs(product, Q, first, check, k, tol, margin, rng):
                 return values, Y, size
             check += 4 + size // 16
         if length < tiny:  # the rows of Q span an invariant space
-            w, _ = _without(Q[:size], rng.standard_normal(len(w)).astype(Q.dtype))
+            w, _ = _without(gemv, Q[:size], rng.standard_normal(len(w)).astype(Q.dtype))
         w /= math.sqrt(w @ w)
         Q[size] = w
         w = product(w)
@@ -3188,7 +3186,7 @@ def _single_vector_pairs(A, unit, k, key, tol):
     one vector has one eigenvector of a repeated eigenvalue. So a second search is orthogonal to the
     k vectors found. In tests, it found each missed eigenvalue that exceeds value k by 1e-6 of the
     largest."""
-    from scipy.linalg.blas import get_blas_funcs
+    from scipy.linalg import get_blas_funcs
 
     symv = get_blas_funcs("symv", (A,))  # reads half of A
     rng = np.random.default_rng(int(key))
