@@ -3206,7 +3206,8 @@ def _single_vector_pairs(A, unit, k, key, tol):
 
 
 def _eigen_of_array(A, k, key, tol):
-    """Eigenpairs of a symmetric array. `residual` is tol, or the rounding error if LAPACK is used."""
+    """Eigenpairs of a symmetric array. `residual` is tol if single vectors are used, but at least the
+    rounding error of LAPACK: measured, up to 4 times the precision for n = 2000."""
     n = len(A)
     extremes = np.array([A.min(), A.max()], np.float64)
     _require_finite("the operator or Gram matrix", extremes)
@@ -3215,12 +3216,12 @@ def _eigen_of_array(A, k, key, tol):
         values, V = _single_vector_pairs(A, float(_unit_of(extremes)), k, key, tol)
     if np.isnan(values).any():
         values, V = _lapack_pairs(A, k)
-        tol = _precision(A)
+        tol = 0.0
     if A.itemsize == 4:  # a step of Newton's method makes V orthonormal to 1e-12
         V = _in_double(V)
         V = V @ (1.5 * np.eye(k) - 0.5 * V.T @ V)
     V = _fix_signs(np.ascontiguousarray(V[:, ::-1]))
-    return Eigen(values[::-1].astype(np.float64), V, 1, np.full(k, tol))
+    return Eigen(values[::-1].astype(np.float64), V, 1, np.full(k, max(tol, 8.0 * _precision(A))))
 
 
 # 7.3 Searches with blocks in Krylov spaces
