@@ -217,7 +217,9 @@ def compare(folder, seed=0, k=50, features=2048, steps=200, batch=512, block=512
 
     def total(state):
         state = kp.dsgd_finish(state)
-        values = [kp.dsgd_evaluate(view, state, bool(side)) for side, view in enumerate(test)]
+        values = [
+            kp.dsgd_evaluate(view, state, second=bool(side)) for side, view in enumerate(test)
+        ]
         return dsgd2015_experiments.correlation_sum(*values)
 
     begin = explicit = kp.dsgd_kcca_start(

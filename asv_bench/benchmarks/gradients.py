@@ -13,7 +13,7 @@ FEATURES, BATCH, FEATURE_BATCH, START = 8192, 512, 128, 256
 
 
 def map_of(X, features, stored=False):
-    return kp.fourier_features_map(kp.gaussian(3.0), X.shape[1], features, 0, stored)
+    return kp.fourier_features_map(kp.gaussian(3.0), X.shape[1], features, 0, stored=stored)
 
 
 class Numpy:
@@ -134,7 +134,7 @@ class Correlations:
 
     def state(self, stored):
         maps = [
-            kp.fourier_features_map(kp.gaussian(28.0), 392, self.features, seed, stored)
+            kp.fourier_features_map(kp.gaussian(28.0), 392, self.features, seed, stored=stored)
             for seed in (0, 1)
         ]
         steps = kp.DSGDSteps(feature_batch=min(self.block, self.features // 2))
@@ -181,7 +181,7 @@ class TimeToPotential:
     def gradients(self):
         kernel = kp.gaussian(1.0)
         state = kp.dsgd_start(
-            self.X[:2000], kp.fourier_features_map(kernel, 1, 16_384, 0, False), self.k
+            self.X[:2000], kp.fourier_features_map(kernel, 1, 16_384, 0, stored=False), self.k
         )
         for t in range(len(self.X) // BATCH):
             state = kp.dsgd_update(state, self.X[BATCH * t : BATCH * (t + 1)])

@@ -126,14 +126,14 @@ class Streaming:
     @unit("time to train over rnca's")
     def track_ratio(self):
         return ratio(
-            lambda: kp.skpca(self.X, self.kernel, 2000, 50, 50),
+            lambda: kp.skpca(self.X, self.kernel, 50, 2000, 50),
             lambda: kp.rnca(self.X, self.map, 50),
             1,
         )
 
     @unit("microseconds a new point")
     def track_test(self):
-        found = kp.skpca(self.X[:5000], self.kernel, 2000, 50, 50)
+        found = kp.skpca(self.X[:5000], self.kernel, 50, 2000, 50)
         return (
             1e6 * seconds(lambda: kp.skpca_transform(self.X[:5000], found))[0] / len(self.X[:5000])
         )
@@ -147,7 +147,7 @@ class Streaming:
 
     @unit("microseconds a new point")
     def track_test_reservoir(self):
-        found = kp.reservoir_nystrom(self.X[:5000], self.kernel, 1000, 50)
+        found = kp.reservoir_nystrom(self.X[:5000], self.kernel, 50, 1000)
         return 1e6 * seconds(lambda: kp.expand(self.X[:5000], found))[0] / len(self.X[:5000])
 
 
