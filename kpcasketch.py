@@ -25,10 +25,9 @@ kernels (r is the distance between x and y)
     polynomial             (gamma x.y + c)^degree   precomputed            your own matrix
     custom                 your own function        median_bandwidth       a value for sigma
 kernel PCA
-    kpca                   exact, not centered      centered_kpca          exact, centered
-    expand                 features of any points   kernel_pca_preimage    points from features
-    explained_variance_ratio  per component         residual               novelty of points
-    novelty_pvalues        compared with known points
+    kpca                   exact, centered or not   expand                 features of any points
+    explained_variance_ratio  per component         kernel_pca_preimage    points from features
+    residual               novelty of points        novelty_pvalues        compared with known points
     gradient               derivatives of features  relevance              of the columns of X
 many points
     rpcholesky             s accurate landmarks     kmeans_select          m centers as landmarks
@@ -45,7 +44,7 @@ streams
 any model
     features               of any points            save                   writes a model to a file
     load                   reads a model            warm_up                compiles typical tasks
-    main                   the command line       prepared_points        prepares X for a model
+    prepared_points        prepares X for a model
 
 From the papers
 ---------------
@@ -123,9 +122,9 @@ for `kpca_from_eigen`. `matmat`, eigensolvers and error functions take a square 
 Implicit, LowRank, Difference or Centered. Kernel PCA and `nystrom_ridge` return an Expansion for
 `expand`. `nystrom_map` returns a NystromMap for `nystrom_features`.
 
-Samplers return Landmarks, but `rls_finish` and `dask_landmarks` return LandmarkPoints. `nystrom`,
-`nystrom_map`, `nystrom_kpca` and `nystrom_ridge` take either tuple, or an array of row numbers or
-points. `nystrom_to` returns a CertifiedNystrom: landmarks, their factor and a bound on its error.
+Samplers return Landmarks. `nystrom`, `nystrom_map`, `nystrom_kpca` and `nystrom_ridge` take them, or
+an array of row numbers or points. `nystrom_to` returns a CertifiedNystrom: landmarks, their factor
+and a bound on its error. `learn_metric` returns a Metric for `scale_points`.
 
 Functions that choose centers return a ReducedSet of centers and weights. `rskpca`, `mmd`,
 `weighted_nystrom` and the functions that return a Manifold take it. The centers also serve as
@@ -189,6 +188,7 @@ import math
 import operator
 import os
 import pathlib
+import re
 import secrets
 import shlex
 import shutil
@@ -1437,6 +1437,10 @@ class Kernel(NamedTuple):
             and np.array_equal(self.table, other.table)
         )
 
+    def __add__(self, other):  # tuples would be joined
+        raise TypeError("kernels have no + and *: call scaled, or custom for a sum or a product")
+
+    __radd__ = __mul__ = __rmul__ = __add__
     __ne__ = object.__ne__  # the negation of __eq__
     __hash__ = lambda self: hash(self[:-1])  # noqa: E731
 
@@ -3820,51 +3824,36 @@ def _kpca(X, kernel, k, seed, centered, tol=1e-13, A=None):
 
 @_public
 def kpca(X, kernel, k, seed=0, *, centered=False):
-    """Exact kernel PCA without centering: the k leading components as an Expansion.
+    """Exact kernel PCA, centered or not: the k leading components as an Expansion.
 
     Feature j of x is sum_i coef_ij k(x_i, x), where coef_j is eigenvector j of the Gram matrix K
     divided by the square root of its eigenvalue (AMS section 2). The entry of largest magnitude in
     each eigenvector is positive. If an eigenvalue is a rounding error, its component is 0. The
-    features of X itself are model.coef * model.values, which takes no kernel values. For features
-    equal to scikit-learn's `KernelPCA`, which always centers, call `centered_kpca`. For tolerances
-    other than 1e-13, call `block_lanczos` and `kpca_from_eigen`. A product of K with b vectors costs
-    O(n^2 (d + b)) time, where b is k rounded up to a multiple of 16, at most 64. K is stored up to n
-    = 8192. For larger n, memory is O(n (d + 4 k + 16 b)).
+    features of X itself are model.coef * model.values, which takes no kernel values. If `centered`,
+    H K H replaces K, where H = I - 1 1^T / n (Schoelkopf, Smola, Mueller 1998). Then features equal
+    those of scikit-learn's `KernelPCA`, up to signs and rounding. For tolerances other than 1e-13,
+    call `block_lanczos` and `kpca_from_eigen`. A product of K with b vectors costs O(n^2 (d + b))
+    time, where b is k rounded up to a multiple of 16, at most 64. K is stored up to n = 8192. For
+    larger n, memory is O(n (d + 4 k + 16 b)).
 
     Args:
         X: (n, d) array. Points, one per row.
         kernel: Kernel. For example, `gaussian(sigma)`.
         k: int from 1 to n. Number of components.
         seed: int from 0 to 2**64 - 1. Seed of the first block of vectors.
+        centered: bool. If True, subtract the mean of X in feature space. It is in the offset.
     Returns:
         Expansion: k components over the n points, for `expand`.
     Raises:
         ValueError: If kernel values on X overflow.
     Example:
-        >>> X = np.array([[1.0], [2.0]])
-        >>> expand(X, kpca(X, linear(), 1, 0)).round(12).tolist()
-        [[1.0], [2.0]]
-    """
-    return _kpca(X, kernel, k, seed, False)[0]
-
-
-@_public
-def centered_kpca(X, kernel, k, seed=0):
-    """Exact kernel PCA about the mean of the points in feature space, as an Expansion (textbook).
-
-    This is `kpca` with H K H in place of the Gram matrix K, where H = I - 1 1^T / n (Schoelkopf,
-    Smola, Mueller 1998). Up to signs and rounding, features equal scikit-learn's `KernelPCA`.
-
-    Args:
-        X, kernel, k, seed: See `kpca`.
-    Returns:
-        Expansion: k components. The offset subtracts the mean of X in feature space.
-    Example:
         >>> X = np.array([[1.0], [2.0], [6.0]])
-        >>> expand(X, centered_kpca(X, linear(), 1, 0)).round(12).tolist()
+        >>> expand(X, kpca(X, linear(), 1)).round(12).tolist()
+        [[1.0], [2.0], [6.0]]
+        >>> expand(X, kpca(X, linear(), 1, centered=True)).round(12).tolist()
         [[-2.0], [-1.0], [3.0]]
     """
-    return _kpca(X, kernel, k, seed, True)[0]
+    return _kpca(X, kernel, k, seed, _as_flag("centered", centered))[0]
 
 
 @_public
@@ -5014,8 +5003,8 @@ def herd(X, kernel, m):
 
     Args:
         X: (n, d) array. Points.
-        m: int from 1 to n. Number of centers. The first j centers are the result for m = j.
         kernel: Kernel.
+        m: int from 1 to n. Number of centers. The first j centers are the result for m = j.
     Returns:
         ReducedSet: Centers have weight n / m. Labels give the nearest center in feature space.
     """
@@ -5121,8 +5110,8 @@ def kernel_thin(X, kernel, m, seed=0, *, delta=None):
 
     Args:
         X: (n, d) array. Points.
-        m: int from 1 to n. Number of centers.
         kernel: Kernel.
+        m: int from 1 to n. Number of centers.
         seed: int from 0 to 2**64 - 1. Seed of the random halves.
         delta: float between 0 and 1. Chance that the halves are not balanced. None means 1/2.
     Returns:
@@ -5142,7 +5131,7 @@ def compress_thin(X, kernel, m, seed=0, *, g=4, delta=None):
     Costs O(max(n, 4^g m^2) log n) kernel values, and n m kernel values for the labels.
 
     Args:
-        X, m, kernel: See `kernel_thin`.
+        X, kernel, m: See `kernel_thin`.
         seed: int from 0 to 2**64 - 1. Seed of the random quarters and halves.
         g: int from 2 to 16. Increasing g by 1 halves the compression error at four times the cost.
         delta: See `kernel_thin`.
@@ -5512,27 +5501,27 @@ def projection_distance(model, other):
     Costs c^2 kernel values for c points. As for `residual`, orthonormal components are kept.
 
     Args:
-        expansion: Expansion without an offset, for example from `kpca`, `rskpca` or `nystrom_kpca`.
+        model: Expansion without an offset, for example from `kpca`, `rskpca` or `nystrom_kpca`.
         other: Expansion without an offset and with the same kernel.
     Returns:
         float: (D + D' - 2 sum_ab <u_a, u'_b>^2)^1/2 for orthonormal bases u and u' of the spans of
             the components in feature space. D and D' are their dimensions. The rounding error is
             1e-7, or more if eigenvalues are near rounding error.
     """
-    a = _checked_expansion("expansion", expansion)
+    a = _checked_expansion("model", model)
     b = _checked_expansion("other", other)
     _require(
         a.kernel == b.kernel and a.points.shape[1] == b.points.shape[1],
-        "expansion and other must have the same kernel and the same number of columns",
+        "model and other must have the same kernel and the same number of columns",
     )
     _require(
         not any(E.targets or E.offset.any() for E in (a, b)),
-        "expansion and other must have no offset, and must not predict targets",
+        "model and other must have no offset, and must not predict targets",
     )
     _, a, V = _span_of(a)
     _, b, W = _span_of(b)
     squares = np.square(_features(b.points, a)[:, :-1].T @ b.coef[:, :-1]).sum()
-    _require_finite("features of other.points by expansion", squares)
+    _require_finite("features of other.points by model", squares)
     return math.sqrt(max(0.0, V.any(0).sum() + W.any(0).sum() - 2.0 * squares))
 
 
@@ -6485,20 +6474,21 @@ def frequent_directions(Z, ell, *, half=True, share=1.0):
 
 @_validated(
     "an SKPCAState returned by skpca_start or skpca_update",
-    lambda state: len(state.sketch.run.columns) == state.map.m,
+    lambda state: len(state.sketch.run.columns) == state.feature_map.m,
 )
 class SKPCAState(NamedTuple):
     """Streaming kernel PCA in progress. The sketch is of features. Its runs have means if they are
     centered."""
 
-    map: FourierMap
+    feature_map: FourierMap
     sketch: FDState
 
 
 @_validated(
     "a Subspace returned by skpca_finish, skpca, rnca_finish or rnca",
     lambda made: (
-        made.basis.shape == (made.map.m, made.values.size) and made.means.size == made.map.m
+        made.basis.shape == (made.feature_map.m, made.values.size)
+        and made.means.size == made.feature_map.m
     ),
     values=1,
     means=1,
@@ -6509,7 +6499,7 @@ class Subspace(NamedTuple):
     most `shrunk` too small. means: (m,), 0 if not centered. count: total weight of the points.
     names: as in Expansion."""
 
-    map: FourierMap
+    feature_map: FourierMap
     basis: np.ndarray
     values: np.ndarray
     means: np.ndarray
@@ -6547,14 +6537,18 @@ def skpca_update(state, X):
         SKPCAState: The new state. If half_life is None, the split into calls changes no bits.
     """
     state = _checked_as(SKPCAState, "state", state)
-    X = _checked_points("X", X, columns=state.map.d)
+    X = _checked_points("X", X, columns=state.feature_map.d)
     sketch = state.sketch
-    if state.map.kind not in (_FASTFOOD, _EQUISPACED):
-        sketch = _absorb(sketch, X, _drawn(X, state.map, 0, state.map.m, state.map.m))
+    if state.feature_map.kind not in (_FASTFOOD, _EQUISPACED):
+        sketch = _absorb(
+            sketch, X, _drawn(X, state.feature_map, 0, state.feature_map.m, state.feature_map.m)
+        )
         squares = sketch.older.squares + sketch.run.squares
         _require_finite_angles(np.isnan(squares))  # cos(inf) is NaN
     else:
-        for Z in _feature_slabs(X, state.map, max(4 * _BLOCK, 2**20 // state.map.m)):
+        for Z in _feature_slabs(
+            X, state.feature_map, max(4 * _BLOCK, 2**20 // state.feature_map.m)
+        ):
             sketch = _absorb(sketch, _in_double(Z))
     return state._replace(sketch=sketch)
 
@@ -6569,7 +6563,7 @@ def skpca_merge(a, b):
     Returns:
         SKPCAState: The merged state. If centered, it has the exact mean of all points.
     """
-    a, b = _two_states(SKPCAState, a, b, lambda state: _without_arrays(state.map))
+    a, b = _two_states(SKPCAState, a, b, lambda state: _without_arrays(state.feature_map))
     return a._replace(sketch=fd_merge(a.sketch, b.sketch))
 
 
@@ -6588,7 +6582,12 @@ def skpca_finish(state, k):
     sketch = _whole(state.sketch)
     found = fd_finish(sketch)
     return _subspace_of(
-        state.map, sketch, sketch.run.means, found.B.T[:, :k], found.values[:k], found.shrunk
+        state.feature_map,
+        sketch,
+        sketch.run.means,
+        found.B.T[:, :k],
+        found.values[:k],
+        found.shrunk,
     )
 
 
@@ -6615,16 +6614,16 @@ def skpca(X, kernel, k, m, ell, seed=0, *, centered=False):
     Args:
         X: (n, d) array. Points.
         kernel: Kernel. gaussian, laplacian, matern, rational_quadratic or cauchy.
+        k: int from 1 to ell. Number of directions.
         m: int, at least 1. Number of random features.
         ell: int from 1 to m. Number of rows of the sketch.
-        k: int from 1 to ell. Number of directions.
         seed: int from 0 to 2**64 - 1. Seed of the features.
         centered: bool. If True, subtract the mean of the features.
     Returns:
         Subspace: The directions, for `skpca_transform` and `skpca_residual`.
     Example:
         >>> X = np.random.default_rng(0).standard_normal((200, 2))
-        >>> found, exact = skpca(X, gaussian(3.0), 2000, 50, 3), kpca(X, gaussian(3.0), 3)
+        >>> found, exact = skpca(X, gaussian(3.0), 3, 2000, 50), kpca(X, gaussian(3.0), 3)
         >>> bool(np.abs(found.values / exact.values - 1.0).max() < 0.1)
         True
     """
@@ -6636,10 +6635,10 @@ def skpca(X, kernel, k, m, ell, seed=0, *, centered=False):
 
 def _by_slabs(function, X, subspace):
     subspace = _checked_as(Subspace, "subspace", subspace)
-    X = _checked_points("X", X, columns=subspace.map.d)
+    X = _checked_points("X", X, columns=subspace.feature_map.d)
     basis = subspace.basis.astype(X.dtype)
     found = []
-    for Z in _feature_slabs(X, subspace.map):
+    for Z in _feature_slabs(X, subspace.feature_map):
         if subspace.means.any():
             Z -= subspace.means
         found.append(function(Z, basis))
@@ -6683,7 +6682,7 @@ def skpca_residual(X, subspace):
         array: (n,) in float64. About sqrt(k(x, x)) for points far from all training points.
     Example:
         >>> X = np.random.default_rng(0).standard_normal((200, 2))
-        >>> subspace = skpca(X, gaussian(3.0), 300, 20, 5)
+        >>> subspace = skpca(X, gaussian(3.0), 5, 300, 20)
         >>> near, far = skpca_residual(np.array([[0.0, 0.0], [20.0, 20.0]]), subspace)
         >>> bool(near < 0.2 < 0.8 < far)
         True
@@ -6697,7 +6696,8 @@ def skpca_residual(X, subspace):
 @_validated(
     "an RNCAState returned by rnca_start or rnca_update",
     lambda state: (
-        state.means.size == state.map.m and state.squares.shape == _shape_of_squares(state.map)
+        state.means.size == state.feature_map.m
+        and state.squares.shape == _shape_of_squares(state.feature_map)
     ),
     means=1,
 )
@@ -6705,7 +6705,7 @@ class RNCAState(NamedTuple):
     """Randomized nonlinear components. squares: sum of z z^T, where z is centered if `centered`. For
     an equispaced map, squares are `_node_weights`, and means are 0."""
 
-    map: FourierMap
+    feature_map: FourierMap
     squares: np.ndarray
     means: np.ndarray
     count: int
@@ -6749,9 +6749,10 @@ def _on_nodes(state):
     weights = state.squares
     mass = float(weights.sum()) or 1.0
     turns = [
-        np.linspace(0.0, 2.0 * math.pi, 2 * int(side) - 1, False) for side in state.map.grid[3]
+        np.linspace(0.0, 2.0 * math.pi, 2 * int(side) - 1, False)
+        for side in state.feature_map.grid[3]
     ]
-    to_nodes = _waves(turns, state.map)
+    to_nodes = _waves(turns, state.feature_map)
     back = [waves.T.copy() for waves in to_nodes]
 
     def product(V):
@@ -6761,10 +6762,10 @@ def _on_nodes(state):
         return _along_axes(values, back)
 
     means = _along_axes(weights, back)[:, 0] / mass
-    rounding = _grid_rounding(state.map.kernel, *state.map.grid[:2])
-    left = 1.0 - state.centered * (means @ means) / state.map.kernel.scale  # of the trace
+    rounding = _grid_rounding(state.feature_map.kernel, *state.feature_map.grid[:2])
+    left = 1.0 - state.centered * (means @ means) / state.feature_map.kernel.scale  # of the trace
     precision = rounding / max(left, rounding)
-    return _ByProducts(product, state.map.m, precision), state._replace(means=means)
+    return _ByProducts(product, state.feature_map.m, precision), state._replace(means=means)
 
 
 def _add_moments(a, squares, means, mass, n):
@@ -6813,11 +6814,11 @@ def rnca_update(state, X):
         RNCAState: The new state. Up to rounding, it does not depend on the split into calls.
     """
     state = _checked_as(RNCAState, "state", state)
-    X = _checked_points("X", X, columns=state.map.d)
-    if state.map.kind == _EQUISPACED:
+    X = _checked_points("X", X, columns=state.feature_map.d)
+    if state.feature_map.kind == _EQUISPACED:
         weights = _weight_at(state.half_life, np.arange(len(X))[::-1])
-        return _add_moments(state, _node_weights(X, state.map, weights), 0.0, 0.0, len(X))
-    for Z in _feature_slabs(X, state.map, 64 * _BLOCK):
+        return _add_moments(state, _node_weights(X, state.feature_map, weights), 0.0, 0.0, len(X))
+    for Z in _feature_slabs(X, state.feature_map, 64 * _BLOCK):
         weights = _weight_at(state.half_life, np.arange(len(Z))[::-1])
         means = np.average(Z, 0, weights) if state.half_life else Z.mean(0, np.float64)
         if state.centered:  # subtracting the slab's means loses no digits in float32
@@ -6843,7 +6844,7 @@ def rnca_merge(a, b):
         RNCAState,
         a,
         b,
-        lambda state: (_without_arrays(state.map), state.centered, state.half_life),
+        lambda state: (_without_arrays(state.feature_map), state.centered, state.half_life),
     )
     return _add_moments(a, b.squares, b.means, b.count, b.count)
 
@@ -6860,15 +6861,15 @@ def rnca_finish(state, k, seed=0):
         Subspace: The directions, for `skpca_transform` and `skpca_residual`, with shrunk = 0.
     """
     state = _checked_as(RNCAState, "state", state)
-    k = _checked_whole("k", k, 1, state.map.m)
+    k = _checked_whole("k", k, 1, state.feature_map.m)
     key = _checked_key(seed, _START)
     squares = state.squares
-    if state.map.kind == _EQUISPACED:
+    if state.feature_map.kind == _EQUISPACED:
         squares, state = _on_nodes(state)
     eigen = _lanczos(squares, k, key, 1e-12, 1000)
     values = eigen.values * (eigen.values > eigen.residual * eigen.values[0])
     means = state.means if state.centered else np.empty(0)
-    return _subspace_of(state.map, state, means, eigen.vectors, values, 0.0)
+    return _subspace_of(state.feature_map, state, means, eigen.vectors, values, 0.0)
 
 
 @_public
@@ -6884,7 +6885,7 @@ def rnca(X, feature_map, k, seed=0, *, centered=False):
         Subspace: Directions with shrunk = 0. Costs O(n m (d + m)) time and O(m^2) memory.
     """
     state = rnca_start(feature_map, centered=centered)
-    k = _checked_whole("k", k, 1, state.map.m)
+    k = _checked_whole("k", k, 1, state.feature_map.m)
     seed = _as_seed("seed", seed)
     return rnca_finish(rnca_update(state, X), k, seed)
 
@@ -6898,7 +6899,7 @@ def rnca(X, feature_map, k, seed=0, *, centered=False):
     replaced="whole",
 )
 class ReservoirState(NamedTuple):
-    """c independent reservoirs of one point each. points: (c, d). upcoming: index of the point that
+    """s independent reservoirs of one point each. points: (s, d). upcoming: index of the point that
     each takes next. replaced: number of points each has taken. count: number of points so far."""
 
     points: np.ndarray
@@ -6911,28 +6912,28 @@ class ReservoirState(NamedTuple):
 
 @_public
 def reservoir_start(s, d, seed=0, *, half_life=None):
-    """Start c reservoirs that sample a stream for the Nystrom method (SKPCA section 1.2).
+    """Start s reservoirs that sample a stream for the Nystrom method (SKPCA section 1.2).
 
     Args:
-        c: int, at least 1. Number of points to keep. They are drawn with replacement.
+        s: int, at least 1. Number of points to keep. They are drawn with replacement.
         d: int, at least 1. Number of coordinates of a point.
         seed: int from 0 to 2**64 - 1. Seed of the draws.
         half_life: float, at least 1, or None. Points after which a weight halves. None means never.
     Returns:
         ReservoirState: The state before the first point.
     """
-    c = _checked_whole("c", c, 1, _MOST)
+    s = _checked_whole("s", s, 1, _MOST)
     d = _checked_whole("d", d, 1, _MOST)
-    _fits("c", 8.0 * c * d)
-    zeros = np.zeros(c, np.int64)
+    _fits("s", 8.0 * s * d)
+    zeros = np.zeros(s, np.int64)
     seed = _as_seed("seed", seed)
     half_life = _as_half_life(half_life)
-    return ReservoirState(np.zeros((c, d)), zeros, zeros.copy(), 0, seed, half_life)
+    return ReservoirState(np.zeros((s, d)), zeros, zeros.copy(), 0, seed, half_life)
 
 
 @_public
 def reservoir_update(state, X):
-    """Update reservoirs with more points, in O(n d + c d log(n)) time (SKPCA section 1.2).
+    """Update reservoirs with more points, in O(n d + s d log(n)) time (SKPCA section 1.2).
 
     Args:
         state: ReservoirState. It is not modified.
@@ -6965,7 +6966,7 @@ def reservoir_merge(a, b):
 
     Args:
         a: ReservoirState. It is not modified.
-        b: ReservoirState. It must have been started with the same c and d, but another seed.
+        b: ReservoirState. It must have been started with the same s and d, but another seed.
     Returns:
         ReservoirState: Each point is from a or b, with probabilities in the ratio of their counts.
     """
@@ -6984,17 +6985,17 @@ def reservoir_merge(a, b):
 def reservoir_finish(state, kernel, k):
     """Nystrom features F from the reservoirs, with F F^T = C W_k^+ C^T (SKPCA section 1.1).
 
-    W is the Gram matrix of the c points, and W_k is its best approximation of rank k. C contains
-    the kernel values between all points and these c points. Drineas and Mahoney (2005) draw with
+    W is the Gram matrix of the s points, and W_k is its best approximation of rank k. C contains
+    the kernel values between all points and these s points. Drineas and Mahoney (2005) draw with
     probability proportional to k(x, x)^2. Draws here are uniform, so k(x, x) must be constant.
-    Williams and Seeger (2001) use k = c. Costs O(c^2 (c + d)) time.
+    Williams and Seeger (2001) use k = s. Costs O(s^2 (s + d)) time.
 
     Args:
         state: ReservoirState. It must contain at least one point.
         kernel: Kernel. Positive semidefinite, with the same k(x, x) for all points.
-        k: int from 1 to c. Rank of W_k. Eigenvalues below c 2^-50 times the largest become 0.
+        k: int from 1 to s. Rank of W_k. Eigenvalues below s 2^-50 times the largest become 0.
     Returns:
-        Expansion: Features over the c points, for `expand`.
+        Expansion: Features over the s points, for `expand`.
     """
     state = _checked_as(ReservoirState, "state", state)
     points = state.points
@@ -7018,20 +7019,20 @@ def reservoir_nystrom(X, kernel, k, s, seed=0):
     Args:
         X: (n, d) array. Points.
         kernel: Kernel. Positive semidefinite, with the same k(x, x) for all points.
-        c: int, at least 1. Number of points to draw with replacement.
-        k: int from 1 to c. Rank of W_k. If k = c and W is invertible, W_k^+ is W^-1.
+        k: int from 1 to s. Rank of W_k. If k = s and W is invertible, W_k^+ is W^-1.
+        s: int, at least 1. Number of points to draw with replacement.
         seed: int from 0 to 2**64 - 1. Seed of the draws.
     Returns:
-        Expansion: Features over the c points, for `expand`.
+        Expansion: Features over the s points, for `expand`.
     Example:
         >>> X = np.random.default_rng(0).standard_normal((400, 2))
-        >>> expansion = reservoir_nystrom(X, gaussian(2.0), 100, 2)
+        >>> expansion = reservoir_nystrom(X, gaussian(2.0), 2, 100)
         >>> values = 4.0 * expansion.values  # from 100 of 400 points
         >>> bool(np.abs(values / kpca(X, gaussian(2.0), 2).values - 1.0).max() < 0.1)
         True
     """
     X, kernel = _points_and_kernel(X, kernel)
-    state = reservoir_start(c, X.shape[1], seed)
+    state = reservoir_start(s, X.shape[1], seed)
     k = _checked_whole("k", k, 1, len(state.points))
     return reservoir_finish(reservoir_update(state, X), kernel, k)
 
@@ -7091,20 +7092,20 @@ _TWO_VIEWS = (_SINGULAR, _CANONICAL)
 @_validated(
     "a DSGDState from dsgd_start",  # with `used` so small that no core reads past an array's end
     lambda state: (
-        1 <= state.used <= min(state.map.m, state.other.m, len(state.coef))
+        1 <= state.used <= min(state.feature_map.m, state.other.m, len(state.coef))
         and (state.task not in _TWO_VIEWS or state.used <= len(state.other_coef))
     ),
 )
 class DSGDState(NamedTuple):
     """Doubly stochastic gradients in progress. Fields not listed are as in the start or DSGDSteps.
 
-    task: 0 to 4 for PCA, PCA by the Hebbian rule, SVD, CCA and SIR; map, coef (m, k), other and
+    task: 0 to 4 for PCA, PCA by the Hebbian rule, SVD, CCA and SIR; feature_map, coef (m, k), other and
     other_coef: features and coefficients of both views; moment (k, k): mean of W, with weight t + 1
     at step t; constraint (k, k): the same mean of `_constraint`, or empty; used and step: numbers
     of features and steps so far; chosen: True if theta0 was None; names: as in Expansion."""
 
     task: int
-    map: FourierMap
+    feature_map: FourierMap
     coef: np.ndarray
     other: FourierMap
     other_coef: np.ndarray
@@ -7124,12 +7125,12 @@ class DSGDState(NamedTuple):
 
 def _kernel_scale(state):
     """k(x, x) that limits step sizes: the larger of two views, or their geometric mean for SVD."""
-    scales = state.map.kernel.scale, state.other.kernel.scale
+    scales = state.feature_map.kernel.scale, state.other.kernel.scale
     return math.prod(map(math.sqrt, scales)) if state.task == _SINGULAR else max(scales)
 
 
 def _view(state, second):
-    return (state.other, state.other_coef) if second else (state.map, state.coef)
+    return (state.other, state.other_coef) if second else (state.feature_map, state.coef)
 
 
 def _centered(state, U):
@@ -7247,7 +7248,7 @@ def _begin(task, X, Y, k, steps, centered, ridge=0.0, **maps):
     nothing = np.zeros((0, k))
     state = DSGDState(
         task,
-        map=first,
+        feature_map=first,
         coef=nothing,
         other=other,
         other_coef=nothing,
@@ -7307,7 +7308,7 @@ def _with_steps(state, values, *weights, **more):
     elif theta1 is None:  # at least last / 10: if two values agree, either will do
         last, beyond = np.append(values, 0.0)[len(state.moment) - 1 :][:2]
         theta1 = float(theta0 * max(last - beyond, 0.1 * last))
-    unused = ((0, state.map.m - state.used), (0, 0))
+    unused = ((0, state.feature_map.m - state.used), (0, 0))
     coefs = [np.pad(part / math.sqrt(state.used), unused) for part in weights]
     more |= zip(("coef", "other_coef"), coefs)
     return state._replace(theta0=theta0, theta1=theta1, **more)
@@ -7338,7 +7339,7 @@ def dsgd_start(X, feature_map, k, *, steps=DSGDSteps(), centered=False, individu
         DSGDState: State for `dsgd_update`.
     Example:
         >>> X = np.random.default_rng(0).standard_normal((3000, 1))
-        >>> state = dsgd_start(X, fourier_features_map(gaussian(1.0), 1, 2000, 0, False), 1)
+        >>> state = dsgd_start(X, fourier_features_map(gaussian(1.0), 1, 2000, stored=False), 1)
         >>> for rows in np.split(X, 10):
         ...     state = dsgd_update(state, rows)
         >>> state.step, dsgd_values(state).round(1).tolist()  # the exact eigenvalue is .618
@@ -7456,14 +7457,14 @@ def _step_size(state, n):
 def _feature_block(state):
     """Range of a step's features (line 3): new ones first, then blocks of all m in random order.
     Block sizes are nearly equal: a last block of one feature ruined functions of 1280 features."""
-    m = state.map.m
+    m = state.feature_map.m
     b = min(state.feature_batch, m)
     new = m - state.used
     if 2 * new >= b:
         return state.used, state.used + _ceil_div(new, _ceil_div(new, b))
     blocks = _ceil_div(m, b)
     turn, place = divmod(state.step, blocks)
-    key = _python_subkey(_key(state.map.seed, _REVISITS), turn)
+    key = _python_subkey(_key(state.feature_map.seed, _REVISITS), turn)
     place = int(_draw_uniformly(blocks, blocks, key)[place])
     return place * m // blocks, (place + 1) * m // blocks
 
@@ -7553,7 +7554,7 @@ def dsgd_update(state, X, Y=None):
     state = _checked_as(DSGDState, "state", state)
     _require(Y is None or state.task >= _SINGULAR, "Y must be None for kernel PCA")
     columns = state.other.d if state.task in _TWO_VIEWS else len(state.slices.edges)
-    return _step(state, *_checked_views(state.task, X, Y, state.map.d, columns))
+    return _step(state, *_checked_views(state.task, X, Y, state.feature_map.d, columns))
 
 
 # 12.5 Results
@@ -7654,7 +7655,9 @@ def _descend(task, start, X, Y, kernels, k, m, seed, steps, **settings):
         seed = _python_subkey(_key(seed, _FREQUENCIES), 2**62)  # for the second view
     rows = _draw_uniformly(n, min(n, _START_POINTS), _python_subkey(key, 2**62))
     state = start(*[points[rows] for points in views], *maps, k, steps=steps, **settings)
-    for _ in range(steps.count or max(200, 4 * _ceil_div(state.map.m, steps.feature_batch))):
+    for _ in range(
+        steps.count or max(200, 4 * _ceil_div(state.feature_map.m, steps.feature_batch))
+    ):
         rows = (_uniforms(_python_subkey(key, state.step), np.arange(batch)) * n).astype(np.int64)
         state = _step(state, *[points[rows] for points in views])
     return dsgd_finish(state)
@@ -7819,21 +7822,13 @@ def dsgd_ksir(
 @_validated("Landmarks")
 class Landmarks(NamedTuple):
     """Selected points: indices (s,); weights (s,), 1 / sqrt(probability); kernel evaluations. Their
-    number s is len(landmarks.indices), because len of the tuple is 3."""
+    number s is len(landmarks.indices), because len of the tuple is 4. points (s, d) are given if the
+    rows alone do not tell them, for example after a stream, and else empty."""
 
     indices: np.ndarray
     weights: np.ndarray
     evaluations: int
-
-
-@_validated("LandmarkPoints")
-class LandmarkPoints(NamedTuple):
-    """Landmarks with their points (s, d). The other fields are as in Landmarks."""
-
-    points: np.ndarray
-    indices: np.ndarray
-    weights: np.ndarray
-    evaluations: int
+    points: np.ndarray = np.empty((0, 0))
 
 
 @_validated(
@@ -8228,8 +8223,8 @@ def sample_landmarks(scores, seed=0, *, delta, oversampling=16.0):
 
     Args:
         scores: (n,) array. Nonnegative scores l_i.
-        delta: float between 0 and 1/8. Probability of failure.
         seed: int from 0 to 2**64 - 1.
+        delta: float between 0 and 1/8. Probability of failure.
         oversampling: float. The factor 16 in p_i. Lower values often suffice, but have no theorem.
     Returns:
         Landmarks: Ascending indices, weights 1 / sqrt(p_i). If scores are low, it may be empty.
@@ -8252,7 +8247,7 @@ def rls_nystrom(X, kernel, lam, seed=0, *, delta, oversampling=16.0):
         X: (n, d) array. Points.
         kernel: Kernel. Positive semidefinite.
         lam: float. Positive ridge, the allowed |K - K~|_2, in the units of the eigenvalues of K.
-        delta, seed, oversampling: See `sample_landmarks`.
+        seed, delta, oversampling: See `sample_landmarks`.
     Returns:
         Landmarks: About 16 d_eff(lam) log(d_eff(lam) / delta) points, with weights 1 / sqrt(p_i).
     """
@@ -8343,13 +8338,14 @@ def recursive_rls(X, kernel, lam, seed=0, *, delta, oversampling=16.0):
 
     Args:
         X, kernel, lam: See `rls_nystrom`.
+        seed: int from 0 to 2**64 - 1.
         delta: float between 0 and 1/32. A third of the probability of failure.
-        seed, oversampling: See `sample_landmarks`.
+        oversampling: See `sample_landmarks`.
     Returns:
         Landmarks: O(d_eff(lam) log(d_eff(lam) / delta)) points, with weights 1 / sqrt(p_i).
     Example:
         >>> X, kernel = np.linspace(0.0, 9.0, 2000).reshape(-1, 1), gaussian(1.0)
-        >>> found = recursive_rls(X, kernel, 50.0, 0.03)
+        >>> found = recursive_rls(X, kernel, 50.0, delta=0.03)
         >>> error = spectral_error(LowRank(nystrom(X, found, kernel)), Implicit(X, kernel))
         >>> found.indices.size < 2000, error < 50.0
         (True, True)
@@ -8375,8 +8371,8 @@ def recursive_rls_fixed(X, kernel, s, seed=0, *, delta, constant=640.0, oversamp
     Args:
         X, kernel: See `rls_nystrom`.
         s: int, at least 1. Sample size. If s >= n, all points are returned.
-        delta: float between 0 and 1/32. A third of the probability of failure.
         seed: int from 0 to 2**64 - 1.
+        delta: float between 0 and 1/32. A third of the probability of failure.
         constant: float. Positive c. The proof requires about 640, thus s >= 2700 for delta = .03.
         oversampling: float. The factor 16 in p_i of `sample_landmarks`.
     Returns:
@@ -8515,8 +8511,9 @@ def _with_landmarks(state, more, count):
     are drawn with probability proportional to q / p. Scores in the union give q, and p = 1 /
     weight^2 is the probability that a landmark was kept so far."""
     s = state.s
+    held = state.points, state.indices, state.weights
     arriving = more.points, state.count + more.indices, more.weights
-    points, indices, weights = union = [np.concatenate(pair) for pair in zip(state[:3], arriving)]
+    points, indices, weights = union = [np.concatenate(pair) for pair in zip(held, arriving)]
     evaluations = state.evaluations + more.evaluations
     if len(points) > s:
         # The key is unique: no two unions have the same first index and number of evaluations.
@@ -8577,7 +8574,7 @@ def rls_update(state, X):
     X = _checked_points("X", X, columns=state.points.shape[1])
     seed = _python_subkey(_key(state.seed, _LANDMARKS), state.count)
     found = recursive_rls_accelerated(X, state.kernel, state.s, seed)
-    return _with_landmarks(state, LandmarkPoints(X[found.indices], *found), len(X))
+    return _with_landmarks(state, found._replace(points=X[found.indices]), len(X))
 
 
 @_public
@@ -8606,11 +8603,11 @@ def rls_finish(state):
     Args:
         state: RLSState. It must contain at least one point.
     Returns:
-        LandmarkPoints: At most s landmarks.
+        Landmarks: At most s landmarks, with their points.
     """
     state = _checked_as(RLSState, "state", state)
     _require(state.count >= 1, "state must have seen a point")
-    return LandmarkPoints(*state[:4])
+    return Landmarks(state.indices, state.weights, state.evaluations, state.points)
 
 
 # 13.5 Nystrom approximation (RLS section 2.1, appendix C)
@@ -8618,8 +8615,12 @@ def rls_finish(state):
 
 def _checked_landmarks(X, landmarks, rows_of=operator.getitem):
     """Landmarks as points in X's precision. rows_of(X, numbers) reads rows of X."""
-    while isinstance(landmarks, (CertifiedNystrom, Landmarks, LandmarkPoints, ReducedSet)):
-        landmarks = landmarks[0]  # the first field: landmarks, indices, points or centers
+    if isinstance(landmarks, CertifiedNystrom):
+        landmarks = landmarks.landmarks
+    if isinstance(landmarks, Landmarks):
+        landmarks = landmarks.points if np.size(landmarks.points) else landmarks.indices
+    if isinstance(landmarks, ReducedSet):
+        landmarks = landmarks.centers
     Z = np.asarray(landmarks) if type(landmarks) in (list, tuple) else landmarks
     if isinstance(Z, np.ndarray) and Z.ndim == 1 and Z.dtype.kind in "iu":
         inside = Z.size > 0 and 0 <= Z.min() <= Z.max() < len(X)
@@ -8701,7 +8702,7 @@ def nystrom(X, landmarks, kernel):
 
     Args:
         X: (n, d) array. Points.
-        landmarks: Landmarks, LandmarkPoints, ReducedSet, CertifiedNystrom, row numbers or points.
+        landmarks: Landmarks, ReducedSet, CertifiedNystrom, row numbers or points.
         kernel: Kernel. Positive semidefinite.
     Returns:
         array: (n, s) factor in X's precision, in pivot order. Columns past the rank of K~ are 0.
@@ -8856,7 +8857,7 @@ def _landmark_counts(most):
 
 
 @_public
-def nystrom_to(X, kernel, error, seed=0, *, limit=0):
+def nystrom_to(X, kernel, error, seed=0, *, limit=None):
     """Nystrom approximation with a requested spectral error and a bound of the error (RLS (1)).
 
     Adds `rpcholesky` pivots, a fifth more at a time, until K~ is close enough on 2048 points. Let r
@@ -8871,7 +8872,7 @@ def nystrom_to(X, kernel, error, seed=0, *, limit=0):
         kernel: Kernel. Positive semidefinite. Its values on X must be finite and not almost 0.
         error: float. The allowed |K - K~|_2 / |K|_2, positive.
         seed: int from 0 to 2**64 - 1.
-        limit: int. Maximum number of landmarks. 0 means n.
+        limit: int, at least 1, or None. Maximum number of landmarks. None means n.
     Returns:
         CertifiedNystrom: error_bound is from the trace, or about 1.01 times the true error. It may
             exceed `error` at `limit`, or if `error` is below 9e-16 (float32: 5e-7 to 2e-5).
@@ -8883,7 +8884,7 @@ def nystrom_to(X, kernel, error, seed=0, *, limit=0):
     X, kernel = _points_and_kernel(X, kernel)
     n = len(X)
     error = _checked_real("error", error, 1e-300)
-    most = min(n, _checked_whole("limit", limit, 0) or n)
+    most = n if limit is None else min(n, _checked_whole("limit", limit, 1))
     key, start, norms = [_checked_key(seed, purpose) for purpose in (_LANDMARKS, _START, _NORMS)]
     some = _draw_by_size(np.ones(n), min(n, 2048), start)[0]
     norm = 0.0
@@ -9002,7 +9003,7 @@ def nystrom_ridge(X, Y, landmarks, kernel, lam, *, intercept=False, weights=None
     Args:
         X: (n, d) array. Points.
         Y: (n,) or (n, t) array. Targets.
-        landmarks: Landmarks, LandmarkPoints, ReducedSet, CertifiedNystrom, row numbers or points.
+        landmarks: Landmarks, ReducedSet, CertifiedNystrom, row numbers or points.
         kernel: Kernel. Positive semidefinite.
         lam: float. Positive ridge, in the units of the eigenvalues of K.
         intercept: bool. Whether to add b, which has no ridge. It is the offset of the result.
@@ -9115,6 +9116,16 @@ def kernel_ridge_cg(X, Y, kernel, lam, s=1000, seed=0, *, tol=1e-8, max_iteratio
     return Expansion(X.copy(), coef, rest, np.zeros(len(sizes)), kernel, targets=np.ndim(Y))
 
 
+@_validated("a Metric", errors=1)
+class Metric(NamedTuple):
+    """M (d, d), for `scale_points`. model: Expansion over points scaled by M. errors: mean squared
+    error on the held-out points in each round."""
+
+    M: np.ndarray
+    model: Expansion
+    errors: np.ndarray
+
+
 @_public
 def learn_metric(X, Y, kernel, lam, s=1000, seed=0, *, rounds=4):
     """Metric M in which directions without influence on the targets are short.
@@ -9130,11 +9141,11 @@ def learn_metric(X, Y, kernel, lam, s=1000, seed=0, *, rounds=4):
         Y: (n,) or (n, t) array. Targets. M and errors are for Y / standard deviation.
         kernel: Kernel. Positive semidefinite, and accepted by `gradient`.
         lam: float. Positive ridge, in the units of the eigenvalues of K.
-        rounds: int, at least 0. Last round. Constant targets end the rounds.
         s: int, at least 1. Number of landmarks.
         seed: int from 0 to 2**64 - 1.
+        rounds: int, at least 0. Last round. Constant targets end the rounds.
     Returns:
-        tuple: M, an Expansion for scale_points(X, M), and the held-out mean squared errors by round.
+        Metric: M, a model for scale_points(X, M), and the errors by round.
     Example:
         >>> X = np.random.default_rng(0).standard_normal((300, 4))
         >>> M, model, errors = learn_metric(X, X[:, 0] ** 2, gaussian(4.0), 1e-3)
@@ -9164,7 +9175,7 @@ def learn_metric(X, Y, kernel, lam, s=1000, seed=0, *, rounds=4):
         if len(errors) > rounds:
             break
         M = scale_points(scale_points(relevance(P[kept], model, full=True), M).T, M)
-    return best, fitted(scale_points(X, best), Y), np.array(errors)
+    return Metric(best, fitted(scale_points(X, best), Y), np.array(errors))
 
 
 # --------------------------------------------------------------------------------------------------
@@ -9267,8 +9278,8 @@ def mmd_test(X, Y, kernel, s=100, seed=0, *, permutations=999):
         Y: (m, d) array. Second sample.
         kernel: Kernel. Positive semidefinite. Do not choose it by the difference of X and Y.
         s: int, at least 1. Number of landmarks, chosen by `rpcholesky` from both samples.
-        permutations: int, at least 1. Largest number of other divisions.
         seed: int from 0 to 2**64 - 1. Seed of landmarks and divisions.
+        permutations: int, at least 1. Largest number of other divisions.
     Returns:
         float: Share of divisions with at least the value observed. The one observed is among them.
     Example:
@@ -9544,7 +9555,7 @@ def residual(X, model):
         return found
     X = _in_double(_checked_points("X", X))
     if isinstance(model, Subspace):
-        return skpca_residual(X, model) / np.sqrt(model.map.kernel.scale)
+        return skpca_residual(X, model) / np.sqrt(model.feature_map.kernel.scale)
     model = _checked_span("model", X, model)
     _require(
         isinstance(model, NystromMap) or not _mean_is_unknown(model),
@@ -9600,21 +9611,21 @@ def explained_variance_ratio(X, model):
 
     Args:
         X: (n, d) array. Points, for example training points. Costs n^2 kernel values.
-        expansion: Expansion, NystromMap or Subspace. For a Subspace, K is Z Z^T of its features Z.
+        model: Expansion, NystromMap or Subspace. For a Subspace, K is Z Z^T of its features Z.
     Returns:
         array: (k,), at least 0. The sum is at most 1, up to rounding.
     """
     X = _in_double(_checked_points("X", X))
     n = len(X)
     size = sums = 0.0
-    if isinstance(expansion, Subspace):  # features without pairs have different lengths
-        features = skpca_transform(X, expansion)
-        for Z in _feature_slabs(X, expansion.map):
+    if isinstance(model, Subspace):  # features without pairs have different lengths
+        features = skpca_transform(X, model)
+        for Z in _feature_slabs(X, model.feature_map):
             size += (Z**2).sum()
             sums += Z.sum(0)
         total = size - (sums**2).sum() / n
     else:
-        model = _checked_span("expansion", X, expansion)
+        model = _checked_span("model", X, model)
         X = _about_mean(model.kernel, X)  # adds a constant to features of a linear model
         features = _orthonormal_features(X, model)[0]
         size = _diagonal(X, model.kernel).sum()
@@ -9756,8 +9767,8 @@ def _of_map(x, model, out):
 
 def _of_subspace(x, model, out):
     out[:] = 0.0
-    for j in range(model.map.m):
-        z = _one_feature(x, model.map, j) - model.means[j]
+    for j in range(model.feature_map.m):
+        z = _one_feature(x, model.feature_map, j) - model.means[j]
         for q in range(len(out)):
             out[q] += z * model.basis[j, q]
 
@@ -10019,6 +10030,9 @@ def _from_arrays(arrays, path, inside=None):
     """The tuple that `_as_arrays` wrote. Fields that old files lack get their defaults."""
     if inside is None:  # a file of the command line also has the embedding
         inside = "" if "class" in arrays else "model."
+        # Before version 1.0, the field `feature_map` was called `map`.
+        renamed = (re.sub(r"^(model\.)?map\b", r"\1feature_map", name) for name in arrays)
+        arrays = dict(zip(renamed, arrays.values()))
     name = inside[:-1] or "class"
     cls = _TUPLES.get(str(arrays.get(name)))
     wrong = f"{path} must be a file written by save, but {{}} has the wrong type"
@@ -10166,7 +10180,7 @@ def choose(X, Y, landmarks, kernel, k=10, *, lam=None, factors=None, intercept=T
     Args:
         X: (n, d) array. Points.
         Y: (n,) or (n, t) array, or None. Targets. Squared errors of all targets are added.
-        landmarks: Landmarks, LandmarkPoints, ReducedSet, CertifiedNystrom, row numbers or points.
+        landmarks: Landmarks, ReducedSet, CertifiedNystrom, row numbers or points.
         kernel: Kernel. Positive semidefinite: gaussian(median_bandwidth(X)), or one chosen before.
         k: int, at least 1. Number of components. Ignored unless Y is None.
         lam: float, or None. The only ridge to try. None tries 10^-9.5, 10^-9, ..., 1 times tr K~.
@@ -10264,9 +10278,9 @@ def advise(X, kernel, error, k=10, seed=0, *, memory=None):
         X: (n, d) array. Points, one per row.
         kernel: Kernel. Positive semidefinite.
         error: float above 0 and at most 1. Largest |K - A|_2 / |K|_2 of a sketch A.
-        memory: float. Largest size of a sketch in bytes. None means half of the machine's memory.
-        seed: int from 0 to 2**64 - 1. Seed of the pilot.
         k: int from 1 to n. Number of eigenpairs. Their time is part of `seconds`.
+        seed: int from 0 to 2**64 - 1. Seed of the pilot.
+        memory: float. Largest size of a sketch in bytes. None means half of the machine's memory.
     Returns:
         list: One Advice per method. Methods that work come first, by time (below 1 s: by bytes).
     Example:
@@ -10371,8 +10385,7 @@ def _typical_tasks(dtype):
     some = X[:50]
     model = Expansion(some, some, np.ones(3), np.empty(0), kernel)
     return {
-        "kpca": lambda: kpca(X, kernel, 8),
-        "centered_kpca": lambda: kpca(X, kernel, 8, centered=True),
+        "kpca": lambda: [kpca(X, kernel, 8, centered=by) for by in (False, True)],
         "expand": lambda: expand(X, model),
         "residual": lambda: residual(X, model),
         "kernel_pca_preimage": lambda: kernel_pca_preimage(some[:9], model),
@@ -10899,7 +10912,7 @@ def dask_map(function, X, *model):
 
 def _with_map(state, feature_map=None):
     """The state with this map, or without a map: each worker fetches the map once, separately."""
-    return state._replace(map=feature_map) if hasattr(state, "map") else state
+    return state._replace(feature_map=feature_map) if hasattr(state, "feature_map") else state
 
 
 @_public
@@ -10927,7 +10940,7 @@ def dask_fold(X, state, update, merge):
     _require(callable(count) or count == 0, f"state must be empty, got a count of {count}")
     half_life = getattr(held, "half_life", 0.0)
     _require(not half_life, f"state must have no half_life to be merged, got {half_life}")
-    feature_map = getattr(state, "map", None)
+    feature_map = getattr(state, "feature_map", None)
     shared = _dask().delayed(feature_map, traverse=False)
 
     def folded(block, first, state, feature_map):
@@ -10976,7 +10989,7 @@ def dask_landmarks(X, kernel, s, seed=0):
         s: int, at least 1. Number of landmarks.
         seed: int from 0 to 2**64 - 1. Seed of the random choices.
     Returns:
-        LandmarkPoints: The landmarks, in the order of the rows. Equal chunks give equal landmarks.
+        Landmarks: In the order of the rows, with points. Equal chunks give equal landmarks.
     Example:
         >>> import dask.array as da  # doctest: +SKIP
         >>> X = da.from_array(np.arange(50.0)[:, None], chunks=(20, 1))  # doctest: +SKIP
@@ -11006,7 +11019,7 @@ def dask_nystrom_kpca(X, landmarks, kernel, k, seed=0, *, centered=False):
 
     Args:
         X: (n, d) dask array. Points, chunked by rows.
-        landmarks: LandmarkPoints, row numbers, or (s, d) array. Landmarks, as in `nystrom_map`.
+        landmarks: Landmarks with points, row numbers, or (s, d) array. Landmarks, as in `nystrom_map`.
         kernel: Kernel. Positive semidefinite.
         k: int from 1 to s. Number of components.
         seed: int from 0 to 2**64 - 1. Seed of the first block of vectors.
@@ -11032,7 +11045,7 @@ def dask_nystrom_ridge(X, Y, landmarks, kernel, lam):
     Args:
         X: (n, d) dask array. Points, chunked by rows.
         Y: (n,) or (n, t) array or dask array. Targets.
-        landmarks: LandmarkPoints, row numbers, or (s, d) array. Landmarks, as in `nystrom_map`.
+        landmarks: Landmarks with points, row numbers, or (s, d) array. Landmarks, as in `nystrom_map`.
         kernel: Kernel. Positive semidefinite.
         lam: float above 0. The ridge, in the units of the eigenvalues of K.
     Returns:
@@ -11573,7 +11586,7 @@ def _plot(options, points, what, model, components, values):
     rows = points.some(10_000)  # in random order, so that no class hides the others
     Z = np.column_stack([components(rows), rows])  # a second component may be missing
     title = f"{points.source}: kernel PCA ({what}), "
-    title += _named(options, getattr(model, "map", model).kernel)
+    title += _named(options, getattr(model, "feature_map", model).kernel)
     title += ", centered" * bool(options.center)
     if len(rows) < len(points.X):
         title += f", {len(rows):,} of {len(points.X):,} points shown"
@@ -11696,7 +11709,7 @@ def _stream(options):
         )
         _checked_whole("k", options.k, 1, options.ell or options.m)
         state = start(points, feature_map, options)
-    _print_head(options, points, state.map.kernel)
+    _print_head(options, points, state.feature_map.kernel)
     state = _take_blocks(options, update, state, points, sources)
     model = finish(state, options.k)
     sketched = isinstance(model, Subspace)
@@ -11937,7 +11950,7 @@ def main(argv=None):
 __all__ = sorted(
     name
     for name, value in globals().items()
-    if getattr(value, "__module__", "") == __name__ and name[0] != "_"
+    if getattr(value, "__module__", "") == __name__ and name[0] != "_" and name != "main"
 )
 
 if __name__ == "__main__" and pathlib.Path(globals().get("__file__", "")).name == "kpcasketch.py":

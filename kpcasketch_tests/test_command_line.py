@@ -2052,9 +2052,9 @@ def test_advice_for_kernels_of_huge_values(rng):
     [
         ((X, KERNEL, 0.0), "advise: error must be from"),
         ((X, KERNEL, 1.5), "advise: error must be from .* to 1.0, got 1.5"),
-        ((X, KERNEL, 0.1, -1.0), "advise: memory must be"),
-        ((X, KERNEL, 0.1, None, -1), "advise: seed must be an int from 0"),
-        ((X, KERNEL, 0.1, None, 0, 151), "advise: k must be an int from 1 to 150, got 151"),
+        ((X, KERNEL, 0.1, 10.0), "advise: k must be"),
+        ((X, KERNEL, 0.1, 10, -1), "advise: seed must be an int from 0"),
+        ((X, KERNEL, 0.1, 151), "advise: k must be an int from 1 to 150, got 151"),
         ((X[0], KERNEL, 0.1), "advise: X must be a 2-D array"),
         ((X, "gaussian", 0.1), "advise: kernel must be"),
         ((np.zeros((19, 1)), kp.linear(), 0.1), "advise: kernel must not be 0"),
@@ -2072,7 +2072,7 @@ def test_advice_refuses_by_name(arguments, text):
 @pytest.mark.parametrize(
     "make",
     [
-        lambda: kp.LandmarkPoints(X[:3], np.arange(3), np.ones(3), 7),
+        lambda: kp.Landmarks(np.arange(3), np.ones(3), 7, X[:3]),
         lambda: kp.Advice("rls", 3.0, 5, 0.1, 0.2, True, "a reason"),
         lambda: kp.Difference(np.eye(2), kp.LowRank(X)),
         lambda: kp.center(np.eye(3)),
@@ -2095,7 +2095,7 @@ def test_whatever_is_a_tuple_of_this_module_is_saved(make, tmp_path):
 @pytest.mark.parametrize(
     "model, field",
     [
-        (kp.LandmarkPoints(X[:3], np.arange(3), None, 7), "weights"),
+        (kp.Landmarks(np.arange(3), None, 7, X[:3]), "weights"),
         (kp.Implicit(X, None), "kernel"),
         (kp.Implicit(X, X), "kernel"),
         (kp.LowRank(np.array(["a"])), "F"),

@@ -367,7 +367,7 @@ def test_every_kind_of_landmarks_is_taken_by_every_function_of_dask():
     chosen, points = kp.Landmarks(rows, np.ones(4), 0), X[rows]
     kinds = (
         chosen,
-        kp.LandmarkPoints(points, *chosen),
+        chosen._replace(points=points),
         kp.ReducedSet(points, np.ones(4), np.empty(0, int)),
         kp.CertifiedNystrom(chosen, np.empty((1200, 3)), 0.1, 0.1, 0.0),
         rows,

@@ -346,8 +346,10 @@ def test_pvalues_of_equal_laws_are_uniform_and_differences_are_seen(rng):
     )
     # the spread of points differs; only their means are told apart by a linear kernel
     wide = [(rng.standard_normal((60, 2)), 2.0 * rng.standard_normal((60, 2))) for _ in range(20)]
-    assert np.mean([kp.mmd_test(*two, KERNEL, 50, 99) <= 0.05 for two in wide]) > 0.8
-    assert np.mean([kp.mmd_test(*two, kp.linear(), 50, 99) <= 0.05 for two in wide]) < 0.3
+    assert np.mean([kp.mmd_test(*two, KERNEL, 50, permutations=99) <= 0.05 for two in wide]) > 0.8
+    assert (
+        np.mean([kp.mmd_test(*two, kp.linear(), 50, permutations=99) <= 0.05 for two in wide]) < 0.3
+    )
 
 
 def test_one_seed_for_all_data_had_another_level(rng):
@@ -746,7 +748,7 @@ def test_points_of_weight_zero_moved_the_origin_of_a_linear_kernel(rng):
     weights = rng.integers(0, 3, 60)
     one = kp.nystrom_ridge(P, y, P[:2], kp.linear(), 0.1, intercept=True, weights=weights)
     repeated = np.repeat(P, weights, 0), np.repeat(y, weights)
-    two = kp.nystrom_ridge(*repeated, P[:2], kp.linear(), 0.1, True)
+    two = kp.nystrom_ridge(*repeated, P[:2], kp.linear(), 0.1, intercept=True)
     assert np.abs(kp.expand(P, one) - kp.expand(P, two)).max() < 1e-10
 
 
@@ -884,7 +886,7 @@ def test_ridge_with_weights_and_intercept_is_least_squares_on_the_features(
     )
     if weighted:  # weights are numbers of equal points
         repeated = np.repeat(points, weights, 0), np.repeat(targets, weights, 0)
-        other = kp.nystrom_ridge(*repeated, few, kernel, 0.1, intercept)
+        other = kp.nystrom_ridge(*repeated, few, kernel, 0.1, intercept=intercept)
         assert np.allclose(kp.expand(points, model), kp.expand(points, other), atol=1e-3)
     assert bool(model.offset.any()) == intercept
 

@@ -656,7 +656,7 @@ def test_residuals_of_random_features_and_at_the_ends(rng):
     kernel = kp.scaled(kp.gaussian(2.0), 9.0)
     for centered in (False, True):
         model = kp.skpca(X, kernel, 3, 50, 12, 0, centered=centered)
-        Z = kp.fourier_features(X, model.map) - model.means
+        Z = kp.fourier_features(X, model.feature_map) - model.means
         expected = np.linalg.norm(Z - Z @ model.basis @ model.basis.T, axis=1) / 3.0
         assert np.allclose(kp.residual(X, model), expected, atol=1e-10)
     whole = kp.kpca(X, kernel, 80)
@@ -783,7 +783,7 @@ def test_what_is_kept_of_a_model_is_computed_anew_when_an_entry_changes(centered
     def fresh(model):
         return found(type(model)(*[np.copy(x) if hasattr(x, "size") else x for x in model]))
 
-    model = (kp.centered_kpca if centered else kp.kpca)(X, kernel, 3)
+    model = kp.kpca(X, kernel, 3, centered=centered)
     known = found(model)
     assert np.array_equal(known, found(model)) and np.array_equal(known, fresh(model))
     assert np.array_equal(known, found(model._replace(values=np.zeros(3))))
@@ -953,8 +953,8 @@ def test_a_model_with_nan_is_refused_and_not_answered_with_nan(make, rows, rng):
         with pytest.raises(ValueError, match="^features_of: .*must be finite"):
             kp.features_of(new[0], wrong, out)
     if make == "skpca":
-        frequencies = model.map.frequencies * np.nan
-        wrong = model._replace(map=model.map._replace(frequencies=frequencies))
+        frequencies = model.feature_map.frequencies * np.nan
+        wrong = model._replace(feature_map=model.feature_map._replace(frequencies=frequencies))
         with pytest.raises(ValueError, match="^residual: X must be smaller relative"):
             kp.residual(new, wrong)
 

@@ -67,7 +67,7 @@ def test_steps_are_those_of_stored_features(task, centered, n):
     # 40 features at the start, four blocks of 65 to 300, then five blocks of 60 in random order
     more = {"ridge": 0.3} if task in ("kcca", "ksir") else {}
     state, other = start(task, centered=centered, theta0=0.2, theta1=0.1, **more)
-    phi, revisited = features(state.map, X[:n]), []
+    phi, revisited = features(state.feature_map, X[:n]), []
     psi = second(state, X[:n] if other is None else other[:n])
     for step in range(8):
         eta, used = 0.2 / (1 + 0.1 * step), state.used
@@ -124,7 +124,7 @@ def test_evaluation_sums_the_features(m, k, rng):
         coef=rng.standard_normal((m, k)), other_coef=np.zeros((0, k)), moment=np.eye(k), used=m
     )
     for n in (1, 129, 700):
-        expected = features(state.map, X[:n]) @ state.coef
+        expected = features(state.feature_map, X[:n]) @ state.coef
         assert np.abs(kp.dsgd_evaluate(X[:n], state) - expected).max() < 1e-13 * m
         single = kp.dsgd_evaluate(X[:n].astype(np.float32), state)
         assert single.dtype == np.float32 and np.abs(single - expected).max() < 1e-5 * m
@@ -144,7 +144,7 @@ def test_stored_frequencies_give_the_same_bits(task):
         states[0].other_coef, states[1].other_coef
     )
     assert np.array_equal(kp.dsgd_evaluate(X, states[0]), kp.dsgd_evaluate(X, states[1]))
-    assert states[0].map.frequencies.size == 0
+    assert states[0].feature_map.frequencies.size == 0
 
 
 @pytest.mark.parametrize("task", TASKS)
@@ -245,7 +245,7 @@ def test_steps_chosen_from_the_data_are_those_of_the_docstring():
         2,
         steps=kp.DSGDSteps(feature_batch=2, initial=60),
     )
-    Z = features(state.map, X)[:, :60] / np.sqrt(60)
+    Z = features(state.feature_map, X)[:, :60] / np.sqrt(60)
     l = np.linalg.eigvalsh(Z.T @ Z / 700)[::-1]
     assert (
         state.theta0
@@ -443,13 +443,13 @@ def known(task):
         (lambda: kp.dsgd_evaluate(X[:, :2], known("kpca")), "X must have 3 columns"),
         (
             lambda: kp.dsgd_evaluate(
-                FAR, known("kpca")._replace(map=MAP._replace(kernel=kp.gaussian(1e-30)))
+                FAR, known("kpca")._replace(feature_map=MAP._replace(kernel=kp.gaussian(1e-30)))
             ),
             "angles .* overflow",
         ),
         (
             lambda: kp.dsgd_update(
-                known("kpca")._replace(map=MAP._replace(kernel=kp.gaussian(1e-30))), FAR
+                known("kpca")._replace(feature_map=MAP._replace(kernel=kp.gaussian(1e-30))), FAR
             ),
             "angles .* overflow",
         ),
@@ -525,8 +525,8 @@ def known(task):
             "state.centered must be True or False",
         ),
         (
-            lambda: kp.dsgd_update(known("kpca")._replace(map=MAP._replace(seed=-1)), X),
-            "state.map.seed must be",
+            lambda: kp.dsgd_update(known("kpca")._replace(feature_map=MAP._replace(seed=-1)), X),
+            "state.feature_map.seed must be",
         ),
         (lambda: kp.dsgd_evaluate(X, (1, 2)), "state must be a DSGDState"),
     ],
@@ -579,7 +579,10 @@ def test_memory_does_not_grow_with_the_coordinates(rng):
     wide = rng.standard_normal((200, 5625))
     state = kp.dsgd_kpca(wide, kp.gaussian(100.0), 2, 512, steps=kp.DSGDSteps(4, 100))
     assert (
-        sum(a.nbytes for a in (state.coef, state.other_coef, state.moment, state.map.frequencies))
+        sum(
+            a.nbytes
+            for a in (state.coef, state.other_coef, state.moment, state.feature_map.frequencies)
+        )
         < 10_000
     )
     assert kp.dsgd_evaluate(wide, state).shape == (200, 2)
@@ -664,7 +667,7 @@ def test_steps_with_all_features_are_those_with_stored_points(rng):
         2,
         steps=kp.DSGDSteps(feature_batch=200, theta0=0.5, theta1=0.01, initial=200),
     )
-    Z = kp.fourier_features(X, state.map)
+    Z = kp.fourier_features(X, state.feature_map)
     K, alpha = Z @ Z.T, np.linalg.lstsq(Z.T, math.sqrt(200) * state.coef, rcond=None)[0]
     assert np.allclose(K @ alpha, kp.dsgd_evaluate(X, state))
     for t in range(30):

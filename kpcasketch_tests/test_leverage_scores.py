@@ -372,7 +372,7 @@ def test_factor_is_the_nystrom_approximation(n, m, dtype, tolerance, rng):
 CHOSEN = kp.Landmarks(np.array([3, 50, 9]), np.ones(3), 0)
 KINDS = {
     "Landmarks": CHOSEN,
-    "LandmarkPoints": kp.LandmarkPoints(X[CHOSEN.indices], *CHOSEN),
+    "Landmarks with points": CHOSEN._replace(points=X[CHOSEN.indices]),
     "ReducedSet": kp.ReducedSet(X[CHOSEN.indices], np.ones(3), np.empty(0, int)),
     "CertifiedNystrom": kp.CertifiedNystrom(CHOSEN, np.empty((N, 3)), 0.1, 0.1, 0.0),
     "rows": CHOSEN.indices,

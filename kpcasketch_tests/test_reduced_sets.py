@@ -42,8 +42,8 @@ def test_more_centers_than_distinct_points_leave_some_without_weight():
 
 
 def test_more_restarts_and_iterations_do_not_raise_the_cost():
-    def cost(*arguments):
-        found = kp.kmeans_select(X, 20, 0, *arguments)
+    def cost(restarts, most=100):
+        found = kp.kmeans_select(X, 20, 0, restarts=restarts, max_iterations=most)
         return ((X - found.centers[found.labels]) ** 2).sum()
 
     assert cost(10) <= cost(1) <= cost(1, 2)
@@ -472,7 +472,7 @@ def test_reduced_set_kpca_is_kpca_of_the_quantized_points(kernel, centered, rng)
         np.abs(kp.rskpca(C, w, kernel, 60, 0, centered=centered).values[:40] - values[:40]).max()
         < 1e-12 * values[0]
     )
-    exact = (kp.centered_kpca if centered else kp.kpca)(C[at], kernel, 6)
+    exact = kp.kpca(C[at], kernel, 6, centered=centered)
     assert np.abs(np.abs(kp.expand(new, found)) - np.abs(kp.expand(new, exact))).max() < 1e-9
     features = kp.expand(C[at], found)
     assert np.abs(features.T @ features - np.diag(values[:6])).max() < 1e-10 * values[0]
@@ -1086,9 +1086,7 @@ def test_distances_of_predictions_were_0_without_a_word(rng):
         kp.kpca(points, kernel, 2),
         kp.nystrom_ridge(points, y, np.arange(9), kernel, 1e-3),
     )
-    words = (
-        "projection_distance: expansion and other must have no offset, and must not predict targets"
-    )
+    words = "projection_distance: model and other must have no offset, and must not predict targets"
     for predicts in (few, kp.kernel_ridge_cg(points, y, kernel, 1e-3)):
         for pair in ((predicts, predicts), (components, predicts), (predicts, components)):
             with pytest.raises(ValueError, match=words):

@@ -398,7 +398,7 @@ def test_runs_of_a_long_stream_begin_at_the_same_rows_however_it_is_cut(centered
         kp.save(tmp_path / "state.npz", cut)
         cut = kp.skpca_update(kp.load(tmp_path / "state.npz"), part)
     assert bits_of(cut) == bits_of(whole) and whole.sketch.older.count == 3000
-    Z = kp.fourier_features(points, start.map)
+    Z = kp.fourier_features(points, start.feature_map)
     mean = Z.mean(0) if centered else 0.0
     for state in (whole, kp.skpca_merge(whole, cut)):
         found = kp.fd_finish(kp.skpca_merge(state, start).sketch)
@@ -438,7 +438,7 @@ def test_rows_of_many_runs_are_weighted_by_their_age(centered, rng):
     state = start
     for part in np.split(points, [5, 1000, 3333]):
         state = kp.skpca_update(state, part)
-    Z = kp.fourier_features(points, start.map)
+    Z = kp.fourier_features(points, start.feature_map)
     weights = 2.0 ** (-np.arange(n)[::-1] / half_life)
     mean = np.average(Z, 0, weights) if centered else 0.0
     found = kp.skpca_finish(state, 12)
@@ -526,7 +526,7 @@ def test_streaming_kernel_pca_in_any_cut_merged_and_resumed(centered, tmp_path):
 def test_novel_points_stand_out():
     found = kp.skpca(X, G, 30, 800, 60)
     near, far = kp.skpca_residual(X, found), kp.skpca_residual(X + 30.0, found)
-    Z = kp.fourier_features(X, found.map)
+    Z = kp.fourier_features(X, found.feature_map)
     assert np.allclose(
         near, np.linalg.norm(Z - Z @ found.basis @ found.basis.T, axis=1), atol=1e-12
     )

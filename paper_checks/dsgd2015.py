@@ -898,7 +898,8 @@ def closed_form(options):
 
 def held(state):
     return sum(
-        a.nbytes for a in (state.coef, state.other_coef, state.moment, state.map.frequencies)
+        a.nbytes
+        for a in (state.coef, state.other_coef, state.moment, state.feature_map.frequencies)
     )
 
 

@@ -67,7 +67,7 @@ def synthetic_converges(options):
         f"Exponent {fit.slope:.2f} +- {1.96 * fit.stderr:.2f}, from {potential[late][0]:.2g} to "
         f"{potential[-1]:.2g}. Inner products of the functions with the true ones: "
         f"{', '.join(f'{o:.4f}' for o in overlap)}.",
-        f"{seen[-1]:,} points, {state.map.m} features, 512 and 128 a step",
+        f"{seen[-1]:,} points, {state.feature_map.m} features, 512 and 128 a step",
         measured=fit.slope,
         bound=-1,
     )

@@ -462,7 +462,10 @@ def correlations_at_size(run):
         """Seconds of a step in the end, frequencies stored and drawn anew, and of the images for it."""
         undrawn = start(False).mean
         drawn = implicit_steps.Implicit(
-            *(state._replace(map=undrawn.map, other=undrawn.other) for state in found)
+            *(
+                state._replace(feature_map=undrawn.feature_map, other=undrawn.other)
+                for state in found
+            )
         )
         states, views, taken = [found, drawn], batch(0), []
         for one in (*states, *states, *states):  # the first of each may have to be compiled

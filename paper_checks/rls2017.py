@@ -575,10 +575,12 @@ def recursion_runs(seed):
     ):
         found = [
             [
-                kp.recursive_rls(of.points, of.kernel, lam, delta, 1000 * seed + t, *factor)
+                kp.recursive_rls(
+                    of.points, of.kernel, lam, 1000 * seed + t, delta=delta, oversampling=factor
+                )
                 for t in range(trials)
             ]
-            for factor in ((), (weak,))
+            for factor in (16.0, weak)
         ]
         runs[name] = of, lam, *found
     return runs, delta, trials

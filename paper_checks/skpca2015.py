@@ -1023,9 +1023,11 @@ def costs_are_counted(options):
         kp.skpca_start(kp.fourier_features_map(kp.gaussian(2.0), d, m, options.seed), ell), X
     )
     sketches = state.sketch.run.columns, state.sketch.older.columns
-    held = state.map.frequencies.size + sum(columns.size for columns in sketches)
+    held = state.feature_map.frequencies.size + sum(columns.size for columns in sketches)
     sketch, decompositions = kp.fd_start(ell, m), 0
-    for z in kp.fourier_features(X, state.map):  # rows become fewer where there was a decomposition
+    for z in kp.fourier_features(
+        X, state.feature_map
+    ):  # rows become fewer where there was a decomposition
         before, sketch = sketch, kp.fd_update(sketch, z[None])
         decompositions += sketch.run.used <= before.run.used
     reservoir = kp.reservoir_update(kp.reservoir_start(c, d, options.seed), X)

@@ -71,7 +71,7 @@ class Pass:
 
     @unit("time over NumPy's, frequencies stored here, too")
     def track_ratio_stored(self):
-        return ratio(lambda: self.ours(self.start._replace(map=self.stored)), self.numpy, 3)
+        return ratio(lambda: self.ours(self.start._replace(feature_map=self.stored)), self.numpy, 3)
 
     @unit("largest difference of coefficients from NumPy's, over the largest coefficient")
     def track_error(self):
@@ -103,7 +103,11 @@ class Evaluation:
 
     @unit("bytes of the state")
     def track_bytes(self, d):
-        return self.state.coef.nbytes + self.state.moment.nbytes + self.state.map.frequencies.nbytes
+        return (
+            self.state.coef.nbytes
+            + self.state.moment.nbytes
+            + self.state.feature_map.frequencies.nbytes
+        )
 
 
 class Step:
@@ -147,7 +151,7 @@ class Correlations:
     @unit("time over dgemm's for the products of both views with frequencies and coefficients")
     def track_ratio_dgemm(self):
         products = 2 * (1 + self.k / 392)
-        points, frequencies = self.views[0], self.stored.map.frequencies
+        points, frequencies = self.views[0], self.stored.feature_map.frequencies
         dgemm, ours = seconds(lambda: points @ frequencies.T, lambda: self.step(self.stored))
         return ours / (products * dgemm)
 

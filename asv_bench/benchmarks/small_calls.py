@@ -51,7 +51,7 @@ def made(name):
     none, mean = np.zeros((n, 1)), np.full((n, 1), 1.0 / n)
     if "skpca" in name:
         model = kp.skpca(X, kernel, K, n, 40)
-        z = kp.fourier_features(x, model.map)
+        z = kp.fourier_features(x, model.feature_map)
         if name.startswith("residual"):
             expected = np.linalg.norm(z - z @ model.basis @ model.basis.T, axis=1)
             return lambda: kp.residual(x, model), expected
