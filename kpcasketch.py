@@ -41,6 +41,9 @@ many points
 streams
     skpca                  kernel PCA in one pass   skpca_transform        features from skpca
     skpca_start, skpca_update, skpca_merge, skpca_finish  the same, block by block
+any stream
+    update                 more points              merge                  two streams
+    finish                 the result
 any model
     features               of any points            save                   writes a model to a file
     load                   reads a model            warm_up                compiles typical tasks
@@ -237,10 +240,10 @@ if numba.config.DISABLE_JIT:
 #   RADIAL of test_reduced_sets.py, and in SMOOTH of test_kernel_pca.py
 # - operator: a tuple under `@_validated`, its functions, and an entry in `_OPERATORS` (6.5)
 # - sampler of landmarks: a function of (X, kernel, s, seed) that draws by `_key(seed, _LANDMARKS)`
-#   and returns `Landmarks` (all points if s >= n), and a row in `_SAMPLERS` (16.1). Test: if it
+#   and returns `Landmarks` (all points if s >= n), and a row in `_METHODS` (16.1). Test: if it
 #   draws by a kernel, a last row in ROOM of test_leverage_scores.py
 # - model: a tuple under `@_validated`, and an entry in `_models` (15.3)
-# - stream: start, update and finish functions, and a row in `_STREAMS` (18.1)
+# - stream: start, update and finish functions, and a row in `_STREAMS` (15.4)
 # - command: a function, a row in `_COMMANDS`, and its options in `_ARGUMENTS` (18)
 # - claim about a paper: see the head of paper_checks/claims.py
 # --------------------------------------------------------------------------------------------------
@@ -9862,27 +9865,110 @@ def _compiled_residual_of(x, model, out):
     return of_one if getattr(model, "instance_class", None) is NystromMap else None
 
 
+# 15.4 Streams of any kind
+
+
+class _Stream(NamedTuple):
+    update: object  # (state, X), or for the doubly stochastic gradients of two views (state, X, Y)
+    merge: object  # (a, b), or None if two states cannot be merged
+    finish: object  # (state, ...)
+    command: str = ""  # its name on the command line, if it has one
+    defaults: dict = {}  # of options of the command line
+
+
+_STREAMS = {
+    ShadowState: _Stream(shadow_update, None, shadow_finish),
+    FDState: _Stream(fd_update, fd_merge, fd_finish),
+    SKPCAState: _Stream(
+        skpca_update, skpca_merge, skpca_finish, "skpca", {"m": 2000, "ell": 50, "block": 8192}
+    ),
+    RNCAState: _Stream(rnca_update, rnca_merge, rnca_finish),
+    ReservoirState: _Stream(reservoir_update, reservoir_merge, reservoir_finish),
+    DSGDState: _Stream(dsgd_update, None, dsgd_finish, "dsgd", {"m": 8192, "block": 512}),
+    RLSState: _Stream(rls_update, rls_merge, rls_finish),
+}
+
+
+def _stream_of(name, state, merges=False):
+    able = [cls for cls, stream in _STREAMS.items() if stream.merge or not merges]
+    if type(state) not in able:
+        names = ", ".join(cls.__name__ for cls in able)
+        raise ValueError(f"{name} must be one of {names}, got {type(state).__name__}")
+    return _STREAMS[type(state)]
+
+
+@_public
+def update(state, X, Y=None):
+    """The state of any stream after more points, by its own function such as `skpca_update`.
+
+    Args:
+        state: named tuple. Returned by a start function, such as `skpca_start` (SKPCA algorithm 1).
+        X: (n, d) array. Further points, or rows of a sketch.
+        Y: None, or the second view or targets of doubly stochastic gradients (see `dsgd_update`).
+    Returns:
+        tuple: The new state, of the same type. The old state is not modified.
+    """
+    stream = _stream_of("state", state)
+    return stream.update(state, X) if Y is None else stream.update(state, X, Y)
+
+
+@_public
+def merge(a, b):
+    """The state of two streams together, by their function such as `skpca_merge` (SKPCA 2).
+
+    Args:
+        a: named tuple. State of the first stream. It is not modified.
+        b: named tuple. State of the second stream, started with the same arguments.
+    Returns:
+        tuple: The merged state, of the same type.
+    """
+    return _stream_of("a", a, True).merge(a, b)
+
+
+@_public
+def finish(state, *arguments):
+    """The result of any stream, by its own function such as `skpca_finish` (SKPCA algorithm 1).
+
+    Args:
+        state: named tuple. State of the stream. It is not modified, and the stream may continue.
+        *arguments: any. Further arguments of the stream's own function, such as k of `skpca_finish`.
+    Returns:
+        tuple: The result of the stream's own function.
+    Example:
+        >>> X = np.random.default_rng(0).standard_normal((100, 2))
+        >>> finish(update(shadow_start(1.0, 2), X)).weights.sum().item()
+        100.0
+    """
+    return _stream_of("state", state).finish(state, *arguments)
+
+
 # --------------------------------------------------------------------------------------------------
 # 16. Files and advice
 # --------------------------------------------------------------------------------------------------
 
 # 16.1 Methods by name
-# Each function returns K, a sketch of K, or Landmarks.
-_SAMPLERS = {
-    "uniform": lambda X, kernel, s, seed: uniform_landmarks(len(X), s, seed),
-    "rls": recursive_rls_practical,
-    "rls-accelerated": recursive_rls_accelerated,
-    "rpcholesky": rpcholesky,
-}
+
+
+class _Method(NamedTuple):
+    function: object  # (X, kernel, s, seed): Landmarks, or K or a sketch of K
+    size: float = None  # default of s, or None if the method does not use s
+    landmarks: bool = False  # whether the function returns Landmarks
+
+
 _METHODS = {
-    "lanczos": lambda X, kernel, s, seed: gram(X, X, kernel),
-    "implicit": lambda X, kernel, s, seed: Implicit(X, kernel),
-    "sample": sample_gram,
-    "quantize": lambda X, kernel, s, seed: quantize_gram(X, kernel, seed),
-    "sample-quantize": sample_quantize_gram,
-    **_SAMPLERS,
+    "lanczos": _Method(lambda X, kernel, s, seed: gram(X, X, kernel)),
+    "implicit": _Method(lambda X, kernel, s, seed: Implicit(X, kernel)),
+    "sample": _Method(sample_gram, 4.0),
+    "quantize": _Method(lambda X, kernel, s, seed: quantize_gram(X, kernel, seed)),
+    "sample-quantize": _Method(sample_quantize_gram, 4.0),
+    "uniform": _Method(
+        lambda X, kernel, s, seed: uniform_landmarks(len(X), s, seed), 500, landmarks=True
+    ),
+    "rls": _Method(recursive_rls_practical, 500, landmarks=True),
+    "rls-accelerated": _Method(recursive_rls_accelerated, 500, landmarks=True),
+    "rpcholesky": _Method(rpcholesky, 500, landmarks=True),
 }
-_SIZES = {"sample": 4.0, "sample-quantize": 4.0, **dict.fromkeys(_SAMPLERS, 500)}  # defaults of -s
+_SAMPLERS = [name for name, method in _METHODS.items() if method.landmarks]
 
 
 # 16.2 Files
@@ -10306,8 +10392,8 @@ def advise(X, kernel, error, k=10, seed=0, *, memory=None):
         key = (seed + draw) % 2**64
         if method == "skpca":
             return LowRank(fourier_features(P, fourier_features_map(kernel, P.shape[1], size, key)))
-        made = _METHODS[method](P, kernel, size, key)
-        return LowRank(nystrom(P, made, kernel)) if isinstance(made, Landmarks) else made
+        made = _METHODS[method].function(P, kernel, size, key)
+        return LowRank(nystrom(P, made, kernel)) if _METHODS[method].landmarks else made
 
     def error_of(method, size, draw=0):
         return spectral_error(K, sketch(method, size, draw), seed, tol=0.05) / norm
@@ -10333,7 +10419,7 @@ def advise(X, kernel, error, k=10, seed=0, *, memory=None):
     bits = 4 * n * math.ceil(n / 32)
     predict("quantize", 0, bits, error, growth**2, "error of the pilot / sqrt(n / pilot points)")
     ladder = [size for size in _LADDER if k <= size <= few // 4] or [few]
-    for method in (*_SAMPLERS, "skpca") if _KINDS[kernel.kind].has_law else _SAMPLERS:
+    for method in _SAMPLERS + ["skpca"] * _KINDS[kernel.kind].has_law:
         size, error = _least_size(functools.partial(error_of, method), wanted, ladder)
         held = n * size * X.itemsize
         predict(method, size, held, error, growth, "largest error of six draws in the pilot")
@@ -10504,7 +10590,7 @@ def _fit_landmarks(own, X, y, seed, weights=None):
         if sampler == "rpcholesky":
             chosen, F = _landmarks_by_pivots(P, kernel, many, 64, 0.0, seed)
         else:
-            chosen = _METHODS[sampler](P, kernel, many, seed)
+            chosen = _METHODS[sampler].function(P, kernel, many, seed)
         own.landmarks_ = rows[chosen.indices]
         Z = X[own.landmarks_]
     own.kernel_ = kernel
@@ -10916,7 +11002,7 @@ def _with_map(state, feature_map=None):
 
 
 @_public
-def dask_fold(X, state, update, merge):
+def dask_fold(X, state):
     """State of a stream after all rows of a Dask array: one state per block, merged in pairs.
 
     For fd, skpca, rnca and reservoir, the merged state satisfies the error bound of one pass (SKPCA
@@ -10925,15 +11011,10 @@ def dask_fold(X, state, update, merge):
     Args:
         X: (n, d) dask array. Points, chunked by rows.
         state: named tuple. Returned by the stream's start function. Merge older states afterwards.
-        update: callable. update(state, block) of the stream, such as `skpca_update`.
-        merge: callable. merge(a, b) of the stream, such as `skpca_merge`.
     Returns:
         tuple: The state, for the stream's finish function.
     """
-    _require(
-        callable(update) and callable(merge),
-        f"update and merge must be functions, got {_shown(update)} and {_shown(merge)}",
-    )
+    stream = _stream_of("state", state, True)
     held = getattr(state, "sketch", state)
     count = getattr(held, "count", 0)
     # A tuple without a field `count` still has a method `count`.
@@ -10946,10 +11027,10 @@ def dask_fold(X, state, update, merge):
     def folded(block, first, state, feature_map):
         if hasattr(state, "seed"):  # blocks must draw independently
             state = state._replace(seed=int(_python_subkey(state.seed, first)))
-        return _with_map(update(_with_map(state, feature_map), block))
+        return _with_map(stream.update(_with_map(state, feature_map), block))
 
     def merged(a, b, feature_map):
-        return _with_map(merge(_with_map(a, feature_map), _with_map(b, feature_map)))
+        return _with_map(stream.merge(_with_map(a, feature_map), _with_map(b, feature_map)))
 
     parts = _each_block(folded, X, None, _with_map(state), shared)
     return _with_map(_joined(merged, parts, shared), feature_map)
@@ -10998,7 +11079,7 @@ def dask_landmarks(X, kernel, s, seed=0):
         (20, 2)
     """
     _row_blocks("X", X)
-    return rls_finish(dask_fold(X, rls_start(kernel, s, X.shape[1], seed), rls_update, rls_merge))
+    return rls_finish(dask_fold(X, rls_start(kernel, s, X.shape[1], seed)))
 
 
 def _sums_of_features(block, Y, found, middle=None):
@@ -11090,24 +11171,7 @@ _KERNELS = {
     "linear": lambda sigma: linear(),
 }
 
-_STREAMS = {  # defaults of options, start, update and finish
-    "skpca": (
-        {"m": 2000, "ell": 50, "block": 8192},
-        lambda points, feature_map, options: skpca_start(
-            feature_map, options.ell, centered=options.center
-        ),
-        skpca_update,
-        skpca_finish,
-    ),
-    "dsgd": (
-        {"m": 8192, "block": 512},
-        lambda points, feature_map, options: dsgd_start(
-            points.rows(slice(_START_POINTS)), feature_map, options.k, centered=options.center
-        ),
-        dsgd_update,
-        lambda state, k: dsgd_finish(state),
-    ),
-}
+_COMMAND_STREAMS = {stream.command: stream for stream in _STREAMS.values() if stream.command}
 
 
 def _chosen_kernel(options, points):
@@ -11419,9 +11483,10 @@ def _fitted(name, X, kernel, options, exact):
     """(model, features of X, table row) for a method. exact: (K, its eigenpairs) or None."""
     centered = options.center
     start = time.perf_counter()
-    s = _SIZES.get(name) if options.s is None else options.s
-    A = _METHODS[name](_about_mean(kernel, X, centered), kernel, s, options.seed)
-    if isinstance(A, Landmarks):
+    method = _METHODS[name]
+    s = method.size if options.s is None else options.s
+    A = method.function(_about_mean(kernel, X, centered), kernel, s, options.seed)
+    if method.landmarks:
         model = nystrom_kpca(X, A, kernel, options.k, options.seed, centered=centered)
         Z = expand(X, model)
         held = model.points.nbytes + model.coef.nbytes
@@ -11432,7 +11497,7 @@ def _fitted(name, X, kernel, options, exact):
     row = "{:16}{:9.3f}{:>12}".format(name, time.perf_counter() - start, _human(held))
     if exact:
         K, eigen = exact
-        A = LowRank(nystrom(X, A, kernel)) if isinstance(A, Landmarks) else A
+        A = LowRank(nystrom(X, A, kernel)) if method.landmarks else A
         error = spectral_error(center(A) if centered else A, K) / max(eigen.values[0], 1e-300)
         right = 0
         with contextlib.suppress(ValueError):  # raised if all points are equal
@@ -11467,7 +11532,8 @@ def _shares(points, model):
 
 def _embed(options):
     names = [*_METHODS] if options.method == "all" else [options.method]
-    _require(options.s is None or _SIZES.keys() & names, f"--method {options.method} takes no -s")
+    sized = any(_METHODS[name].size for name in names)
+    _require(options.s is None or sized, f"--method {options.method} takes no -s")
     points = _load_points(options)
     X = points.rows()
     kernel = _chosen_kernel(options, points)
@@ -11645,7 +11711,7 @@ def _resumed(options):
     return state, points, json.loads(str(arrays["sources"]))
 
 
-def _take_blocks(options, update, state, points, sources):
+def _take_blocks(options, state, points, sources):
     """The state after all blocks of a file. It is saved every 30 s, at the end and on an error."""
     name = os.path.realpath(options.points)
     for held in sources:  # under its first name, if it has several
@@ -11691,8 +11757,9 @@ def _take_blocks(options, update, state, points, sources):
 
 
 def _stream(options):
-    defaults, start, update, finish = _STREAMS[options.method]
-    _require(options.ell is None or "ell" in defaults, "--method dsgd takes no --ell")
+    defaults = _COMMAND_STREAMS[options.method].defaults
+    sketched = "ell" in defaults
+    _require(options.ell is None or sketched, "--method dsgd takes no --ell")
     for name, value in defaults.items():
         if getattr(options, name) is None:
             setattr(options, name, value)
@@ -11703,16 +11770,18 @@ def _stream(options):
     else:
         points = _load_points(options)
         kernel = _chosen_kernel(options, points)
-        stored = options.method == "skpca"
         feature_map = fourier_features_map(
-            kernel, points.X.shape[1], options.m, options.seed, stored=stored
+            kernel, points.X.shape[1], options.m, options.seed, stored=sketched
         )
         _checked_whole("k", options.k, 1, options.ell or options.m)
-        state = start(points, feature_map, options)
+        if sketched:
+            state = skpca_start(feature_map, options.ell, centered=options.center)
+        else:
+            first = points.rows(slice(_START_POINTS))
+            state = dsgd_start(first, feature_map, options.k, centered=options.center)
     _print_head(options, points, state.feature_map.kernel)
-    state = _take_blocks(options, update, state, points, sources)
-    model = finish(state, options.k)
-    sketched = isinstance(model, Subspace)
+    state = _take_blocks(options, state, points, sources)
+    model = finish(state, options.k) if sketched else finish(state)
     values = _eigenvalues_of(model)[:10] / (model.count if sketched else 1)
     _print("eigenvalues / n:", *(f"{value:.4g}" for value in values))
     if sketched:
@@ -11878,7 +11947,7 @@ _COMMANDS = {  # function, help, options, and methods (the first is the default)
         _stream,
         "kernel PCA of a file of any size, with random features (skpca) or stochastic gradients (dsgd)",
         f"{_FIT} --center -m --ell --block --state -o --model --plot",
-        *_STREAMS,
+        *_COMMAND_STREAMS,
     ),
     "apply": (
         _apply,

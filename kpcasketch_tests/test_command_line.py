@@ -1480,7 +1480,7 @@ def test_a_model_on_disk_maps_new_points(tmp_path, capsys, method, words, center
     np.save(tmp_path / "X.npy", X * [1, 5, 1] + [0, 0, 7])
     np.save(tmp_path / "new.npy", new * [1, 5, 1])
     embed = [
-        "stream" if method in kp._STREAMS else "embed",
+        "stream" if method in kp._COMMAND_STREAMS else "embed",
         tmp_path / "X.npy",
         "-k",
         "2",
@@ -1719,21 +1719,21 @@ def test_a_stream_of_gradients_is_that_of_its_steps(many, tmp_path, capsys):
 
 def interrupt_at(monkeypatch, number):
     """Interrupt the update of this number, and count the points of all."""
-    stream, calls = kp._STREAMS["skpca"], []
+    stream, calls = kp._STREAMS[kp.SKPCAState], []
 
     def interrupted(state, rows):
         calls.append(len(rows))
         if len(calls) == number:
             raise KeyboardInterrupt
-        return stream[2](state, rows)
+        return stream.update(state, rows)
 
-    monkeypatch.setitem(kp._STREAMS, "skpca", (*stream[:2], interrupted, stream[3]))
+    monkeypatch.setitem(kp._STREAMS, kp.SKPCAState, stream._replace(update=interrupted))
     return calls
 
 
 def test_an_interrupted_stream_goes_on_where_it_was(many, monkeypatch, capsys):
     points, path, state = many
-    stream, calls = kp._STREAMS["skpca"], interrupt_at(monkeypatch, 3)
+    stream, calls = kp._STREAMS[kp.SKPCAState], interrupt_at(monkeypatch, 3)
     assert kp.main(["stream", path, *STREAM, "--state", str(state)]) == 130
     out, error = capsys.readouterr()
     assert error == "kpcasketch: interrupted\n"
@@ -1741,7 +1741,7 @@ def test_an_interrupted_stream_goes_on_where_it_was(many, monkeypatch, capsys):
     done(capsys, "stream", path, *STREAM, "--state", state)
     assert calls == [8192, 8192, 3616, 3616]
     assert_whole(state, points)
-    monkeypatch.setitem(kp._STREAMS, "skpca", stream)
+    monkeypatch.setitem(kp._STREAMS, kp.SKPCAState, stream)
     interrupt_at(monkeypatch, 2)
     assert (
         kp.main(["stream", path, *STREAM]) == 130
@@ -1809,18 +1809,18 @@ def test_of_two_streams_with_one_state_the_slower_deleted_what_the_other_had_rea
 ):
     points, path, state = many
     np.save(tmp_path / "other.npy", points[:9000])
-    stream = kp._STREAMS["skpca"]
+    stream = kp._STREAMS[kp.SKPCAState]
     # a state that is new for both, and one that both have read: points after the other, and after all
     for after_other, after_all in ((9000, 29_000), (40_000, 60_000)):
 
         def update(held, rows):
             """The other stream reads its file while the first block is read."""
-            monkeypatch.setitem(kp._STREAMS, "skpca", stream)
+            monkeypatch.setitem(kp._STREAMS, kp.SKPCAState, stream)
             other = tmp_path / "other.npy"
             assert kp.main(["stream", str(other), *STREAM, "--state", str(state)]) == 0
-            return stream[2](held, rows)
+            return stream.update(held, rows)
 
-        monkeypatch.setitem(kp._STREAMS, "skpca", (*stream[:2], update, stream[3]))
+        monkeypatch.setitem(kp._STREAMS, kp.SKPCAState, stream._replace(update=update))
         error = refused(capsys, "stream", path, *STREAM, "--state", state)
         assert f"{state} was written by another process, and is kept: repeat the command" in error
         assert kp.load(state).sketch.count == after_other
@@ -2035,7 +2035,7 @@ def test_what_is_advised_has_the_predicted_error(data, monkeypatch):
     assert rows[0].works and best.works and best.error <= 0.003
     assert [row.works for row in rows] == sorted((row.works for row in rows), reverse=True)
     K, norm = kp.Implicit(Z, kernel), kp.spectral_norm(kp.Implicit(Z, kernel), 0, tol=0.01)
-    factor = kp.nystrom(Z, kp._METHODS[best.method](Z, kernel, int(best.size), 0), kernel)
+    factor = kp.nystrom(Z, kp._METHODS[best.method].function(Z, kernel, int(best.size), 0), kernel)
     # of the worst draw
     assert 0.15 < kp.spectral_error(K, kp.LowRank(factor), 0, tol=0.05) / norm / best.error < 2.0
     row = next(row for row in rows if row.method == "quantize")

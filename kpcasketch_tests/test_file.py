@@ -62,7 +62,8 @@ def test_only_groups_of_options_are_described_elsewhere_and_one_hop_away(name):
 def test_all_lists_every_public_name_in_order():
     tree = ast.parse(SOURCE)
     defined = {node.name for node in tree.body if isinstance(node, (ast.FunctionDef, ast.ClassDef))}
-    assert sorted(name for name in defined if not name.startswith("_")) == kp.__all__
+    assert sorted(defined & {*kp.__all__}) == kp.__all__
+    assert {name for name in defined if not name.startswith("_")} - {*kp.__all__} == {"main"}
 
 
 def test_rooms_use_only_what_stands_above_them():
@@ -238,3 +239,38 @@ def test_seeds_are_0_unless_given():
             else inspect.signature(getattr(kp, name)).parameters
         )
         assert "seed" not in parameters or parameters["seed"].default == 0, name
+
+
+ORDER = (  # of positional parameters; names in one group are not ordered
+    "path f function product n sketch state X Y Z A B C D F G K U V x y a b w M coef scores values known features",
+    "landmarks weights centers model other expansion feature_map map_x map_y manifold subspace eigen rounded out",
+    "kernel kernel_x kernel_y",
+    "lam lam_x lam_y error eps",
+    "k",
+    "m",
+    "ell",
+    "s",
+    "seed",
+)
+OF_THEIR_OWN = {
+    "gaussian laplacian matern rational_quadratic cauchy polynomial linear scaled shadow_bounds": "make kernels",
+    "fourier_features_map orthogonal_features_map quasi_features_map fastfood_features_map": "kernel, d, m",
+    "equispaced_features_map fd_start rls_start reservoir_start shadow_start": "the dimension of the data is last",
+    "kernel_value kpca_from_eigen sketch_error novelty_pvalues kernel_pca_preimage": "as the formula is read",
+    "warm_up finish dask_map": "any number of arguments",
+}
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_arguments_stand_in_one_order_and_options_are_given_by_keyword(name):
+    parameters = inspect.signature(getattr(kp, name)).parameters.values()
+    positional = [one for one in parameters if one.kind is one.POSITIONAL_OR_KEYWORD]
+    names = [one.name for one in positional]
+    assert "seed" not in names or names[-1] == "seed"
+    optional = {one.name for one in positional if one.default is not one.empty}
+    assert optional <= {"k", "s", "seed", "Y", "sigma", "ridge"}
+    if name not in " ".join(OF_THEIR_OWN).split():
+        ranks = [
+            [one in group.split() for group in ORDER].index(True) for one in names if one != "X"
+        ]
+        assert ranks == sorted(ranks)

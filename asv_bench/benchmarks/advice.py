@@ -49,7 +49,7 @@ def recommended(best, X, kernel):
         return kp.LowRank(
             kp.fourier_features(X, kp.fourier_features_map(kernel, X.shape[1], int(best.size)))
         )
-    found = kp._METHODS[best.method](X, kernel, best.size, 0)
+    found = kp._METHODS[best.method].function(X, kernel, best.size, 0)
     return kp.LowRank(kp.nystrom(X, found, kernel)) if best.method in kp._SAMPLERS else found
 
 

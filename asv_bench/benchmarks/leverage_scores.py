@@ -135,7 +135,7 @@ class Landmarks:
         self.kernel, self.s = kp.gaussian(1.0), min(s, n // 4)
 
     def pick(self, method, seed=0):
-        return kp._METHODS[method](self.X, self.kernel, self.s, seed)
+        return kp._METHODS[method].function(self.X, self.kernel, self.s, seed)
 
     @unit("s")
     def track_seconds(self, method, s):
@@ -176,7 +176,7 @@ class Samplers:
 
             maker = getattr(kernel_approximation, method)
             return maker(gamma=kernel.gamma, n_components=s, random_state=seed).fit_transform(X)
-        return kp.nystrom(X, kp._METHODS[method](X, kernel, s, seed), kernel)
+        return kp.nystrom(X, kp._METHODS[method].function(X, kernel, s, seed), kernel)
 
     def measured(self, data, method):
         """Mean error of five seeds, and seconds."""
@@ -361,7 +361,7 @@ class Uneven:
             from sklearn.kernel_approximation import Nystroem
 
             return Nystroem(gamma=kernel.gamma, n_components=s, random_state=seed).fit_transform(X)
-        return kp.nystrom(X, kp._METHODS[sampler](X, kernel, s, seed), kernel)
+        return kp.nystrom(X, kp._METHODS[sampler].function(X, kernel, s, seed), kernel)
 
     def enough(self, sampler, one_in):
         """The first of 20, 40, 80, ... landmarks with which 5 samples of 5 reach the error."""

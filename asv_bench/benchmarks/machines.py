@@ -107,9 +107,7 @@ def moved_by_skpca():
         points(size(100_000), 20),
         kp.skpca_start(kp.fourier_features_map(kp.gaussian(4.0), 20, 1000), 50),
     )
-    return moved(lambda: kp.dask_fold(X, start, kp.skpca_update, kp.skpca_merge))[1] / (
-        32 * 8 * 1000 * 50
-    )
+    return moved(lambda: kp.dask_fold(X, start))[1] / (32 * 8 * 1000 * 50)
 
 
 def in_a_process(name, *arguments, **environment):
