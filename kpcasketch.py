@@ -5315,7 +5315,7 @@ def _manifold_of(C, w, kernel, k, seed, alpha=0.0, time=0.0, cut=False):
     )
     constant = first * (not cut)
     K -= np.outer(constant, constant)
-    values, vectors = _lanczos(K, k, key, 1e-13, 1000)[:2]
+    values, vectors, *_ = _lanczos(K, k, key, 1e-13, 1000)
     vectors = vectors - np.outer(constant, constant @ vectors)
     kept = values > max(len(C), 100) * _precision(C)
     rates = np.where(kept, np.abs(values) ** (time - 1.0), 0.0)
@@ -6947,7 +6947,9 @@ def reservoir_update(state, X):
     """
     state = _checked_as(ReservoirState, "state", state)
     X = _checked_points("X", X, columns=state.points.shape[1])
-    points, upcoming, replaced = [array.copy() for array in state[:3]]
+    points = state.points.copy()
+    upcoming = state.upcoming.copy()
+    replaced = state.replaced.copy()
     count = state.count + len(X)
     keys = _words(_key(state.seed, _RESERVOIRS), np.arange(len(points)))
     while (taking := np.flatnonzero(upcoming < count)).size:
@@ -8305,12 +8307,14 @@ def _recursive(
         rows = np.flatnonzero(depth >= level)
         if rows.size <= (size or 192.0 * math.log(1.0 / delta)):  # steps 1 to 3
             return Landmarks(rows, np.ones(rows.size), 0)
-        below, weights, evaluations = sample(level + 1, delta / division)  # steps 4 and 5
+        half = sample(level + 1, delta / division)  # steps 4 and 5
         level_key = _python_subkey(_python_subkey(key, _LEVELS), level)
         drawn = top if level == 0 else 0
         # Step 7. The top of accelerated sampling uses 4 * size. Errors are up to 20 % smaller.
         k = _largest_rank(min(drawn, 4 * size) or size, constant, delta)
-        scores, computed = _scores(X, X[below], weights, kernel, lam, k, level_key, rows)
+        scores, computed = _scores(
+            X, X[half.indices], half.weights, kernel, lam, k, level_key, rows
+        )
         scores = np.minimum(1.0, factor * scores)  # steps 6, 8 and 9 (7)
         many = 2.0 * k if lam is None else max(scores.sum(), 1.0)
         chances = np.minimum(1.0, oversampling * math.log(many / delta) * scores)  # step 10 (8)
@@ -8324,7 +8328,7 @@ def _recursive(
                 plain_key = _python_subkey(level_key, _AT_RANDOM)
                 kept = _draw_by_size(np.ones(rows.size), size, plain_key)[0]
                 chances = np.full(size, size / rows.size)
-        return Landmarks(rows[kept], 1.0 / np.sqrt(chances), evaluations + computed)
+        return Landmarks(rows[kept], 1.0 / np.sqrt(chances), half.evaluations + computed)
 
     return sample(0, delta)
 
@@ -9651,7 +9655,7 @@ def _directions(sketch, X, k, seed, centered):
         _require(not getattr(sketch, "targets", 0), "sketch must not predict targets")
         return sketch.values, _models[type(sketch)][0](X, sketch)
     if isinstance(sketch, Eigen):
-        return sketch[:2]
+        return sketch.values, sketch.vectors
     if isinstance(sketch, NystromMap):
         sketch = LowRank(nystrom_features(X, sketch))
     A = _as_operator("sketch", sketch, True)

@@ -568,3 +568,16 @@ def test_the_estimators_are_imported_when_one_is_asked_for():
         "LandmarkFeatures needs scikit-learn" in run.stdout
         and "no attribute 'Nothing'" in run.stdout
     ), run.stderr
+
+
+@pytest.mark.parametrize("inside", ["", "model."])
+def test_models_whose_feature_map_was_called_map_are_read(inside, tmp_path):
+    model = kp.skpca(X, g, 2, 8, 4)
+    kp.save(tmp_path / "model.npz", model)
+    with np.load(tmp_path / "model.npz") as file:
+        renamed = {(inside + name).replace("feature_map", "map"): file[name] for name in file}
+    renamed[inside[:-1] or "class"] = "Subspace"
+    np.savez(tmp_path / "old.npz", **renamed)
+    assert np.array_equal(
+        kp.features(X, kp.load(tmp_path / "old.npz")), kp.skpca_transform(X, model)
+    )

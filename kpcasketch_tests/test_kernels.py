@@ -671,3 +671,10 @@ def test_results_are_written_to_memory_maps(dtype, tmp_path):
         assert np.array_equal(np.load(path), expected)
     with pytest.raises(ValueError, match="^gram: out must be .* got MaskedArray"):
         kp.gram(P[:2], P[:2], kernel, out=np.ma.zeros((2, 2), dtype))
+
+
+def test_a_sum_of_kernels_was_a_tuple_of_fourteen_numbers():
+    g = kp.gaussian(1.0)
+    for wrong in (lambda: g + kp.linear(), lambda: 2 * g, lambda: g * 2.0, lambda: (1,) + g):
+        with pytest.raises(TypeError, match="kernels have no .* call scaled, or custom"):
+            wrong()

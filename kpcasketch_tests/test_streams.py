@@ -1400,3 +1400,43 @@ def test_compiled_code_refuses_equispaced_maps():
     write = numba.njit(lambda x, model, out: kp.features_of(x, model, out))
     with pytest.raises(ValueError, match="model must store its frequencies"):
         write(np.array([0.5, 0.5]), box_map(), np.empty(box_map().m))
+
+
+def test_update_merge_and_finish_find_the_functions_of_a_state():
+    drawn = kp.fourier_features_map(G, 2, 20)
+    rows = np.random.default_rng(0).standard_normal((60, 2))
+    for start, name, arguments in (
+        (kp.fd_start(2, 2), "fd", ()),
+        (kp.skpca_start(drawn, 6), "skpca", (3,)),
+        (kp.rnca_start(drawn), "rnca", (3,)),
+        (kp.rls_start(G, 9, 2), "rls", ()),
+        (kp.reservoir_start(9, 2), "reservoir", (G, 3)),
+        (kp.shadow_start(0.5, 2), "shadow", ()),
+    ):
+        own = [getattr(kp, f"{name}_{verb}", None) for verb in ("update", "merge", "finish")]
+        state, other = kp.update(start, rows[:30]), kp.update(start, rows[30:])
+        assert equal(state, own[0](start, rows[:30]))
+        assert equal(kp.finish(state, *arguments), own[2](state, *arguments))
+        if name == "reservoir":
+            other = other._replace(seed=7)
+        if own[1]:
+            assert equal(kp.merge(state, other), own[1](state, other))
+        else:
+            with pytest.raises(
+                ValueError, match="^merge: a must be one of FDState, .* ShadowState"
+            ):
+                kp.merge(state, other)
+    views = [rows, kp.fourier_features_map(G, 2, 300, stored=False)]
+    state = kp.dsgd_start(*views, 2)
+    assert equal(kp.update(state, rows), kp.dsgd_update(state, rows))
+    state = kp.dsgd_ksir_start(rows, rows[:, 0], views[1], 2)
+    assert equal(kp.update(state, rows, rows[:, 0]), kp.dsgd_update(state, rows, rows[:, 0]))
+    assert equal(kp.finish(state), kp.dsgd_finish(state))
+    with pytest.raises(ValueError, match="^update: state must be one of ShadowState, .* got tuple"):
+        kp.update((), rows)
+
+
+def equal(a, b):
+    if isinstance(a, tuple):
+        return type(a) is type(b) and all(map(equal, a, b))
+    return np.array_equal(a, b)
