@@ -299,7 +299,9 @@ def test_recursive_samples_meet_theorem_7_and_the_practical_one_beats_uniform(rn
     uniform = np.mean([error(kp.uniform_landmarks(N, 60, seed).indices) for seed in range(10)])
     for sampler in (kp.recursive_rls_practical, kp.recursive_rls_accelerated):
         assert (
-            np.mean([error(sampler(cloud, kernel, 60, seed, 0.1).indices) for seed in range(10)])
+            np.mean(
+                [error(sampler(cloud, kernel, 60, seed, delta=0.1).indices) for seed in range(10)]
+            )
             < 0.6 * uniform
         )
 
@@ -646,7 +648,7 @@ def test_all_points_came_back_where_a_half_was_empty(sampler):
     for n in (2, 3, 4, 5):
         for s in range(1, n):
             for seed in range(40):
-                assert sampler(X[:n], KERNEL, s, seed, 0.1).indices.size == s
+                assert sampler(X[:n], KERNEL, s, seed, delta=0.1).indices.size == s
 
 
 def test_a_ridge_below_the_rounding_of_the_matrix_left_points_out_that_matter():
