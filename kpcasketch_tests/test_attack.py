@@ -11,7 +11,6 @@ What is not reached: more than 800 points (paths for large n are tested one by o
 8192 points, slabs of 8192 rows, bases of 512 MB), custom kernels, calls from compiled code.
 """
 
-import functools
 import collections
 import contextlib
 import io
@@ -346,13 +345,13 @@ def attack_eigenpairs(case):
         )
     )
     tol = float(case.rng.choice([1e-8, 1e-12]))
-    check_eigen(A, call(kp.block_lanczos, A, k, case.seed, tol), k, tol)
+    check_eigen(A, call(kp.block_lanczos, A, k, case.seed, tol=tol), k, tol)
     norm = np.linalg.norm(A, 2)
     for tol in (0.1, 0.03, 1e-2, 1e-6):
-        found = call(kp.spectral_norm, A, case.seed, tol)
+        found = call(kp.spectral_norm, A, case.seed, tol=tol)
         assert (1 - tol) * norm <= found * (1 + 1e-12) and found <= norm * (1 + 1e-12)
     if n <= 160:
-        eigen = call(kp.orthogonal_iteration, A, min(k, 5), case.seed, 1e-6, 300)
+        eigen = call(kp.orthogonal_iteration, A, min(k, 5), case.seed, tol=1e-6, max_iterations=300)
         scale = max(norm, 1e-300)
         true = np.linalg.norm(
             A / scale @ eigen.vectors - eigen.vectors * (eigen.values / scale), axis=0
@@ -365,11 +364,8 @@ def attack_kernel_pca(case):
     X, kernel, n = case.X, case.kernel, case.n
     k = int(case.rng.integers(1, min(n, 20) + 1))
     scale = np.abs(case.K).max() * n + 1e-300
-    for function, matrix in (
-        (kp.kpca, case.K),
-        (functools.partial(kp.kpca, centered=True), naive.centered(case.K)),
-    ):
-        model = call(function, X, kernel, k, case.seed)
+    for centered, matrix in ((False, case.K), (True, naive.centered(case.K))):
+        model = call(kp.kpca, X, kernel, k, case.seed, centered=centered)
         values = np.linalg.eigvalsh(matrix)[::-1][:k]
         allowed = n * case.tolerance + (n + 100) * case.eps * scale
         cut = model.values == 0
@@ -413,9 +409,9 @@ def attack_leverage(case):
     s = int(case.rng.integers(1, n + 3))
     for sampler in (kp.recursive_rls_practical, kp.recursive_rls_accelerated):
         check_landmarks(call(sampler, X, kernel, s, case.seed, 0.1), n, min(s, n))
-    check_landmarks(call(kp.recursive_rls, X, kernel, lam, 0.03, case.seed), n, None)
-    check_landmarks(call(kp.recursive_rls_fixed, X, kernel, s, 0.03, case.seed), n, None)
-    check_landmarks(call(kp.rls_nystrom, X, kernel, lam, 0.1, case.seed), n, None)
+    check_landmarks(call(kp.recursive_rls, X, kernel, lam, case.seed, delta=0.03), n, None)
+    check_landmarks(call(kp.recursive_rls_fixed, X, kernel, s, case.seed, delta=0.03), n, None)
+    check_landmarks(call(kp.rls_nystrom, X, kernel, lam, case.seed, delta=0.1), n, None)
     check_landmarks(call(kp.uniform_landmarks, n, s, case.seed), n, min(s, n))
 
 
@@ -547,7 +543,7 @@ def attack_learning(case):
     condition = ((wide**2).sum() + lam) / lam
     assert np.abs(wide @ (found - expected)).max() <= 1e-13 * condition * np.linalg.norm(y) + 1e-12
     k = int(rng.integers(1, min(n, 6) + 1))
-    clusters = call(kp.kernel_kmeans, F, k, case.seed, 2)
+    clusters = call(kp.kernel_kmeans, F, k, case.seed, restarts=2)
     cost = ((wide - clusters.centers[clusters.labels]) ** 2).sum()
     assert clusters.labels.min() >= 0 and clusters.labels.max() < k
     assert abs(cost - clusters.cost) <= 1e-5 * cost + 1e-300
@@ -559,7 +555,7 @@ def attack_learning(case):
     )
     G = rng.standard_normal((n, r))
     for squared in (True, False):
-        found = call(kp.kernel_cca, wide, G, lam, 1.0, min(n, r, 3), squared)
+        found = call(kp.kernel_cca, wide, G, lam, 1.0, min(n, r, 3), squared=squared)
         expected = naive.correlations(wide, G, lam, 1.0, squared)[: min(n, r, 3)]
         assert (
             np.abs(found.values[: len(expected)] - expected).max()
@@ -617,7 +613,7 @@ def attack_streams(case):
         bool(rng.random() < 0.5),
         float(rng.choice([1.0, 0.5, 0.2])),
     )
-    found = call(kp.frequent_directions, Z, ell, half, share)
+    found = call(kp.frequent_directions, Z, ell, half=half, share=share)
     whole = (Z**2).sum()
     error = np.linalg.eigvalsh(Z.T @ Z - found.B.T @ found.B)
     assert error[0] >= -1e-12 * whole and error[-1] <= found.shrunk * (1 + 1e-5) + 1e-12 * whole
@@ -713,7 +709,7 @@ def attack_merges_and_rivals(case):
         assert found.shrunk * ((ell + 1) // 2) <= whole * (1 + 1e-5)
     k = int(rng.integers(1, m + 1))
     found, exact = (
-        call(kp.rnca, X, drawn, k, case.seed, centered),
+        call(kp.rnca, X, drawn, k, case.seed, centered=centered),
         np.linalg.eigvalsh(Z.T @ Z)[::-1][:k],
     )
     assert np.abs(found.values - exact).max() <= 1e-5 * whole
@@ -754,10 +750,10 @@ def attack_reduced_sets(case):
     sets = [
         call(kp.kmeans_select, X, m, case.seed),
         call(kp.kde_pare, X, m, case.seed),
-        call(kp.herd, X, m, kernel),
+        call(kp.herd, X, kernel, m),
     ]
     if case.kind not in ("polynomial", "linear"):
-        sets.append(call(kp.kernel_thin, X, m, kernel, case.seed))
+        sets.append(call(kp.kernel_thin, X, kernel, m, case.seed))
     for found in sets:
         assert found.centers.shape == (m, X.shape[1]) and found.weights.sum() == pytest.approx(n)
         assert found.labels.min(initial=0) >= 0 and found.labels.max(initial=0) < m
@@ -774,7 +770,7 @@ def attack_reduced_sets(case):
         <= allowed
     )
     assert np.isfinite(call(kp.expand, X, reduced)).all()
-    assert np.isfinite(call(kp.rskpca, C, w, kernel, k, case.seed, True).coef).all()
+    assert np.isfinite(call(kp.rskpca, C, w, kernel, k, case.seed, centered=True).coef).all()
     extended = call(kp.weighted_nystrom, X, C, w, kernel, k, case.seed)
     assert np.isfinite(extended.coef).all() and same(extended.values, reduced.values)
     K, cross = case.K, kp.gram(X.astype(float), C.astype(float), kernel)
@@ -812,7 +808,7 @@ def attack_reduced_sets(case):
         if less > 0:
             manifolds += [
                 call(kp.laplacian_eigenmap, C, w, kernel, less),
-                call(kp.diffusion_map, C, w, kernel, less, 0, alpha, 2.0),
+                call(kp.diffusion_map, C, w, kernel, less, 0, alpha=alpha, time=2.0),
             ]
         for manifold in manifolds:
             assert (

@@ -552,8 +552,8 @@ def test_a_kernel_that_is_not_positive_semidefinite_is_refused():
 def test_landmarks_and_factor_have_the_same_bits_for_any_number_of_threads(same_bits, rng):
     points = rng.standard_normal((1500, 3))
     kernel = kp.gaussian(1.0)
-    same_bits(kp.recursive_rls_practical, points, kernel, 150, 0, 0.1)
-    same_bits(kp.recursive_rls, points, kernel, 1.0, 0.01, 0)
+    same_bits(kp.recursive_rls_practical, points, kernel, 150, 0)
+    same_bits(functools.partial(kp.recursive_rls, delta=0.01), points, kernel, 1.0, 0)
     same_bits(kp.rpcholesky, points, kernel, 150, 0)
     same_bits(kp.nystrom, points, np.arange(0, 1500, 7), kernel)
     same_bits(kp.nystrom_kpca, points, np.arange(0, 1500, 7), kernel, 3, 0)

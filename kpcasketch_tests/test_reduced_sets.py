@@ -658,8 +658,8 @@ def test_distance_of_projections_on_oblique_components_is_that_of_their_spans(rn
 @pytest.mark.parametrize(
     "function, arguments",
     [
-        (kp.herd, (X, 20, kp.gaussian(8.0))),
-        (kp.kernel_thin, (X, 20, kp.gaussian(8.0))),
+        (kp.herd, (X, kp.gaussian(8.0), 20)),
+        (kp.kernel_thin, (X, kp.gaussian(8.0), 20)),
         (kp.kde_pare, (X, 20, 0)),
         (kp.mmd, (X, X[:30], np.full(30, 10.0), kp.gaussian(8.0))),
         (kp.rskpca, (X, np.ones(300), kp.gaussian(8.0), 4)),
@@ -1066,7 +1066,7 @@ def test_compressed_points_are_different_points_of_all(n, m, dtype, rng):
 
 def test_compressed_points_follow_order_and_duplicates(same_bits, rng):
     X = np.repeat(rng.standard_normal((40, 2)), 30, 0)
-    same_bits(kp.compress_thin, X, 20, kp.gaussian(1.0), 3)
+    same_bits(kp.compress_thin, X, kp.gaussian(1.0), 20, 3)
     assert np.isfinite(
         kp.mmd(X, *kp.compress_thin(X, kp.gaussian(1.0), 20, 3)[:2], kp.gaussian(1.0))
     )
