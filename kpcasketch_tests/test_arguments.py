@@ -671,15 +671,20 @@ def test_functions_refused_under_the_names_of_others(function):
     parameters = inspect.signature(function).parameters
     needed = [name for name, own in parameters.items() if own.default is own.empty]
     for wrong in needed:
-        arguments = [SOUND.get(name, ...) if name != wrong else ... for name in needed]
+        given = {name: SOUND.get(name, ...) if name != wrong else ... for name in needed}
+        by_name = {
+            name: given.pop(name)
+            for name in needed
+            if parameters[name].kind is inspect.Parameter.KEYWORD_ONLY
+        }
         with pytest.raises(ValueError) as refused:
-            function(*arguments)
+            function(*given.values(), **by_name)
         said = re.match(r"(\w+): (\w+)", str(refused.value))
         assert said[1] == function.__name__ and said[2] in parameters
 
 
 def test_a_public_function_shows_its_signature_pickles_and_lets_the_users_line_be_seen():
-    assert list(inspect.signature(kp.kpca).parameters) == ["X", "kernel", "k", "seed"]
+    assert list(inspect.signature(kp.kpca).parameters) == ["X", "kernel", "k", "seed", "centered"]
     assert pickle.loads(pickle.dumps(kp.kpca)) is kp.kpca and kp.kpca.__doc__
     with pytest.raises(ValueError) as refused:
         kp.kpca(np.eye(3), kp.gaussian(1.0), 0)

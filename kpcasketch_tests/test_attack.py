@@ -408,7 +408,7 @@ def attack_leverage(case):
         assert np.abs(near - expected.astype(float)).max() <= 1e-6 + blur
     s = int(case.rng.integers(1, n + 3))
     for sampler in (kp.recursive_rls_practical, kp.recursive_rls_accelerated):
-        check_landmarks(call(sampler, X, kernel, s, case.seed, 0.1), n, min(s, n))
+        check_landmarks(call(sampler, X, kernel, s, case.seed, delta=0.1), n, min(s, n))
     check_landmarks(call(kp.recursive_rls, X, kernel, lam, case.seed, delta=0.03), n, None)
     check_landmarks(call(kp.recursive_rls_fixed, X, kernel, s, case.seed, delta=0.03), n, None)
     check_landmarks(call(kp.rls_nystrom, X, kernel, lam, case.seed, delta=0.1), n, None)
