@@ -1481,7 +1481,8 @@ def gaussian(sigma=None, *, gamma=None):
         >>> np.allclose(gram(X, X, gaussian(1.0)), gram(X, X, gaussian(gamma=0.5)))
         True
     """
-    _require((sigma is None) != (gamma is None), "either sigma or gamma must be given, not both")
+    given = "neither" if sigma is None else "both"
+    _require((sigma is None) != (gamma is None), f"either sigma or gamma must be given, got {given}")
     if gamma is None:
         return Kernel(_GAUSSIAN, gamma=0.5 / _as_sigma(sigma) ** 2)
     return Kernel(_GAUSSIAN, gamma=_checked_real("gamma", gamma, 1e-301, 1e300))
@@ -9160,6 +9161,8 @@ def learn_metric(X, Y, kernel, lam, s=1000, seed=0, *, rounds=4):
         (0, True)
     """
     X, kernel = _points_and_kernel(X, kernel)
+    lam = _checked_real("lam", lam, 1e-300)
+    rounds = _checked_whole("rounds", rounds, 0)
     _require(len(X) > 1, "X must have at least 2 rows, got 1")
     _derivative("kernel", kernel)
     T = _deviations(_checked_targets(Y, len(X)), None)
@@ -9172,7 +9175,6 @@ def learn_metric(X, Y, kernel, lam, s=1000, seed=0, *, rounds=4):
 
     M = best = np.eye(X.shape[1])
     errors = []
-    rounds = _checked_whole("rounds", rounds, 0)
     while M.trace() > 0.0:
         M *= len(M) / M.trace()
         P = scale_points(X, M)
@@ -9601,6 +9603,7 @@ def novelty_pvalues(X, model, known):
         >>> novelty_pvalues(np.array([[9.0, 9.0]]), model, residual(X[100:], model)).round(4)
         array([0.0099])
     """
+    _require(np.ndim(known) == 1, "known must hold residuals: pass residual(known, model)")
     known = _as_array("known", known, 1, _DOUBLE)
     n = known.size
     _require(n > 0 and (known >= 0.0).all(), "known must hold one or more residuals, at least 0")
@@ -10279,7 +10282,8 @@ def choose(X, Y, landmarks, kernel, k=10, *, lam=None, factors=None, intercept=T
         intercept: bool. Whether models have an intercept, as `nystrom_ridge` with intercept=True.
         weights: (n,) array, or None. Weights of the points, at least 0. None means 1.
     Returns:
-        Choice: Its kernel and lam are for `nystrom_ridge`. If Y is None, only the kernel is of use.
+        Choice: Its kernel and lam are for `nystrom_ridge`, and its error is 1 - R^2 by leave-one-out.
+            If Y is None, only the kernel is of use.
     Example:
         >>> X = np.linspace(0.0, 9.0, 200).reshape(-1, 1)
         >>> choose(X, np.sin(3.0 * X), np.arange(0, 200, 4), gaussian(4.0)).kernel
@@ -10565,6 +10569,9 @@ def _fit_landmarks(own, X, y, seed, weights=None):
     of X if the sampler computed it. Equal points count once, because a weight acts like a number of
     equal points."""
     many = _checked_whole("landmarks", own.landmarks, 1)
+    lam = own.lam
+    if lam not in (None, "auto"):
+        lam = _checked_real("lam", lam, 1e-300)
     known = ("auto", "kmeans", *_SAMPLERS)
     sampler = own.sampler
     _require(sampler in known, f"sampler must be one of {', '.join(known)}, got {sampler!r}")
@@ -10575,7 +10582,6 @@ def _fit_landmarks(own, X, y, seed, weights=None):
     if sampler == "auto":
         sampler = "rpcholesky" if len(P) * many < 10**8 else "rls-accelerated"
     kernel = _kernel_of_estimator(own, P, seed)
-    lam = own.lam
     if "auto" in (own.sigma, lam):
         kernel, lam, *_ = choose(
             X,

@@ -230,7 +230,7 @@ def test_the_transformer_serves_a_pipeline_and_a_search():
     assert np.abs(centred.transform(points).mean(0)).max() < 1e-12
     for wrong, match in (
         ({"centered": True}, "n_components must be an int from 1 to 300, got NoneType"),
-        ({"sigma": 1.0, "gamma": 1.0}, "either sigma or gamma must be given, not both"),
+        ({"sigma": 1.0, "gamma": 1.0}, "either sigma or gamma must be given, got both"),
         ({"sampler": "best"}, "sampler"),
         ({"landmarks": 0}, "landmarks must be"),
         ({"landmarks": None}, "landmarks must be"),
