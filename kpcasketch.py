@@ -213,9 +213,6 @@ from numba.extending import intrinsic, overload, register_jitable
 
 __version__ = "0.1.0"
 
-if numba.config.DISABLE_JIT:
-    raise ImportError("kpcasketch needs compiled code: unset NUMBA_DISABLE_JIT")
-
 
 # --------------------------------------------------------------------------------------------------
 # How this file is built
@@ -258,6 +255,37 @@ if numba.config.DISABLE_JIT:
 # If True, no line on stderr announces compilation. The environment variable sets the default.
 QUIET = bool(os.environ.get("KPCASKETCH_QUIET"))
 
+# In ns: the debt; the time until which short regions run serially; the end of the last region.
+_account = SimpleNamespace(debt=0.0, alone_until=0, ended=0, announced=False)
+_lock = threading.RLock()  # for compilation, and for classes that are created at their first use
+_SIGNALS = signal.valid_signals()
+
+
+@contextlib.contextmanager
+def _while_compiling():
+    """Defer signals: an exception raised while numba compiles leaves its compiler unusable. Ignore
+    NUMBA_DISABLE_JIT: without the compiler, cores would take hours."""
+    came = []
+    held = {}
+    with _lock:
+        disabled = numba.config.DISABLE_JIT
+        try:
+            numba.config.DISABLE_JIT = 0
+            if threading.current_thread() is threading.main_thread():
+                for number in _SIGNALS:
+                    if callable(signal.getsignal(number)):
+                        held[number] = signal.signal(number, lambda *one: came.append(one))
+            yield
+        finally:
+            numba.config.DISABLE_JIT = disabled
+            _account.ended = 0
+            for number, handler in held.items():
+                signal.signal(number, handler)
+            with contextlib.ExitStack() as handlers:  # calls each, even if another one raises
+                for number, frame in reversed(came):
+                    handlers.callback(held[number], number, frame)
+
+
 # The compiler may reorder sums and fuse multiply-adds; NaN and infinity keep their meaning. Strict
 # helpers keep the order of operations: range reductions and hashes depend on it.
 _SUMS = {"contract", "reassoc", "nsz", "arcp"}
@@ -266,8 +294,10 @@ _OPTIONS = dict(nogil=True, error_model="numpy", no_cfunc_wrapper=True)
 # LLVM inlines helpers. If they were also compiled separately, each helper would have two orders of
 # summation, and earlier compilations would decide which one a core uses. First calls are 15 %
 # faster without wrappers for Python. Without a wrapper, a call from Python ends the process.
-_helper = njit(fastmath=_SUMS, forceinline=True, no_cpython_wrapper=True, **_OPTIONS)
-_strict_helper = njit(fastmath=_STRICT, forceinline=True, **_OPTIONS)
+_helper = _while_compiling()(
+    njit(fastmath=_SUMS, forceinline=True, no_cpython_wrapper=True, **_OPTIONS)
+)
+_strict_helper = _while_compiling()(njit(fastmath=_STRICT, forceinline=True, **_OPTIONS))
 
 # Numba keeps compiled code on disk if another process can import this module by the same name.
 _CACHED = (
@@ -291,8 +321,6 @@ _HOLD = 500_000_000
 _WORTH_COMPILING = 100_000_000
 _PLAIN_TYPES = {np.int64: int, np.float64: float, np.bool_: bool}  # equal types for numba
 
-# In ns: the debt; the time until which short regions run serially; the end of the last region.
-_account = SimpleNamespace(debt=0.0, alone_until=0, ended=0, announced=False)
 _warm_up_threshold = contextvars.ContextVar("_warm_up_threshold")  # replaces _SHARED_FROM
 _process = os.getpid()  # a forked child lacks the threads of its parent
 # "holder" is the thread in a parallel region. Numba's workqueue layer aborts if two threads are in
@@ -328,6 +356,7 @@ def _with_types(arguments):
     return tuple(key), values
 
 
+@_while_compiling()
 def _twin(function, key, parallel, cached):
     """A twin to compile. Its name, which its files on disk share, is unique to the key. If twins
     shared a name, two processes might save two signatures under one number (numba issue 9348)."""
@@ -434,26 +463,6 @@ def _announce(kept):
         _account.announced = True
         place = "on disk" if kept else "for this process"
         _to_stderr(f"compiling for this machine, once; the code is kept {place}")
-
-
-@contextlib.contextmanager
-def _while_compiling():
-    """Defer signals: an exception raised while numba compiles leaves its compiler unusable."""
-    came = []
-    held = {}
-    main = threading.current_thread() is threading.main_thread()
-    try:
-        for number in signal.valid_signals() if main else ():
-            if callable(signal.getsignal(number)):
-                held[number] = signal.signal(number, lambda *interrupt: came.append(interrupt))
-        yield
-    finally:
-        _account.ended = 0
-        for number, handler in held.items():
-            signal.signal(number, handler)
-        with contextlib.ExitStack() as handlers:  # calls each handler, even if another one raises
-            for number, frame in reversed(came):
-                handlers.callback(held[number], number, frame)
 
 
 # 1.2 Registers and memory
@@ -1611,7 +1620,7 @@ def custom(f):
     if f not in _custom_kernels:
         vector = types.CPointer(types.float64)
         try:
-            by_address = cfunc(types.float64(vector, vector, types.intp))(
+            by_address = _while_compiling()(cfunc(types.float64(vector, vector, types.intp)))(
                 lambda x, y, d: f(carray(x, (d,)), carray(y, (d,)))
             )
         except numba.NumbaError as error:
@@ -4522,7 +4531,9 @@ _LAST_PLACE = 1e4  # in panels. Float32 then changes squared distances of 1 by .
 _CELL_STEP = 2**21  # from axis to axis in the code of a cell. Cells that are far apart share codes.
 
 
-@njit(fastmath=set(), forceinline=True, **_OPTIONS)  # numba 0.68 uses FMA with fastmath=False
+@_while_compiling()(
+    njit(fastmath=set(), forceinline=True, **_OPTIONS)
+)  # numba 0.68 uses FMA with fastmath=False
 def _is_within(X, i, C, j, limit):
     """Whether |x_i - c_j|^2 < limit, in float64, in the order of coordinates and without FMA."""
     total = 0.0
@@ -10743,14 +10754,11 @@ def _define_estimators(user):
             return np.where(self.decision_function(X) < 0.0, -1, 1)
 
 
-_defining = threading.RLock()  # two threads would create two classes
-
-
 def __getattr__(name):
     """Create the estimators at their first use, because no other function needs scikit-learn."""
     if name not in _ESTIMATORS:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    with _defining:
+    with _lock:
         if name not in globals():
             _define_estimators(name)
     return globals()[name]
