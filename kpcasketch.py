@@ -236,7 +236,8 @@ __version__ = "0.1.0"
 # - sampler of landmarks: a function of (X, kernel, s, seed) that draws by `_key(seed, _LANDMARKS)`
 #   and returns `Landmarks` (all points if s >= n), and a row in `_SAMPLERS` (16.1). Test: if it
 #   draws by a kernel, a last row in ROOM of test_leverage_scores.py
-# - model: a tuple under `@_validated`, and an entry in `_models` (15.3)
+# - model: a tuple under `@_validated`, and a record in `_models` (15.2). Test: a row in MODELS of
+#   tables.py
 # - stream: start, update and finish functions, and a row in `_STREAMS` (18.1)
 # - command: a function, a row in `_COMMANDS`, and its options in `_ARGUMENTS` (18)
 # - claim about a paper: see the head of paper_checks/claims.py
@@ -925,7 +926,7 @@ _FORMS = {
     "decay": functools.partial(_checked_real, low=0.0),
 }
 _TUPLE_CHECKS = {}  # class: arguments of `_validated`
-_models = {}  # class of models: the function of its features (15.3)
+_models = {}  # class of models: its record (15.2)
 # This dict survives when IPython's autoreload empties the module or Spyder imports it again.
 _outliving = vars(sys).setdefault(f"_outliving_{__name__}", {})
 
@@ -941,6 +942,14 @@ def _validated(what, sound=lambda made: True, **arrays):
         return cls
 
     return declared
+
+
+def _of_model(name, model, field):
+    """A field of the model's record. If its class has none, say which classes have it."""
+    found = getattr(_models.get(type(model)), field, None)
+    able = [cls.__name__ for cls, record in _models.items() if getattr(record, field)]
+    _require(found, f"{name} must be one of {', '.join(able)}; got {type(model).__name__}")
+    return found
 
 
 def _checked_as(cls, name, value):
@@ -3937,7 +3946,9 @@ def _span_of(E):
         if square > 1e-10 * M[j, j]:
             W[:, j] = w / math.sqrt(square)
     basis = np.column_stack([_dense_product(coef, W), -2.0 * weights])
-    E = E._replace(coef=basis, offset=np.append(offset @ W, G[k, k]))
+    E = E._replace(
+        coef=basis, offset=np.append((offset if offset.size else np.zeros(k)) @ W, G[k, k])
+    )
     _spans[key] = copies, F[:, :k], E, W
     return _spans[key][1:]
 
@@ -9507,25 +9518,138 @@ def reliable_components(values, error):
     return Reliable(int(clear.max(initial=-1)) + 1, angles)
 
 
-# 15.2 Errors of models
+# 15.2 Models: what each class of them can do, for arrays and for one point in compiled code
 
 
-def _checked_span(name, X, model):
-    if isinstance(model, NystromMap):
-        return _checked_model(NystromMap, name, model, X)
-    _require(
-        isinstance(model, Expansion),
-        f"{name} must be an Expansion, NystromMap or Subspace, got {type(model).__name__}",
-    )
-    return _checked_expansion(name, model, X)
+def _of_expansion(x, model, out):
+    out[:] = 0.0
+    if len(model.offset) > 0:
+        out[:] = model.offset
+    for i in range(len(model.points)):
+        value = _value_of(model.kernel, x, model.points[i])
+        for q in range(len(out)):
+            out[q] += model.coef[i, q] * value
 
 
-def _orthonormal_features(X, model):
-    """Orthonormal features of X for a model's span, and |mean|^2 - 2 mean.phi(x), in float64."""
-    if isinstance(model, NystromMap):
-        return _map_features(X, model), 0.0
-    features = _features(X, _span_of(model)[1])
-    return features[:, :-1], features[:, -1]
+@_helper
+def _one_feature(x, feature_map, j):
+    """sqrt(2 k(x, x) / m) cos(r_j.x + gamma_j) for a map that stores its frequencies."""
+    if len(feature_map.frequencies) == 0:
+        raise ValueError("model must store its frequencies")
+    angle = 0.0
+    for t in range(len(x)):
+        angle += feature_map.frequencies[j, t] * x[t]
+    key = _subkey(_mix(np.uint64(feature_map.seed)), _FREQUENCIES)
+    phase = _phase(_subkey(key, _PHASES), j, 1 + feature_map.paired)
+    return math.sqrt(2.0 * feature_map.kernel.scale / feature_map.m) * math.cos(angle + phase)
+
+
+def _of_map(x, model, out):
+    for j in range(model.m):
+        out[j] = _one_feature(x, model, j)
+
+
+def _of_subspace(x, model, out):
+    out[:] = 0.0
+    for j in range(model.map.m):
+        z = _one_feature(x, model.map, j) - model.means[j]
+        for q in range(len(out)):
+            out[q] += z * model.basis[j, q]
+
+
+def _residual_of_landmarks(x, model, out):
+    features_of(x, model, out)
+    size = _value_of(model.kernel, x, x)
+    square = size
+    for value in out:
+        square -= value * value
+    return math.sqrt(square / size) if square > 0.0 else 0.0
+
+
+def _distances(X, kernel, features, from_mean=0.0):
+    """Relative distances from a span: `features` are orthonormal, from_mean = |mean|^2 - 2 mean.phi(x)."""
+    sizes = _diagonal(X, kernel)
+    squares = sizes + from_mean - np.square(features).sum(1)
+    _require_finite("kernel values on X", squares)
+    return np.sqrt(np.where(squares > 0.0, squares / sizes.clip(0.0), 0.0))
+
+
+def _distances_from_expansion(X, E):
+    E = _checked_expansion("model", E, X)
+    _require(not _mean_is_unknown(E), "model.mean must be known (it is NaN or missing)")
+    features = _features(X, _span_of(E)[1])
+    return _distances(X, E.kernel, features[:, :-1], features[:, -1])
+
+
+def _moments(X, model, features):
+    """Orthonormal features, the sum of |phi(x)|^2, and |sum of phi(x)|^2."""
+    model = _checked_model(type(model), "expansion", model, X)
+    A = Implicit(_about_mean(model.kernel, X), model.kernel)  # moves features of a linear model
+    return features(A.X, model), _trace(A), _finite_product(A, np.ones((len(X), 1)))[0].sum()
+
+
+def _moments_of_subspace(X, model):
+    size = sums = 0.0
+    for Z in _feature_slabs(X, model.map):  # features without pairs have different lengths
+        size += (Z**2).sum()
+        sums += Z.sum(0)
+    return skpca_transform(X, model), size, (sums**2).sum()
+
+
+def _own_pairs(X, model):
+    _require(not getattr(model, "targets", 0), "sketch must not predict targets")
+    return Eigen(model.values, features(X, model), 0, model.values)
+
+
+# What models of a class can do. `_of_model` refuses those that have None.
+# features: (X, model). Features of points.
+# values: (model). Eigenvalues.
+# of_one: (x, model, out). Features of one point, compiled.
+# residual_of_one: (x, model, out). Features and the residual of one point, compiled.
+# residual: (X, model). Relative distances of points from the span.
+# moments: (X, model). Orthonormal features, the sum of |phi(x)|^2, and |sum of phi(x)|^2.
+# sketch: (X, model). Its eigenpairs, or its Gram matrix as an operator.
+_Model = collections.namedtuple(
+    "_Model",
+    "features values of_one residual_of_one residual moments sketch",
+    defaults=[None] * 5,
+)
+_own_values = operator.attrgetter("values")
+_models |= {
+    Expansion: _Model(
+        expand,
+        _own_values,
+        _of_expansion,
+        residual=_distances_from_expansion,
+        moments=functools.partial(
+            _moments, features=lambda X, E: _features(X, _span_of(E)[1])[:, :-1]
+        ),
+        sketch=_own_pairs,
+    ),
+    NystromMap: _Model(
+        nystrom_features,
+        lambda model: (),
+        _of_landmarks.__wrapped__,
+        _residual_of_landmarks,
+        residual=lambda X, model: _distances(X, model.kernel, nystrom_features(X, model)),
+        moments=functools.partial(_moments, features=_map_features),
+        sketch=lambda X, model: LowRank(nystrom_features(X, model)),
+    ),
+    Subspace: _Model(
+        skpca_transform,
+        _own_values,
+        _of_subspace,
+        residual=lambda X, model: skpca_residual(X, model) / np.sqrt(model.map.kernel.scale),
+        moments=_moments_of_subspace,
+        sketch=_own_pairs,
+    ),
+    FourierMap: _Model(fourier_features, lambda model: (), _of_map),
+    DSGDState: _Model(dsgd_evaluate, dsgd_values),
+    Manifold: _Model(manifold_features, _own_values),
+}
+
+
+# 15.3 Errors of models
 
 
 @_public
@@ -9550,18 +9674,7 @@ def residual(X, model):
     if (found := _in_slabs(residual, X, model)) is not None:
         return found
     X = _in_double(_checked_points("X", X))
-    if isinstance(model, Subspace):
-        return skpca_residual(X, model) / np.sqrt(model.map.kernel.scale)
-    model = _checked_span("model", X, model)
-    _require(
-        isinstance(model, NystromMap) or not _mean_is_unknown(model),
-        "model.mean must be known (it is NaN or missing)",
-    )
-    features, from_mean = _orthonormal_features(X, model)
-    sizes = _diagonal(X, model.kernel)
-    squares = sizes + from_mean - np.square(features).sum(1)
-    _require_finite("kernel values on X", squares)
-    return np.sqrt(np.where(squares > 0.0, squares / sizes.clip(0.0), 0.0))
+    return _of_model("model", model, "residual")(X, model)
 
 
 _ROUNDING = 1e-14  # of a squared residual
@@ -9612,20 +9725,8 @@ def explained_variance_ratio(X, expansion):
         array: (k,), at least 0. The sum is at most 1, up to rounding.
     """
     X = _in_double(_checked_points("X", X))
-    n = len(X)
-    size = sums = 0.0
-    if isinstance(expansion, Subspace):  # features without pairs have different lengths
-        features = skpca_transform(X, expansion)
-        for Z in _feature_slabs(X, expansion.map):
-            size += (Z**2).sum()
-            sums += Z.sum(0)
-        total = size - (sums**2).sum() / n
-    else:
-        model = _checked_span("expansion", X, expansion)
-        X = _about_mean(model.kernel, X)  # adds a constant to features of a linear model
-        features = _orthonormal_features(X, model)[0]
-        size = _diagonal(X, model.kernel).sum()
-        total = size - gram_matmat(X, X, np.ones((n, 1)), model.kernel).sum() / n
+    features, size, square = _of_model("expansion", expansion, "moments")(X, expansion)
+    total = size - square / len(X)
     _require(total > 1e-14 * size, "X must have points that differ")
     return np.square(features - features.mean(0)).sum(0) / total
 
@@ -9639,14 +9740,7 @@ class SketchError(NamedTuple):
 
 
 def _directions(sketch, X, k, seed, centered):
-    """All eigenpairs of a model, or 2 k + 8 of a matrix, the last k + 8 from 12 Lanczos steps."""
-    if isinstance(sketch, (Expansion, Subspace)):
-        _require(not getattr(sketch, "targets", 0), "sketch must not predict targets")
-        return sketch.values, _models[type(sketch)][0](X, sketch)
-    if isinstance(sketch, Eigen):
-        return sketch[:2]
-    if isinstance(sketch, NystromMap):
-        sketch = LowRank(nystrom_features(X, sketch))
+    """Eigenpairs of a matrix, at most 2 k + 8 of them, the last k + 8 from 12 Lanczos steps."""
     A = _as_operator("sketch", sketch, True)
     _require(
         _size(A) == len(X),
@@ -9688,7 +9782,10 @@ def sketch_error(sketch, X, kernel, k=None, seed=0, rows=512, centered=False):
     key = _checked_key(seed, _PROBES)
     k = k if k is None else _checked_whole("k", k, 1, n)
     centered = _as_flag("centered", centered)
-    values, V = _directions(sketch, X, min(k or 10, n), seed, centered)
+    if type(sketch) in _models:
+        sketch = _of_model("sketch", sketch, "sketch")(X, sketch)
+    paired = isinstance(sketch, Eigen)
+    values, V = sketch[:2] if paired else _directions(sketch, X, min(k or 10, n), seed, centered)
     values = _checked_vector("sketch.values", values)
     V = _checked_points("sketch.vectors", V, rows=n)
     m = min(values.size, V.shape[1], n)
@@ -9699,7 +9796,7 @@ def sketch_error(sketch, X, kernel, k=None, seed=0, rows=512, centered=False):
     new &= values[:m] > 1e-13 * values.max()
     count = int(np.append(new, False).argmin())  # before the first negligible or dependent one
     if k is None:
-        k = min(count, m // 2 if isinstance(sketch, (Eigen, Expansion, Subspace)) else 10)
+        k = min(count, m // 2 if paired else 10)
     _require(
         1 <= k <= count and (2 * k <= m or m >= n - centered),
         f"sketch must have 2 k components, the first k of them nonzero, to judge k = {k or 1}; "
@@ -9711,9 +9808,7 @@ def sketch_error(sketch, X, kernel, k=None, seed=0, rows=512, centered=False):
     terms = np.column_stack([U[drawn], np.ones((rows, int(centered)))])  # ones fit the mean
     # The smallest singular value of `terms` is typically sqrt(rows / n) - sqrt(columns / n).
     _require(
-        rows == n
-        or rows >= terms.shape[1]
-        and np.linalg.norm(terms, -2) >= 0.3 * math.sqrt(rows / n),
+        rows >= terms.shape[1] and np.linalg.norm(terms, -2) >= 0.3 * math.sqrt(rows / n),
         f"rows must be larger to distinguish {U.shape[1]} directions, got {rows}",
     )
     B = _gram_product(kernel, P[drawn], P, U)
@@ -9730,53 +9825,7 @@ def sketch_error(sketch, X, kernel, k=None, seed=0, rows=512, centered=False):
     return SketchError(values[:k] - exact_values, principal_angles(np.eye(len(exact), k), exact))
 
 
-# 15.3 Features from any model, for arrays and for one point in compiled code
-
-
-def _of_expansion(x, model, out):
-    out[:] = 0.0
-    if len(model.offset) > 0:
-        out[:] = model.offset
-    for i in range(len(model.points)):
-        value = _value_of(model.kernel, x, model.points[i])
-        for q in range(len(out)):
-            out[q] += model.coef[i, q] * value
-
-
-@_helper
-def _one_feature(x, feature_map, j):
-    """sqrt(2 k(x, x) / m) cos(r_j.x + gamma_j) for a map that stores its frequencies."""
-    if len(feature_map.frequencies) == 0:
-        raise ValueError("model must store its frequencies")
-    angle = 0.0
-    for t in range(len(x)):
-        angle += feature_map.frequencies[j, t] * x[t]
-    key = _subkey(_mix(np.uint64(feature_map.seed)), _FREQUENCIES)
-    phase = _phase(_subkey(key, _PHASES), j, 1 + feature_map.paired)
-    return math.sqrt(2.0 * feature_map.kernel.scale / feature_map.m) * math.cos(angle + phase)
-
-
-def _of_map(x, model, out):
-    for j in range(model.m):
-        out[j] = _one_feature(x, model, j)
-
-
-def _of_subspace(x, model, out):
-    out[:] = 0.0
-    for j in range(model.map.m):
-        z = _one_feature(x, model.map, j) - model.means[j]
-        for q in range(len(out)):
-            out[q] += z * model.basis[j, q]
-
-
-_models |= {  # class: (function of many points, compiled function of one point)
-    Expansion: (expand, _of_expansion),
-    NystromMap: (nystrom_features, _of_landmarks),
-    Subspace: (skpca_transform, _of_subspace),
-    FourierMap: (fourier_features, _of_map),
-    DSGDState: (dsgd_evaluate, None),
-    Manifold: (manifold_features, None),
-}
+# 15.4 Features from any model
 
 
 @_public
@@ -9792,10 +9841,7 @@ def features(X, model):
         >>> features(np.array([[3.0]]), kpca(np.array([[1.0], [2.0]]), linear(), 1)).round(6)
         array([[3.]])
     """
-    if type(model) not in _models:
-        names = ", ".join(cls.__name__ for cls in _models)
-        raise ValueError(f"model must be one of {names}, got {type(model).__name__}")
-    return _models[type(model)][0](X, model)
+    return _of_model("model", model, "features")(X, model)
 
 
 @_public
@@ -9819,12 +9865,6 @@ def features_of(x, model, out):
     out[:] = row
 
 
-@overload(features_of, jit_options={"fastmath": _SUMS})
-def _compiled_features_of(x, model, out):
-    of_one = _models.get(getattr(model, "instance_class", None), (None, None))[1]
-    return getattr(of_one, "__wrapped__", of_one)
-
-
 @_public
 def residual_of(x, model, out):
     """Residual of one point, for use in your own `@njit` loops (RLS section 2.1).
@@ -9840,22 +9880,21 @@ def residual_of(x, model, out):
         >>> round(residual_of(np.array([3.0, 4.0]), found, np.empty(1)), 6)
         0.8
     """
-    model = _checked_as(NystromMap, "model", model)
+    _of_model("model", model, "residual_of_one")
     features_of(x, model, out)
     return float(residual(np.asarray(x)[None], model)[0])
 
 
-@overload(residual_of, jit_options={"fastmath": _SUMS})
-def _compiled_residual_of(x, model, out):
-    def of_one(x, model, out):
-        features_of(x, model, out)
-        size = _value_of(model.kernel, x, x)
-        square = size
-        for value in out:
-            square -= value * value
-        return math.sqrt(square / size) if square > 0.0 else 0.0
+def _compiled_of_one(function, field):
+    def choose(x, model, out):
+        record = _models.get(getattr(model, "instance_class", None))
+        return getattr(record, field, None)
 
-    return of_one if getattr(model, "instance_class", None) is NystromMap else None
+    overload(function, jit_options={"fastmath": _SUMS})(choose)
+
+
+_compiled_of_one(features_of, "of_one")
+_compiled_of_one(residual_of, "residual_of_one")
 
 
 # --------------------------------------------------------------------------------------------------
@@ -10505,16 +10544,15 @@ def _fit_landmarks(own, X, y, seed, weights=None):
     return Z, lam, F if len(P) == len(X) else None
 
 
-_ESTIMATORS = ("LandmarkFeatures", "LandmarkRidge", "NoveltyDetector")
+_declared = functools.partial(dataclasses.dataclass, eq=False, repr=False)
 
 
-def _define_estimators(user):
-    global LandmarkFeatures, LandmarkRidge, NoveltyDetector  # for error messages and pickle
+def _estimator(user):
+    """scikit-learn's base classes, and the base of our estimators."""
     base = _library("sklearn.base", "scikit-learn>=1.6", user)
     validation = importlib.import_module("sklearn.utils.validation")
-    declared = functools.partial(dataclasses.dataclass, eq=False, repr=False)
 
-    @declared
+    @_declared
     class Estimator(base.BaseEstimator):
         landmarks: int = 300
         _: dataclasses.KW_ONLY
@@ -10524,6 +10562,7 @@ def _define_estimators(user):
         random_state: int = 0
         n_components = None  # not options of all estimators
         lam = None
+        _require_fit = validation.check_is_fitted
 
         @contextlib.contextmanager
         def _refit(self):
@@ -10544,11 +10583,17 @@ def _define_estimators(user):
 
         def _points(self, *data, reset=False, **checks):
             if not reset:
-                validation.check_is_fitted(self)
+                self._require_fit()
             checks |= {"dtype": _FLOATS, "order": "C", "ensure_min_samples": 1 + reset}
             return validation.validate_data(self, *data, reset=reset, **checks)
 
-    @declared
+    return base, Estimator
+
+
+def _define_features(base, Estimator):
+    global LandmarkFeatures  # for error messages and pickle
+
+    @_declared
     class LandmarkFeatures(base.ClassNamePrefixFeaturesOutMixin, base.TransformerMixin, Estimator):
         """Nystrom features for a linear model, or kernel principal components (RLS section 2.1).
 
@@ -10622,14 +10667,18 @@ def _define_estimators(user):
         @_public
         def inverse_transform(self, X, ridge=0.0):
             """Points with features X, (n, k), by `kernel_pca_preimage`. Needs n_components."""
-            validation.check_is_fitted(self)
+            self._require_fit()
             _require(
-                isinstance(self.map_, Expansion),
+                hasattr(self, "explained_variance_ratio_"),
                 "n_components must be an int for inverse_transform",
             )
             return kernel_pca_preimage(np.asarray(X), self.map_, ridge)
 
-    @declared
+
+def _define_ridge(base, Estimator):
+    global LandmarkRidge
+
+    @_declared
     class LandmarkRidge(base.MultiOutputMixin, base.RegressorMixin, Estimator):
         """Kernel ridge regression over landmarks, with an intercept, by `nystrom_ridge` (RLS C.1).
 
@@ -10662,7 +10711,11 @@ def _define_estimators(user):
             """Predictions for X, (n, d), with the shape of y."""
             return expand(self._points(X), self.model_)
 
-    @declared
+
+def _define_detector(base, Estimator):
+    global NoveltyDetector
+
+    @_declared
     class NoveltyDetector(base.OutlierMixin, Estimator):
         """Novelty by `residual` over landmarks of a stream, with a calibrated threshold (RLS 2.1).
 
@@ -10754,13 +10807,20 @@ def _define_estimators(user):
             return np.where(self.decision_function(X) < 0.0, -1, 1)
 
 
+_ESTIMATORS = {
+    "LandmarkFeatures": _define_features,
+    "LandmarkRidge": _define_ridge,
+    "NoveltyDetector": _define_detector,
+}
+
+
 def __getattr__(name):
     """Create the estimators at their first use, because no other function needs scikit-learn."""
     if name not in _ESTIMATORS:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     with _lock:
         if name not in globals():
-            _define_estimators(name)
+            _ESTIMATORS[name](*_estimator(name))
     return globals()[name]
 
 
@@ -11501,12 +11561,6 @@ def _check_files(options):
         _library("matplotlib.figure", "matplotlib", "--plot")
 
 
-def _eigenvalues_of(model):
-    if isinstance(model, DSGDState):
-        return dsgd_values(model)
-    return np.atleast_1d(getattr(model, "values", []))
-
-
 def _print_relevances(points, model):
     """Print the columns that make each component."""
     some = points.rows(points.some(2000))
@@ -11520,7 +11574,7 @@ def _print_relevances(points, model):
 
 def _write_results(options, points, what, model, embedding=None, more={}):
     """Write the requested files. embedding: by default, the features. more: further columns."""
-    values = _eigenvalues_of(model)
+    values = _of_model("model", model, "values")(model)
     arrays = _as_arrays(model, "model.") | points.prepared
 
     def components(rows):
@@ -11699,8 +11753,8 @@ def _stream(options):
     _print_head(options, points, state.map.kernel)
     state = _take_blocks(options, update, state, points, sources)
     model = finish(state, options.k)
-    sketched = isinstance(model, Subspace)
-    values = _eigenvalues_of(model)[:10] / (model.count if sketched else 1)
+    sketched = "ell" in defaults
+    values = _of_model("model", model, "values")(model)[:10] / (model.count if sketched else 1)
     _print("eigenvalues / n:", *(f"{value:.4g}" for value in values))
     if sketched:
         _print(
