@@ -216,9 +216,6 @@ from numba.extending import intrinsic, overload, register_jitable
 
 __version__ = "0.1.0"
 
-if numba.config.DISABLE_JIT:
-    raise ImportError("kpcasketch needs compiled code: unset NUMBA_DISABLE_JIT")
-
 
 # --------------------------------------------------------------------------------------------------
 # How this file is built
@@ -242,8 +239,9 @@ if numba.config.DISABLE_JIT:
 # - sampler of landmarks: a function of (X, kernel, s, seed) that draws by `_key(seed, _LANDMARKS)`
 #   and returns `Landmarks` (all points if s >= n), and a row in `_METHODS` (16.1). Test: if it
 #   draws by a kernel, a last row in ROOM of test_leverage_scores.py
-# - model: a tuple under `@_validated`, and an entry in `_models` (15.3)
-# - stream: start, update and finish functions, and a row in `_STREAMS` (15.4)
+# - model: a tuple under `@_validated`, and a record in `_models` (15.2). Test: a row in MODELS of
+#   tables.py
+# - stream: start, update and finish functions, and a row in `_STREAMS` (15.5)
 # - command: a function, a row in `_COMMANDS`, and its options in `_ARGUMENTS` (18)
 # - claim about a paper: see the head of paper_checks/claims.py
 # --------------------------------------------------------------------------------------------------
@@ -261,6 +259,37 @@ if numba.config.DISABLE_JIT:
 # If True, no line on stderr announces compilation. The environment variable sets the default.
 QUIET = bool(os.environ.get("KPCASKETCH_QUIET"))
 
+# In ns: the debt; the time until which short regions run serially; the end of the last region.
+_account = SimpleNamespace(debt=0.0, alone_until=0, ended=0, announced=False)
+_lock = threading.RLock()  # for compilation, and for classes that are created at their first use
+_SIGNALS = signal.valid_signals()
+
+
+@contextlib.contextmanager
+def _while_compiling():
+    """Defer signals: an exception raised while numba compiles leaves its compiler unusable. Ignore
+    NUMBA_DISABLE_JIT: without the compiler, cores would take hours."""
+    came = []
+    held = {}
+    with _lock:
+        disabled = numba.config.DISABLE_JIT
+        try:
+            numba.config.DISABLE_JIT = 0
+            if threading.current_thread() is threading.main_thread():
+                for number in _SIGNALS:
+                    if callable(signal.getsignal(number)):
+                        held[number] = signal.signal(number, lambda *one: came.append(one))
+            yield
+        finally:
+            numba.config.DISABLE_JIT = disabled
+            _account.ended = 0
+            for number, handler in held.items():
+                signal.signal(number, handler)
+            with contextlib.ExitStack() as handlers:  # calls each, even if another one raises
+                for number, frame in reversed(came):
+                    handlers.callback(held[number], number, frame)
+
+
 # The compiler may reorder sums and fuse multiply-adds; NaN and infinity keep their meaning. Strict
 # helpers keep the order of operations: range reductions and hashes depend on it.
 _SUMS = {"contract", "reassoc", "nsz", "arcp"}
@@ -269,8 +298,10 @@ _OPTIONS = dict(nogil=True, error_model="numpy", no_cfunc_wrapper=True)
 # LLVM inlines helpers. If they were also compiled separately, each helper would have two orders of
 # summation, and earlier compilations would decide which one a core uses. First calls are 15 %
 # faster without wrappers for Python. Without a wrapper, a call from Python ends the process.
-_helper = njit(fastmath=_SUMS, forceinline=True, no_cpython_wrapper=True, **_OPTIONS)
-_strict_helper = njit(fastmath=_STRICT, forceinline=True, **_OPTIONS)
+_helper = _while_compiling()(
+    njit(fastmath=_SUMS, forceinline=True, no_cpython_wrapper=True, **_OPTIONS)
+)
+_strict_helper = _while_compiling()(njit(fastmath=_STRICT, forceinline=True, **_OPTIONS))
 
 # Numba keeps compiled code on disk if another process can import this module by the same name.
 _CACHED = (
@@ -294,8 +325,6 @@ _HOLD = 500_000_000
 _WORTH_COMPILING = 100_000_000
 _PLAIN_TYPES = {np.int64: int, np.float64: float, np.bool_: bool}  # equal types for numba
 
-# In ns: the debt; the time until which short regions run serially; the end of the last region.
-_account = SimpleNamespace(debt=0.0, alone_until=0, ended=0, announced=False)
 _warm_up_threshold = contextvars.ContextVar("_warm_up_threshold")  # replaces _SHARED_FROM
 _process = os.getpid()  # a forked child lacks the threads of its parent
 # "holder" is the thread in a parallel region. Numba's workqueue layer aborts if two threads are in
@@ -331,6 +360,7 @@ def _with_types(arguments):
     return tuple(key), values
 
 
+@_while_compiling()
 def _twin(function, key, parallel, cached):
     """A twin to compile. Its name, which its files on disk share, is unique to the key. If twins
     shared a name, two processes might save two signatures under one number (numba issue 9348)."""
@@ -437,26 +467,6 @@ def _announce(kept):
         _account.announced = True
         place = "on disk" if kept else "for this process"
         _to_stderr(f"compiling for this machine, once; the code is kept {place}")
-
-
-@contextlib.contextmanager
-def _while_compiling():
-    """Defer signals: an exception raised while numba compiles leaves its compiler unusable."""
-    came = []
-    held = {}
-    main = threading.current_thread() is threading.main_thread()
-    try:
-        for number in signal.valid_signals() if main else ():
-            if callable(signal.getsignal(number)):
-                held[number] = signal.signal(number, lambda *interrupt: came.append(interrupt))
-        yield
-    finally:
-        _account.ended = 0
-        for number, handler in held.items():
-            signal.signal(number, handler)
-        with contextlib.ExitStack() as handlers:  # calls each handler, even if another one raises
-            for number, frame in reversed(came):
-                handlers.callback(held[number], number, frame)
 
 
 # 1.2 Registers and memory
@@ -919,7 +929,7 @@ _FORMS = {
     "decay": functools.partial(_checked_real, low=0.0),
 }
 _TUPLE_CHECKS = {}  # class: arguments of `_validated`
-_models = {}  # class of models: the function of its features (15.3)
+_models = {}  # class of models: its record (15.2)
 # This dict survives when IPython's autoreload empties the module or Spyder imports it again.
 _outliving = vars(sys).setdefault(f"_outliving_{__name__}", {})
 
@@ -935,6 +945,14 @@ def _validated(what, sound=lambda made: True, **arrays):
         return cls
 
     return declared
+
+
+def _of_model(name, model, field):
+    """A field of the model's record. If its class has none, say which classes have it."""
+    found = getattr(_models.get(type(model)), field, None)
+    able = [cls.__name__ for cls, record in _models.items() if getattr(record, field)]
+    _require(found, f"{name} must be one of {', '.join(able)}; got {type(model).__name__}")
+    return found
 
 
 def _checked_as(cls, name, value):
@@ -1482,7 +1500,9 @@ def gaussian(sigma=None, *, gamma=None):
         True
     """
     given = "neither" if sigma is None else "both"
-    _require((sigma is None) != (gamma is None), f"either sigma or gamma must be given, got {given}")
+    _require(
+        (sigma is None) != (gamma is None), f"either sigma or gamma must be given, got {given}"
+    )
     if gamma is None:
         return Kernel(_GAUSSIAN, gamma=0.5 / _as_sigma(sigma) ** 2)
     return Kernel(_GAUSSIAN, gamma=_checked_real("gamma", gamma, 1e-301, 1e300))
@@ -1619,7 +1639,7 @@ def custom(f):
     if f not in _custom_kernels:
         vector = types.CPointer(types.float64)
         try:
-            by_address = cfunc(types.float64(vector, vector, types.intp))(
+            by_address = _while_compiling()(cfunc(types.float64(vector, vector, types.intp)))(
                 lambda x, y, d: f(carray(x, (d,)), carray(y, (d,)))
             )
         except numba.NumbaError as error:
@@ -3828,7 +3848,7 @@ def _kpca(X, kernel, k, seed, centered, tol=1e-13, A=None):
 
 @_public
 def kpca(X, kernel, k, seed=0, *, centered=False):
-    """Exact kernel PCA, centered or not: the k leading components as an Expansion.
+    """Exact kernel PCA without centering: the k leading components as an Expansion.
 
     Feature j of x is sum_i coef_ij k(x_i, x), where coef_j is eigenvector j of the Gram matrix K
     divided by the square root of its eigenvalue (AMS section 2). The entry of largest magnitude in
@@ -3921,7 +3941,9 @@ def _span_of(E):
         if square > 1e-10 * M[j, j]:
             W[:, j] = w / math.sqrt(square)
     basis = np.column_stack([_dense_product(coef, W), -2.0 * weights])
-    E = E._replace(coef=basis, offset=np.append(offset @ W, G[k, k]))
+    E = E._replace(
+        coef=basis, offset=np.append((offset if offset.size else np.zeros(k)) @ W, G[k, k])
+    )
     _spans[key] = copies, F[:, :k], E, W
     return _spans[key][1:]
 
@@ -4515,7 +4537,9 @@ _LAST_PLACE = 1e4  # in panels. Float32 then changes squared distances of 1 by .
 _CELL_STEP = 2**21  # from axis to axis in the code of a cell. Cells that are far apart share codes.
 
 
-@njit(fastmath=set(), forceinline=True, **_OPTIONS)  # numba 0.68 uses FMA with fastmath=False
+@_while_compiling()(
+    njit(fastmath=set(), forceinline=True, **_OPTIONS)
+)  # numba 0.68 uses FMA with fastmath=False
 def _is_within(X, i, C, j, limit):
     """Whether |x_i - c_j|^2 < limit, in float64, in the order of coordinates and without FMA."""
     total = 0.0
@@ -9520,25 +9544,140 @@ def reliable_components(values, error):
     return Reliable(int(clear.max(initial=-1)) + 1, angles)
 
 
-# 15.2 Errors of models
+# 15.2 Models: what each class of them can do, for arrays and for one point in compiled code
 
 
-def _checked_span(name, X, model):
-    if isinstance(model, NystromMap):
-        return _checked_model(NystromMap, name, model, X)
-    _require(
-        isinstance(model, Expansion),
-        f"{name} must be an Expansion, NystromMap or Subspace, got {type(model).__name__}",
-    )
-    return _checked_expansion(name, model, X)
+def _of_expansion(x, model, out):
+    out[:] = 0.0
+    if len(model.offset) > 0:
+        out[:] = model.offset
+    for i in range(len(model.points)):
+        value = _value_of(model.kernel, x, model.points[i])
+        for q in range(len(out)):
+            out[q] += model.coef[i, q] * value
 
 
-def _orthonormal_features(X, model):
-    """Orthonormal features of X for a model's span, and |mean|^2 - 2 mean.phi(x), in float64."""
-    if isinstance(model, NystromMap):
-        return _map_features(X, model), 0.0
-    features = _features(X, _span_of(model)[1])
-    return features[:, :-1], features[:, -1]
+@_helper
+def _one_feature(x, feature_map, j):
+    """sqrt(2 k(x, x) / m) cos(r_j.x + gamma_j) for a map that stores its frequencies."""
+    if len(feature_map.frequencies) == 0:
+        raise ValueError("model must store its frequencies")
+    angle = 0.0
+    for t in range(len(x)):
+        angle += feature_map.frequencies[j, t] * x[t]
+    key = _subkey(_mix(np.uint64(feature_map.seed)), _FREQUENCIES)
+    phase = _phase(_subkey(key, _PHASES), j, 1 + feature_map.paired)
+    return math.sqrt(2.0 * feature_map.kernel.scale / feature_map.m) * math.cos(angle + phase)
+
+
+def _of_map(x, model, out):
+    for j in range(model.m):
+        out[j] = _one_feature(x, model, j)
+
+
+def _of_subspace(x, model, out):
+    out[:] = 0.0
+    for j in range(model.feature_map.m):
+        z = _one_feature(x, model.feature_map, j) - model.means[j]
+        for q in range(len(out)):
+            out[q] += z * model.basis[j, q]
+
+
+def _residual_of_landmarks(x, model, out):
+    features_of(x, model, out)
+    size = _value_of(model.kernel, x, x)
+    square = size
+    for value in out:
+        square -= value * value
+    return math.sqrt(square / size) if square > 0.0 else 0.0
+
+
+def _distances(X, kernel, features, from_mean=0.0):
+    """Relative distances from a span: `features` are orthonormal, from_mean = |mean|^2 - 2 mean.phi(x)."""
+    sizes = _diagonal(X, kernel)
+    squares = sizes + from_mean - np.square(features).sum(1)
+    _require_finite("kernel values on X", squares)
+    return np.sqrt(np.where(squares > 0.0, squares / sizes.clip(0.0), 0.0))
+
+
+def _distances_from_expansion(X, E):
+    E = _checked_expansion("model", E, X)
+    _require(not _mean_is_unknown(E), "model.mean must be known (it is NaN or missing)")
+    features = _features(X, _span_of(E)[1])
+    return _distances(X, E.kernel, features[:, :-1], features[:, -1])
+
+
+def _moments(X, model, features):
+    """Orthonormal features, the sum of |phi(x)|^2, and |sum of phi(x)|^2."""
+    model = _checked_model(type(model), "expansion", model, X)
+    A = Implicit(_about_mean(model.kernel, X), model.kernel)  # moves features of a linear model
+    return features(A.X, model), _trace(A), _finite_product(A, np.ones((len(X), 1)))[0].sum()
+
+
+def _moments_of_subspace(X, model):
+    size = sums = 0.0
+    for Z in _feature_slabs(X, model.feature_map):  # features without pairs have different lengths
+        size += (Z**2).sum()
+        sums += Z.sum(0)
+    return skpca_transform(X, model), size, (sums**2).sum()
+
+
+def _own_pairs(X, model):
+    _require(not getattr(model, "targets", 0), "sketch must not predict targets")
+    return Eigen(model.values, features(X, model), 0, model.values)
+
+
+# What models of a class can do. `_of_model` refuses those that have None.
+# features: (X, model). Features of points.
+# values: (model). Eigenvalues.
+# of_one: (x, model, out). Features of one point, compiled.
+# residual_of_one: (x, model, out). Features and the residual of one point, compiled.
+# residual: (X, model). Relative distances of points from the span.
+# moments: (X, model). Orthonormal features, the sum of |phi(x)|^2, and |sum of phi(x)|^2.
+# sketch: (X, model). Its eigenpairs, or its Gram matrix as an operator.
+_Model = collections.namedtuple(
+    "_Model",
+    "features values of_one residual_of_one residual moments sketch",
+    defaults=[None] * 5,
+)
+_own_values = operator.attrgetter("values")
+_models |= {
+    Expansion: _Model(
+        expand,
+        _own_values,
+        _of_expansion,
+        residual=_distances_from_expansion,
+        moments=functools.partial(
+            _moments, features=lambda X, E: _features(X, _span_of(E)[1])[:, :-1]
+        ),
+        sketch=_own_pairs,
+    ),
+    NystromMap: _Model(
+        nystrom_features,
+        lambda model: (),
+        _of_landmarks.__wrapped__,
+        _residual_of_landmarks,
+        residual=lambda X, model: _distances(X, model.kernel, nystrom_features(X, model)),
+        moments=functools.partial(_moments, features=_map_features),
+        sketch=lambda X, model: LowRank(nystrom_features(X, model)),
+    ),
+    Subspace: _Model(
+        skpca_transform,
+        _own_values,
+        _of_subspace,
+        residual=lambda X, model: (
+            skpca_residual(X, model) / np.sqrt(model.feature_map.kernel.scale)
+        ),
+        moments=_moments_of_subspace,
+        sketch=_own_pairs,
+    ),
+    FourierMap: _Model(fourier_features, lambda model: (), _of_map),
+    DSGDState: _Model(dsgd_evaluate, dsgd_values),
+    Manifold: _Model(manifold_features, _own_values),
+}
+
+
+# 15.3 Errors of models
 
 
 @_public
@@ -9626,20 +9765,8 @@ def explained_variance_ratio(X, model):
         array: (k,), at least 0. The sum is at most 1, up to rounding.
     """
     X = _in_double(_checked_points("X", X))
-    n = len(X)
-    size = sums = 0.0
-    if isinstance(model, Subspace):  # features without pairs have different lengths
-        features = skpca_transform(X, model)
-        for Z in _feature_slabs(X, model.feature_map):
-            size += (Z**2).sum()
-            sums += Z.sum(0)
-        total = size - (sums**2).sum() / n
-    else:
-        model = _checked_span("model", X, model)
-        X = _about_mean(model.kernel, X)  # adds a constant to features of a linear model
-        features = _orthonormal_features(X, model)[0]
-        size = _diagonal(X, model.kernel).sum()
-        total = size - gram_matmat(X, X, np.ones((n, 1)), model.kernel).sum() / n
+    features, size, square = _of_model("model", model, "moments")(X, model)
+    total = size - square / len(X)
     _require(total > 1e-14 * size, "X must have points that differ")
     return np.square(features - features.mean(0)).sum(0) / total
 
@@ -9653,14 +9780,7 @@ class SketchError(NamedTuple):
 
 
 def _directions(sketch, X, k, seed, centered):
-    """All eigenpairs of a model, or 2 k + 8 of a matrix, the last k + 8 from 12 Lanczos steps."""
-    if isinstance(sketch, (Expansion, Subspace)):
-        _require(not getattr(sketch, "targets", 0), "sketch must not predict targets")
-        return sketch.values, _models[type(sketch)][0](X, sketch)
-    if isinstance(sketch, Eigen):
-        return sketch.values, sketch.vectors
-    if isinstance(sketch, NystromMap):
-        sketch = LowRank(nystrom_features(X, sketch))
+    """Eigenpairs of a matrix, at most 2 k + 8 of them, the last k + 8 from 12 Lanczos steps."""
     A = _as_operator("sketch", sketch, True)
     _require(
         _size(A) == len(X),
@@ -9702,7 +9822,10 @@ def sketch_error(sketch, X, kernel, k=None, seed=0, *, rows=512, centered=False)
     key = _checked_key(seed, _PROBES)
     k = k if k is None else _checked_whole("k", k, 1, n)
     centered = _as_flag("centered", centered)
-    values, V = _directions(sketch, X, min(k or 10, n), seed, centered)
+    if type(sketch) in _models:
+        sketch = _of_model("sketch", sketch, "sketch")(X, sketch)
+    paired = isinstance(sketch, Eigen)
+    values, V = sketch[:2] if paired else _directions(sketch, X, min(k or 10, n), seed, centered)
     values = _checked_vector("sketch.values", values)
     V = _checked_points("sketch.vectors", V, rows=n)
     m = min(values.size, V.shape[1], n)
@@ -9713,7 +9836,7 @@ def sketch_error(sketch, X, kernel, k=None, seed=0, *, rows=512, centered=False)
     new &= values[:m] > 1e-13 * values.max()
     count = int(np.append(new, False).argmin())  # before the first negligible or dependent one
     if k is None:
-        k = min(count, m // 2 if isinstance(sketch, (Eigen, Expansion, Subspace)) else 10)
+        k = min(count, m // 2 if paired else 10)
     _require(
         1 <= k <= count and (2 * k <= m or m >= n - centered),
         f"sketch must have 2 k components, the first k of them nonzero, to judge k = {k or 1}; "
@@ -9725,9 +9848,7 @@ def sketch_error(sketch, X, kernel, k=None, seed=0, *, rows=512, centered=False)
     terms = np.column_stack([U[drawn], np.ones((rows, int(centered)))])  # ones fit the mean
     # The smallest singular value of `terms` is typically sqrt(rows / n) - sqrt(columns / n).
     _require(
-        rows == n
-        or rows >= terms.shape[1]
-        and np.linalg.norm(terms, -2) >= 0.3 * math.sqrt(rows / n),
+        rows >= terms.shape[1] and np.linalg.norm(terms, -2) >= 0.3 * math.sqrt(rows / n),
         f"rows must be larger to distinguish {U.shape[1]} directions, got {rows}",
     )
     B = _gram_product(kernel, P[drawn], P, U)
@@ -9744,53 +9865,7 @@ def sketch_error(sketch, X, kernel, k=None, seed=0, *, rows=512, centered=False)
     return SketchError(values[:k] - exact_values, principal_angles(np.eye(len(exact), k), exact))
 
 
-# 15.3 Features from any model, for arrays and for one point in compiled code
-
-
-def _of_expansion(x, model, out):
-    out[:] = 0.0
-    if len(model.offset) > 0:
-        out[:] = model.offset
-    for i in range(len(model.points)):
-        value = _value_of(model.kernel, x, model.points[i])
-        for q in range(len(out)):
-            out[q] += model.coef[i, q] * value
-
-
-@_helper
-def _one_feature(x, feature_map, j):
-    """sqrt(2 k(x, x) / m) cos(r_j.x + gamma_j) for a map that stores its frequencies."""
-    if len(feature_map.frequencies) == 0:
-        raise ValueError("model must store its frequencies")
-    angle = 0.0
-    for t in range(len(x)):
-        angle += feature_map.frequencies[j, t] * x[t]
-    key = _subkey(_mix(np.uint64(feature_map.seed)), _FREQUENCIES)
-    phase = _phase(_subkey(key, _PHASES), j, 1 + feature_map.paired)
-    return math.sqrt(2.0 * feature_map.kernel.scale / feature_map.m) * math.cos(angle + phase)
-
-
-def _of_map(x, model, out):
-    for j in range(model.m):
-        out[j] = _one_feature(x, model, j)
-
-
-def _of_subspace(x, model, out):
-    out[:] = 0.0
-    for j in range(model.feature_map.m):
-        z = _one_feature(x, model.feature_map, j) - model.means[j]
-        for q in range(len(out)):
-            out[q] += z * model.basis[j, q]
-
-
-_models |= {  # class: (function of many points, compiled function of one point)
-    Expansion: (expand, _of_expansion),
-    NystromMap: (nystrom_features, _of_landmarks),
-    Subspace: (skpca_transform, _of_subspace),
-    FourierMap: (fourier_features, _of_map),
-    DSGDState: (dsgd_evaluate, None),
-    Manifold: (manifold_features, None),
-}
+# 15.4 Features from any model
 
 
 @_public
@@ -9806,10 +9881,7 @@ def features(X, model):
         >>> features(np.array([[3.0]]), kpca(np.array([[1.0], [2.0]]), linear(), 1)).round(6)
         array([[3.]])
     """
-    if type(model) not in _models:
-        names = ", ".join(cls.__name__ for cls in _models)
-        raise ValueError(f"model must be one of {names}, got {type(model).__name__}")
-    return _models[type(model)][0](X, model)
+    return _of_model("model", model, "features")(X, model)
 
 
 @_public
@@ -9833,12 +9905,6 @@ def features_of(x, model, out):
     out[:] = row
 
 
-@overload(features_of, jit_options={"fastmath": _SUMS})
-def _compiled_features_of(x, model, out):
-    of_one = _models.get(getattr(model, "instance_class", None), (None, None))[1]
-    return getattr(of_one, "__wrapped__", of_one)
-
-
 @_public
 def residual_of(x, model, out):
     """Residual of one point, for use in your own `@njit` loops (RLS section 2.1).
@@ -9854,25 +9920,24 @@ def residual_of(x, model, out):
         >>> round(residual_of(np.array([3.0, 4.0]), found, np.empty(1)), 6)
         0.8
     """
-    model = _checked_as(NystromMap, "model", model)
+    _of_model("model", model, "residual_of_one")
     features_of(x, model, out)
     return float(residual(np.asarray(x)[None], model)[0])
 
 
-@overload(residual_of, jit_options={"fastmath": _SUMS})
-def _compiled_residual_of(x, model, out):
-    def of_one(x, model, out):
-        features_of(x, model, out)
-        size = _value_of(model.kernel, x, x)
-        square = size
-        for value in out:
-            square -= value * value
-        return math.sqrt(square / size) if square > 0.0 else 0.0
+def _compiled_of_one(function, field):
+    def choose(x, model, out):
+        record = _models.get(getattr(model, "instance_class", None))
+        return getattr(record, field, None)
 
-    return of_one if getattr(model, "instance_class", None) is NystromMap else None
+    overload(function, jit_options={"fastmath": _SUMS})(choose)
 
 
-# 15.4 Streams of any kind
+_compiled_of_one(features_of, "of_one")
+_compiled_of_one(residual_of, "residual_of_one")
+
+
+# 15.5 Streams of any kind
 
 
 class _Stream(NamedTuple):
@@ -10607,16 +10672,15 @@ def _fit_landmarks(own, X, y, seed, weights=None):
     return Z, lam, F if len(P) == len(X) else None
 
 
-_ESTIMATORS = ("LandmarkFeatures", "LandmarkRidge", "NoveltyDetector")
+_declared = functools.partial(dataclasses.dataclass, eq=False, repr=False)
 
 
-def _define_estimators(user):
-    global LandmarkFeatures, LandmarkRidge, NoveltyDetector  # for error messages and pickle
+def _estimator(user):
+    """scikit-learn's base classes, and the base of our estimators."""
     base = _library("sklearn.base", "scikit-learn>=1.6", user)
     validation = importlib.import_module("sklearn.utils.validation")
-    declared = functools.partial(dataclasses.dataclass, eq=False, repr=False)
 
-    @declared
+    @_declared
     class Estimator(base.BaseEstimator):
         landmarks: int = 300
         _: dataclasses.KW_ONLY
@@ -10626,6 +10690,7 @@ def _define_estimators(user):
         random_state: int = 0
         n_components = None  # not options of all estimators
         lam = None
+        _require_fit = validation.check_is_fitted
 
         @contextlib.contextmanager
         def _refit(self):
@@ -10646,11 +10711,17 @@ def _define_estimators(user):
 
         def _points(self, *data, reset=False, **checks):
             if not reset:
-                validation.check_is_fitted(self)
+                self._require_fit()
             checks |= {"dtype": _FLOATS, "order": "C", "ensure_min_samples": 1 + reset}
             return validation.validate_data(self, *data, reset=reset, **checks)
 
-    @declared
+    return base, Estimator
+
+
+def _define_features(base, Estimator):
+    global LandmarkFeatures  # for error messages and pickle
+
+    @_declared
     class LandmarkFeatures(base.ClassNamePrefixFeaturesOutMixin, base.TransformerMixin, Estimator):
         """Nystrom features for a linear model, or kernel principal components (RLS section 2.1).
 
@@ -10724,14 +10795,18 @@ def _define_estimators(user):
         @_public
         def inverse_transform(self, X, ridge=0.0):
             """Points with features X, (n, k), by `kernel_pca_preimage`. Needs n_components."""
-            validation.check_is_fitted(self)
+            self._require_fit()
             _require(
-                isinstance(self.map_, Expansion),
+                hasattr(self, "explained_variance_ratio_"),
                 "n_components must be an int for inverse_transform",
             )
             return kernel_pca_preimage(np.asarray(X), self.map_, ridge)
 
-    @declared
+
+def _define_ridge(base, Estimator):
+    global LandmarkRidge
+
+    @_declared
     class LandmarkRidge(base.MultiOutputMixin, base.RegressorMixin, Estimator):
         """Kernel ridge regression over landmarks, with an intercept, by `nystrom_ridge` (RLS C.1).
 
@@ -10766,7 +10841,11 @@ def _define_estimators(user):
             """Predictions for X, (n, d), with the shape of y."""
             return expand(self._points(X), self.model_)
 
-    @declared
+
+def _define_detector(base, Estimator):
+    global NoveltyDetector
+
+    @_declared
     class NoveltyDetector(base.OutlierMixin, Estimator):
         """Novelty by `residual` over landmarks of a stream, with a calibrated threshold (RLS 2.1).
 
@@ -10858,16 +10937,20 @@ def _define_estimators(user):
             return np.where(self.decision_function(X) < 0.0, -1, 1)
 
 
-_defining = threading.RLock()  # two threads would create two classes
+_ESTIMATORS = {
+    "LandmarkFeatures": _define_features,
+    "LandmarkRidge": _define_ridge,
+    "NoveltyDetector": _define_detector,
+}
 
 
 def __getattr__(name):
     """Create the estimators at their first use, because no other function needs scikit-learn."""
     if name not in _ESTIMATORS:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    with _defining:
+    with _lock:
         if name not in globals():
-            _define_estimators(name)
+            _ESTIMATORS[name](*_estimator(name))
     return globals()[name]
 
 
@@ -11590,12 +11673,6 @@ def _check_files(options):
         _library("matplotlib.figure", "matplotlib", "--plot")
 
 
-def _eigenvalues_of(model):
-    if isinstance(model, DSGDState):
-        return dsgd_values(model)
-    return np.atleast_1d(getattr(model, "values", []))
-
-
 def _print_relevances(points, model):
     """Print the columns that make each component."""
     some = points.rows(points.some(2000))
@@ -11609,7 +11686,7 @@ def _print_relevances(points, model):
 
 def _write_results(options, points, what, model, embedding=None, more={}):
     """Write the requested files. embedding: by default, the features. more: further columns."""
-    values = _eigenvalues_of(model)
+    values = _of_model("model", model, "values")(model)
     arrays = _as_arrays(model, "model.") | points.prepared
 
     def components(rows):
@@ -11792,7 +11869,7 @@ def _stream(options):
     _print_head(options, points, state.feature_map.kernel)
     state = _take_blocks(options, state, points, sources)
     model = finish(state, options.k) if sketched else finish(state)
-    values = _eigenvalues_of(model)[:10] / (model.count if sketched else 1)
+    values = _of_model("model", model, "values")(model)[:10] / (model.count if sketched else 1)
     _print("eigenvalues / n:", *(f"{value:.4g}" for value in values))
     if sketched:
         _print(

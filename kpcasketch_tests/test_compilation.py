@@ -566,9 +566,31 @@ def test_after_ctrl_c_while_it_compiled_numba_could_not_compile_any_more(tmp_pat
     assert run(COMPILING, NUMBA_CACHE_DIR=str(tmp_path))[0] == "stopped\nTrue\n"
 
 
-def test_python_without_numbas_compiler_is_refused_at_the_import():
-    with pytest.raises(AssertionError, match="unset NUMBA_DISABLE_JIT"):
-        run("import kpcasketch", NUMBA_DISABLE_JIT="1")
+SWITCHED = """
+import hashlib
+import numba, numpy as np, kpcasketch as kp
+
+X = np.random.default_rng(0).standard_normal((150, 3))
+own = numba.njit(lambda x, y: (x * y).sum())
+kernel = kp.gaussian(2.0)
+for A in (kp.gram(X, X, kernel), *kp.kpca(X, kernel, 3)[:3]):
+    print(hashlib.sha256(A).hexdigest())
+print(hasattr(own, "py_func"), numba.config.DISABLE_JIT)
+try:
+    kp.custom(own)
+except ValueError as error:
+    print(error)
+"""
+
+
+def test_coverage_of_a_whole_project_without_numbas_compiler_ended_at_the_import(tmp_path):
+    plain = run(SWITCHED)[0].splitlines()
+    for folder in (None, str(tmp_path)):  # with compiled files, and without any
+        switched = {"NUMBA_DISABLE_JIT": "1"} | ({"NUMBA_CACHE_DIR": folder} if folder else {})
+        found = run(SWITCHED, **switched)[0].splitlines()
+        assert found[:4] == plain[:4]
+        assert found[4] == "False 1" and plain[4:] == ["True 0"]  # only its users' functions
+        assert found[5].startswith("custom: f must be a function compiled with numba.njit")
 
 
 WRITES = """

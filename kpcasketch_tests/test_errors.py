@@ -15,6 +15,7 @@ import scipy.stats
 
 import kpcasketch as kp
 from kpcasketch_tests import inner, naive
+from kpcasketch_tests.tables import MODELS
 
 X = np.random.default_rng(0).standard_normal((600, 3))
 KERNEL = kp.gaussian(2.0)
@@ -902,7 +903,7 @@ def test_shares_of_many_components_cost_a_pseudoinverse_each(rng):
         ),
         (
             lambda X: kp.residual(X, kp.linear()),
-            "residual: model must be an Expansion, NystromMap or Subspace, got Kernel",
+            "residual: model must be one of Expansion, NystromMap, Subspace; got Kernel",
         ),
         (lambda X: kp.residual(X[0], kp.kpca(X, SQUARE, 1)), "residual: X must be a 2-D array"),
         (
@@ -915,7 +916,7 @@ def test_shares_of_many_components_cost_a_pseudoinverse_each(rng):
         ),
         (
             lambda X: kp.explained_variance_ratio(X, SQUARE),
-            "explained_variance_ratio: expansion must be an Expansion",
+            "explained_variance_ratio: expansion must be one of Expansion, NystromMap, Subspace; got Ker",
         ),
         (
             lambda X: kp.explained_variance_ratio(X[:1], kp.kpca(X, SQUARE, 1)),
@@ -1064,7 +1065,9 @@ def test_residuals_from_compiled_code_are_those_of_residual(kernel, dtype, rng):
 def test_residual_of_other_models_is_refused(rng):
     points, out = rng.standard_normal((30, 3)), np.empty((30, 3))
     model = kp.kpca(points, kp.gaussian(1.0), 3)
-    with pytest.raises(ValueError, match="^residual_of: model must be a NystromMap .*, got Expan"):
+    with pytest.raises(
+        ValueError, match="^residual_of: model must be one of NystromMap; got Expan"
+    ):
         kp.residual_of(points[0], model, out[0])
     with pytest.raises(ValueError, match="^residual_of: out must be an array of 5 numbers"):
         kp.residual_of(points[0], kp.nystrom_map(points, points[:5], kp.gaussian(1.0)), out[0])
@@ -1123,27 +1126,60 @@ def test_models_of_other_columns_or_without_an_offset_broke_within(rng):
         kp.residual(X, plain._replace(coef=None))
 
 
+OWN_FUNCTIONS = {
+    "Expansion": kp.expand,
+    "NystromMap": kp.nystrom_features,
+    "Subspace": kp.skpca_transform,
+    "FourierMap": kp.fourier_features,
+    "DSGDState": kp.dsgd_evaluate,
+    "Manifold": kp.manifold_features,
+}
+VERBS = {  # by the field of a model's record that they need
+    "residual": lambda X, model: kp.residual(X, model),
+    "moments": lambda X, model: kp.explained_variance_ratio(X, model),
+    "sketch": lambda X, model: kp.sketch_error(model, X, kp.gaussian(2.0), 1),
+    "residual_of_one": lambda X, model: kp.residual_of(X[0], model, np.empty(5)),
+}
+
+
+def test_models_and_their_records_are_the_same():
+    assert [cls.__name__ for cls in kp._models] == [*MODELS] == [*OWN_FUNCTIONS]
+
+
 @pytest.mark.parametrize("cls", list(kp._models), ids=lambda cls: cls.__name__)
 def test_features_of_each_kind_of_model_needed_six_names(cls, rng):
     X = rng.standard_normal((60, 3))
-    kernel = kp.gaussian(2.0)
-    map_of = kp.fourier_features_map(kernel, 3, 16)
-    model, by = {
-        kp.Expansion: lambda: (kp.kpca(X, kernel, 2), kp.expand),
-        kp.NystromMap: lambda: (kp.nystrom_map(X, np.arange(5), kernel), kp.nystrom_features),
-        kp.Subspace: lambda: (kp.rnca(X, map_of, 2), kp.skpca_transform),
-        kp.FourierMap: lambda: (map_of, kp.fourier_features),
-        kp.DSGDState: lambda: (kp.dsgd_kpca(X, kernel, 2, 16, steps=2), kp.dsgd_evaluate),
-        kp.Manifold: lambda: (
-            kp.laplacian_eigenmap(X, np.ones(60), kernel, 2),
-            kp.manifold_features,
-        ),
-    }[cls]()
-    assert np.array_equal(kp.features(X, model), by(X, model))
+    model = MODELS[cls.__name__](X, kp.gaussian(2.0))
+    found = kp.features(X, model)
+    assert type(model) is cls and np.array_equal(found, OWN_FUNCTIONS[cls.__name__](X, model))
+    out = np.empty(found.shape[1])
+    kp.features_of(X[3], model, out)
+    assert np.array_equal(out, kp.features(X[3:4], model)[0])
+    if kp._models[cls].of_one:
+        assert np.allclose(scored(X, model, np.empty(found.shape)), found)
+    else:
+        with pytest.raises(numba.TypingError, match="features_of"):
+            scored(X, model, np.empty(found.shape))
+
+
+@pytest.mark.parametrize("field", VERBS)
+@pytest.mark.parametrize("cls", list(kp._models), ids=lambda cls: cls.__name__)
+def test_each_model_has_a_verb_or_is_refused_by_one_sentence(cls, field, rng):
+    X = rng.standard_normal((60, 3))
+    model = MODELS[cls.__name__](X, kp.gaussian(2.0))
+    if getattr(kp._models[cls], field):
+        assert np.isfinite(np.ravel(VERBS[field](X, model))).all()
+    else:
+        able = [one.__name__ for one in kp._models if getattr(kp._models[one], field)]
+        text = f"must be one of {', '.join(able)}; got {cls.__name__}$"
+        with pytest.raises(ValueError, match=text):
+            VERBS[field](X, model)
 
 
 def test_features_of_what_is_no_model_are_refused():
-    with pytest.raises(ValueError, match="features: model must be one of Expansion, .* got Kernel"):
+    with pytest.raises(
+        ValueError, match="features: model must be one of Expansion, .*; got Kernel"
+    ):
         kp.features(np.eye(2), kp.gaussian(1.0))
     with pytest.raises(ValueError, match="^features: X and .*same number of columns"):
         kp.features(np.eye(2), kp.kpca(np.eye(3), kp.gaussian(1.0), 1))
@@ -1256,7 +1292,7 @@ def test_infinite_residuals_and_what_novelty_refuses(rng):
     for points, model, text in (
         (X[:, :1], model, "X and model.points must have the same number of columns"),
         (X, model._replace(offset=np.ones(2)), "model.mean must be known"),
-        (X, kp.linear(), "model must be an Expansion"),
+        (X, kp.linear(), "model must be one of Expansion"),
         (X * np.nan, model, "X must be finite"),
     ):
         with pytest.raises(ValueError, match=f"^novelty_pvalues: {text}"):

@@ -794,7 +794,7 @@ def test_a_bad_row_of_a_large_array_is_named_before_any_work(rng, monkeypatch):
         kp.expand(points, model, out=out[:800])
     with pytest.raises(ValueError, match="^expand: expansion must be an Expansion"):
         kp.expand(points, None)
-    with pytest.raises(ValueError, match="^residual: model must be an Expansion"):
+    with pytest.raises(ValueError, match="^residual: model must be one of Expansion"):
         kp.residual(points, None)
     with pytest.raises(ValueError, match="^expand: X and expansion.points must have the same numb"):
         kp.expand(points[:, :2], model)
