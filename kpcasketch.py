@@ -3848,7 +3848,7 @@ def _kpca(X, kernel, k, seed, centered, tol=1e-13, A=None):
 
 @_public
 def kpca(X, kernel, k, seed=0, *, centered=False):
-    """Exact kernel PCA without centering: the k leading components as an Expansion.
+    """Exact kernel PCA, centered or not: the k leading components as an Expansion.
 
     Feature j of x is sum_i coef_ij k(x_i, x), where coef_j is eigenvector j of the Gram matrix K
     divided by the square root of its eigenvalue (AMS section 2). The entry of largest magnitude in
@@ -9609,7 +9609,7 @@ def _distances_from_expansion(X, E):
 
 def _moments(X, model, features):
     """Orthonormal features, the sum of |phi(x)|^2, and |sum of phi(x)|^2."""
-    model = _checked_model(type(model), "expansion", model, X)
+    model = _checked_model(type(model), "model", model, X)
     A = Implicit(_about_mean(model.kernel, X), model.kernel)  # moves features of a linear model
     return features(A.X, model), _trace(A), _finite_product(A, np.ones((len(X), 1)))[0].sum()
 
@@ -9702,18 +9702,7 @@ def residual(X, model):
     if (found := _in_slabs(residual, X, model)) is not None:
         return found
     X = _in_double(_checked_points("X", X))
-    if isinstance(model, Subspace):
-        return skpca_residual(X, model) / np.sqrt(model.feature_map.kernel.scale)
-    model = _checked_span("model", X, model)
-    _require(
-        isinstance(model, NystromMap) or not _mean_is_unknown(model),
-        "model.mean must be known (it is NaN or missing)",
-    )
-    features, from_mean = _orthonormal_features(X, model)
-    sizes = _diagonal(X, model.kernel)
-    squares = sizes + from_mean - np.square(features).sum(1)
-    _require_finite("kernel values on X", squares)
-    return np.sqrt(np.where(squares > 0.0, squares / sizes.clip(0.0), 0.0))
+    return _of_model("model", model, "residual")(X, model)
 
 
 _ROUNDING = 1e-14  # of a squared residual
