@@ -1459,7 +1459,7 @@ def _as_sigma(sigma):
 
 
 @_public
-def gaussian(sigma=None, gamma=None):
+def gaussian(sigma=None, *, gamma=None):
     """Gaussian kernel k(x, y) = exp(-|x - y|^2 / (2 sigma^2)) = exp(-gamma |x - y|^2).
 
     RSKPCA, SKPCA, DSGD and RLS use it. In RSKPCA, sigma means sqrt(2) times this sigma.
@@ -1481,7 +1481,7 @@ def gaussian(sigma=None, gamma=None):
 
 
 @_public
-def laplacian(sigma, norm=2):
+def laplacian(sigma, *, norm=2):
     """Laplacian kernel k(x, y) = exp(-|x - y| / sigma) (textbook; RSKPCA (18)).
 
     Args:
@@ -2057,7 +2057,7 @@ def _value_limit(kernel, *sets):
 
 
 @_public
-def gram(X, Y, kernel, out=None):
+def gram(X, Y, kernel, *, out=None):
     """Gram matrix K_ij = k(x_i, y_j) (AMS section 2).
 
     Args:
@@ -2263,7 +2263,7 @@ def _gram_product(kernel, X, Y, V, symmetric=False):
 
 
 @_public
-def gram_matmat(X, Y, V, kernel, out=None):
+def gram_matmat(X, Y, V, kernel, *, out=None):
     """Gram matrix times vectors, (K V)_iq = sum_j k(x_i, y_j) V_jq, without forming K.
 
     This is step 2a of AMS section 2. It costs O(n m (d + p)) time.
@@ -3522,7 +3522,7 @@ def _checked_search(A, k, seed, tol, max_iterations):
 
 
 @_public
-def block_lanczos(A, k, seed=0, tol=1e-8, max_iterations=1000):
+def block_lanczos(A, k, seed=0, *, tol=1e-8, max_iterations=1000):
     """Eigenpairs of the k largest eigenvalues of a symmetric operator, by block Lanczos iteration.
 
     "Largest" is meant with sign, because sketched matrices may have negative eigenvalues (AMS
@@ -3562,7 +3562,7 @@ def block_lanczos(A, k, seed=0, tol=1e-8, max_iterations=1000):
 
 
 @_public
-def block_lanczos_of(product, n, k, seed=0, tol=1e-8, max_iterations=1000):
+def block_lanczos_of(product, n, k, seed=0, *, tol=1e-8, max_iterations=1000):
     """Eigenpairs of A given as a function V -> A V, by block Lanczos iteration (AMS section 2).
 
     Args:
@@ -3585,7 +3585,7 @@ def block_lanczos_of(product, n, k, seed=0, tol=1e-8, max_iterations=1000):
 
 
 @_public
-def orthogonal_iteration(A, k, seed=0, tol=1e-8, max_iterations=10000):
+def orthogonal_iteration(A, k, seed=0, *, tol=1e-8, max_iterations=10000):
     """Eigenpairs of the k largest eigenvalues of a symmetric operator, by orthogonal iteration.
 
     The iteration Q <- orthonormalize(A Q) starts from a random (n, k) matrix Q (AMS section 2). It
@@ -3624,7 +3624,7 @@ def orthogonal_iteration(A, k, seed=0, tol=1e-8, max_iterations=10000):
 
 
 @_public
-def spectral_norm(A, seed=0, tol=1e-2, max_iterations=1000):
+def spectral_norm(A, seed=0, *, tol=1e-2, max_iterations=1000):
     """Spectral norm |A|_2 of a symmetric operator, the largest magnitude of an eigenvalue.
 
     This is Lanczos iteration (textbook) with a stopping rule that needs no spectral gap (Kuczynski,
@@ -3819,7 +3819,7 @@ def _kpca(X, kernel, k, seed, centered, tol=1e-13, A=None):
 
 
 @_public
-def kpca(X, kernel, k, seed=0):
+def kpca(X, kernel, k, seed=0, *, centered=False):
     """Exact kernel PCA without centering: the k leading components as an Expansion.
 
     Feature j of x is sum_i coef_ij k(x_i, x), where coef_j is eigenvector j of the Gram matrix K
@@ -3934,7 +3934,7 @@ def _span_of(E):
 
 
 @_public
-def expand(X, expansion, out=None):
+def expand(X, expansion, *, out=None):
     """Features of new points: f_j(x) = sum_i coef_ij k(points_i, x) + offset_j.
 
     AMS sections 2 and 4. Costs O(q c (d + k)) time. An array X, for example a memory map, is read
@@ -4033,7 +4033,7 @@ def gradient(X, model):
 
 
 @_public
-def relevance(X, model, full=False, by_component=False):
+def relevance(X, model, *, full=False, by_component=False):
     """Share of each column of X in the mean squared gradient of a model's features (textbook).
 
     The shares are the diagonal of M = (1/n) sum_ij g_ij g_ij^T divided by its trace, where g_ij is
@@ -4111,7 +4111,7 @@ def _climb(gammas, Q, squares, gamma, start, iterations):
 
 
 @_public
-def kernel_pca_preimage(features, expansion, ridge=0.0, max_iterations=1000):
+def kernel_pca_preimage(features, expansion, ridge=0.0, *, max_iterations=1000):
     """Points with features close to given ones, to denoise or to invert `expand` (textbook).
 
     Let x_i be the c points of the expansion. If ridge = 0 (only for a Gaussian kernel), each point
@@ -4925,7 +4925,7 @@ def _lloyd(X, k, seed, restarts, max_iterations):
 
 
 @_public
-def kmeans_select(X, m, seed=0, restarts=1, max_iterations=100):
+def kmeans_select(X, m, seed=0, *, restarts=1, max_iterations=100):
     """Reduced set, or landmarks, by k-means (Zhang, Tsang, Kwok 2008; RLS section 3.1).
 
     Args:
@@ -5006,7 +5006,7 @@ def kde_pare(X, m, seed=0):
 
 
 @_public
-def herd(X, m, kernel):
+def herd(X, kernel, m):
     """Reduced set by kernel herding (Chen, Welling, Smola 2010; RSKPCA section 6).
 
     Center t + 1 maximizes (1/n) sum_i k(x_i, x) - (1/(t+1)) sum_{s <= t} k(c_s, x) over the points
@@ -5112,7 +5112,7 @@ def _thinned(X, m, kernel, key, delta):
 
 
 @_public
-def kernel_thin(X, m, kernel, seed=0, delta=None):
+def kernel_thin(X, kernel, m, seed=0, *, delta=None):
     """Reduced set for RSKPCA by kernel thinning (Dwivedi, Mackey 2021, 2022); MMD about 1 / m.
 
     KT-SPLIT halves m 2^g points g times, for the largest g with m 2^g <= n. This gives 2^g sets of
@@ -5134,7 +5134,7 @@ def kernel_thin(X, m, kernel, seed=0, delta=None):
 
 
 @_public
-def compress_thin(X, m, kernel, seed=0, g=4, delta=None):
+def compress_thin(X, kernel, m, seed=0, *, g=4, delta=None):
     """Reduced set of very many points for RSKPCA by Compress++ (Shetty, Dwivedi, Mackey 2022).
 
     Four random quarters of the points are compressed recursively. The union of the quarters is
@@ -5191,7 +5191,7 @@ def _as_weights(weights, X, name="weights"):
 
 
 @_public
-def rskpca(C, w, kernel, k, seed=0, centered=False):
+def rskpca(C, w, kernel, k, seed=0, *, centered=False):
     """Kernel PCA of n points represented by weighted centers (RSKPCA algorithm 1).
 
     Let W = diag(w), and let K be the Gram matrix of C. An eigenpair W^1/2 K W^1/2 phi = lambda phi
@@ -5360,7 +5360,7 @@ def laplacian_eigenmap(C, w, kernel, k, seed=0):
 
 
 @_public
-def diffusion_map(C, w, kernel, k, seed=0, alpha=1.0, time=1.0):
+def diffusion_map(C, w, kernel, k, seed=0, *, alpha=1.0, time=1.0):
     """Diffusion map of a reduced set (Coifman, Lafon 2006; RSKPCA (15)).
 
     Coordinates are mu^time psi for eigenpairs P psi = mu psi of P = D^-1 K_a. Here K_a = k / (q
@@ -5491,7 +5491,7 @@ def operator_distance(X, C, w, kernel):
 
 
 @_public
-def projection_distance(expansion, other):
+def projection_distance(model, other):
     """Hilbert-Schmidt distance between the projections of two expansions (RSKPCA theorem 5.4).
 
     Costs c^2 kernel values for c points. As for `residual`, orthonormal components are kept.
@@ -5842,7 +5842,7 @@ def _new_map(kernel, d, m, seed, kind, stored, paired):
 
 
 @_public
-def fourier_features_map(kernel, d, m, seed=0, stored=True, paired=False):
+def fourier_features_map(kernel, d, m, seed=0, *, stored=True, paired=False):
     """A map to random Fourier features of a shift-invariant kernel (Rahimi, Recht 2007; SKPCA 2).
 
     z_j(x) = sqrt(2 k(x, x) / m) cos(r_j.x + gamma_j), with r_j drawn from the kernel's spectral
@@ -5867,7 +5867,7 @@ def fourier_features_map(kernel, d, m, seed=0, stored=True, paired=False):
 
 
 @_public
-def orthogonal_features_map(kernel, d, m, seed=0, stored=True, paired=True):
+def orthogonal_features_map(kernel, d, m, seed=0, *, stored=True, paired=True):
     """A map to features with directions that are orthogonal within blocks of d (Yu et al. 2016).
 
     Args:
@@ -5882,7 +5882,7 @@ def orthogonal_features_map(kernel, d, m, seed=0, stored=True, paired=True):
 
 
 @_public
-def quasi_features_map(kernel, d, m, seed=0, stored=True, paired=True):
+def quasi_features_map(kernel, d, m, seed=0, *, stored=True, paired=True):
     """A map to Fourier features from a Halton sequence with permuted digits (Avron et al. 2016).
 
     Args:
@@ -5897,7 +5897,7 @@ def quasi_features_map(kernel, d, m, seed=0, stored=True, paired=True):
 
 
 @_public
-def fastfood_features_map(kernel, d, m, seed=0, paired=True):
+def fastfood_features_map(kernel, d, m, seed=0, *, paired=True):
     """A map to Fourier features by Walsh-Hadamard transforms (Le, Sarlos, Smola 2013; SKPCA 1.2).
 
     The vectors r_j of `fourier_features_map` are the rows of S H G P H B. H is the Walsh-Hadamard
@@ -6346,7 +6346,7 @@ def _absorb(state, X, features=_ROWS_THEMSELVES):
 
 
 @_public
-def fd_start(ell, m, half=True, share=1.0, half_life=None):
+def fd_start(ell, m, *, half=True, share=1.0, half_life=None):
     """Start a frequent directions sketch of rows of length m (Liberty 2013; SKPCA algorithm 1).
 
     When the buffer is full, its rows are made orthogonal and sorted by length. If the rank exceeds
@@ -6432,7 +6432,7 @@ def fd_finish(state):
 
 
 @_public
-def frequent_directions(Z, ell, half=True, share=1.0):
+def frequent_directions(Z, ell, *, half=True, share=1.0):
     """Few rows B with 0 <= Z^T Z - B^T B <= shrunk I (Liberty 2013; SKPCA section 2).
 
     Args:
@@ -6447,7 +6447,7 @@ def frequent_directions(Z, ell, half=True, share=1.0):
         True
     """
     Z = _checked_points("Z", Z)
-    return fd_finish(fd_update(fd_start(ell, Z.shape[1], half, share), Z))
+    return fd_finish(fd_update(fd_start(ell, Z.shape[1], half=half, share=share), Z))
 
 
 # 11.3 Streaming kernel PCA
@@ -6455,20 +6455,21 @@ def frequent_directions(Z, ell, half=True, share=1.0):
 
 @_validated(
     "an SKPCAState returned by skpca_start or skpca_update",
-    lambda state: len(state.sketch.run.columns) == state.map.m,
+    lambda state: len(state.sketch.run.columns) == state.feature_map.m,
 )
 class SKPCAState(NamedTuple):
     """Streaming kernel PCA in progress. The sketch is of features. Its runs have means if they are
     centered."""
 
-    map: FourierMap
+    feature_map: FourierMap
     sketch: FDState
 
 
 @_validated(
     "a Subspace returned by skpca_finish, skpca, rnca_finish or rnca",
     lambda made: (
-        made.basis.shape == (made.map.m, made.values.size) and made.means.size == made.map.m
+        made.basis.shape == (made.feature_map.m, made.values.size)
+        and made.means.size == made.feature_map.m
     ),
     values=1,
     means=1,
@@ -6479,7 +6480,7 @@ class Subspace(NamedTuple):
     most `shrunk` too small. means: (m,), 0 if not centered. count: total weight of the points.
     names: as in Expansion."""
 
-    map: FourierMap
+    feature_map: FourierMap
     basis: np.ndarray
     values: np.ndarray
     means: np.ndarray
@@ -6489,7 +6490,7 @@ class Subspace(NamedTuple):
 
 
 @_public
-def skpca_start(feature_map, ell, centered=False, half=True, share=1.0, half_life=None):
+def skpca_start(feature_map, ell, *, centered=False, half=True, share=1.0, half_life=None):
     """Start streaming kernel PCA with random features (SKPCA algorithm 1).
 
     Args:
@@ -6501,7 +6502,7 @@ def skpca_start(feature_map, ell, centered=False, half=True, share=1.0, half_lif
         SKPCAState: The state before the first point.
     """
     feature_map = _checked_map("feature_map", feature_map)
-    sketch = fd_start(ell, feature_map.m, half, share, half_life)
+    sketch = fd_start(ell, feature_map.m, half=half, share=share, half_life=half_life)
     means = np.zeros(feature_map.m * _as_flag("centered", centered))
     return SKPCAState(feature_map, sketch._replace(run=sketch.run._replace(means=means)))
 
@@ -6517,14 +6518,18 @@ def skpca_update(state, X):
         SKPCAState: The new state. If half_life is None, the split into calls changes no bits.
     """
     state = _checked_as(SKPCAState, "state", state)
-    X = _checked_points("X", X, columns=state.map.d)
+    X = _checked_points("X", X, columns=state.feature_map.d)
     sketch = state.sketch
-    if state.map.kind not in (_FASTFOOD, _EQUISPACED):
-        sketch = _absorb(sketch, X, _drawn(X, state.map, 0, state.map.m, state.map.m))
+    if state.feature_map.kind not in (_FASTFOOD, _EQUISPACED):
+        sketch = _absorb(
+            sketch, X, _drawn(X, state.feature_map, 0, state.feature_map.m, state.feature_map.m)
+        )
         squares = sketch.older.squares + sketch.run.squares
         _require_finite_angles(np.isnan(squares))  # cos(inf) is NaN
     else:
-        for Z in _feature_slabs(X, state.map, max(4 * _BLOCK, 2**20 // state.map.m)):
+        for Z in _feature_slabs(
+            X, state.feature_map, max(4 * _BLOCK, 2**20 // state.feature_map.m)
+        ):
             sketch = _absorb(sketch, _in_double(Z))
     return state._replace(sketch=sketch)
 
@@ -6539,7 +6544,7 @@ def skpca_merge(a, b):
     Returns:
         SKPCAState: The merged state. If centered, it has the exact mean of all points.
     """
-    a, b = _two_states(SKPCAState, a, b, lambda state: _without_arrays(state.map))
+    a, b = _two_states(SKPCAState, a, b, lambda state: _without_arrays(state.feature_map))
     return a._replace(sketch=fd_merge(a.sketch, b.sketch))
 
 
@@ -6558,7 +6563,12 @@ def skpca_finish(state, k):
     sketch = _whole(state.sketch)
     found = fd_finish(sketch)
     return _subspace_of(
-        state.map, sketch, sketch.run.means, found.B.T[:, :k], found.values[:k], found.shrunk
+        state.feature_map,
+        sketch,
+        sketch.run.means,
+        found.B.T[:, :k],
+        found.values[:k],
+        found.shrunk,
     )
 
 
@@ -6574,7 +6584,7 @@ def _subspace_of(feature_map, stream, means, columns, values, shrunk):
 
 
 @_public
-def skpca(X, kernel, m, ell, k, seed=0, centered=False):
+def skpca(X, kernel, k, m, ell, seed=0, *, centered=False):
     """Streaming kernel PCA of an array in one call (SKPCA algorithm 1).
 
     Features Z and directions W approximate the Gram matrix by Z W W^T Z^T. If the Gram matrix has
@@ -6599,17 +6609,17 @@ def skpca(X, kernel, m, ell, k, seed=0, centered=False):
         True
     """
     X = _checked_points("X", X)
-    state = skpca_start(fourier_features_map(kernel, X.shape[1], m, seed), ell, centered)
+    state = skpca_start(fourier_features_map(kernel, X.shape[1], m, seed), ell, centered=centered)
     k = _checked_whole("k", k, 1, state.sketch.ell)
     return skpca_finish(skpca_update(state, X), k)
 
 
 def _by_slabs(function, X, subspace):
     subspace = _checked_as(Subspace, "subspace", subspace)
-    X = _checked_points("X", X, columns=subspace.map.d)
+    X = _checked_points("X", X, columns=subspace.feature_map.d)
     basis = subspace.basis.astype(X.dtype)
     found = []
-    for Z in _feature_slabs(X, subspace.map):
+    for Z in _feature_slabs(X, subspace.feature_map):
         if subspace.means.any():
             Z -= subspace.means
         found.append(function(Z, basis))
@@ -6666,14 +6676,16 @@ def skpca_residual(X, subspace):
 
 @_validated(
     "an RNCAState returned by rnca_start or rnca_update",
-    lambda state: state.squares.shape == (state.map.m, state.map.m) == 2 * state.means.shape,
+    lambda state: (
+        state.squares.shape == (state.feature_map.m, state.feature_map.m) == 2 * state.means.shape
+    ),
     means=1,
 )
 class RNCAState(NamedTuple):
     """Randomized nonlinear components. squares: (m, m), sum of z z^T, where z is centered if
     `centered`. means: (m,), means of z."""
 
-    map: FourierMap
+    feature_map: FourierMap
     squares: np.ndarray
     means: np.ndarray
     count: int
@@ -6694,7 +6706,7 @@ def _add_moments(a, squares, means, mass, n):
 
 
 @_public
-def rnca_start(feature_map, centered=False, half_life=None):
+def rnca_start(feature_map, *, centered=False, half_life=None):
     """Start randomized nonlinear component analysis (Lopez-Paz et al. 2014; SKPCA section 1.2).
 
     Args:
@@ -6723,8 +6735,8 @@ def rnca_update(state, X):
         RNCAState: The new state. Up to rounding, it does not depend on the split into calls.
     """
     state = _checked_as(RNCAState, "state", state)
-    X = _checked_points("X", X, columns=state.map.d)
-    for Z in _feature_slabs(X, state.map, 64 * _BLOCK):
+    X = _checked_points("X", X, columns=state.feature_map.d)
+    for Z in _feature_slabs(X, state.feature_map, 64 * _BLOCK):
         weights = _weight_at(state.half_life, np.arange(len(Z))[::-1])
         means = np.average(Z, 0, weights) if state.half_life else Z.mean(0, np.float64)
         if state.centered:  # subtracting the slab's means loses no digits in float32
@@ -6750,7 +6762,7 @@ def rnca_merge(a, b):
         RNCAState,
         a,
         b,
-        lambda state: (_without_arrays(state.map), state.centered, state.half_life),
+        lambda state: (_without_arrays(state.feature_map), state.centered, state.half_life),
     )
     return _add_moments(a, b.squares, b.means, b.count, b.count)
 
@@ -6767,16 +6779,16 @@ def rnca_finish(state, k, seed=0):
         Subspace: The directions, for `skpca_transform` and `skpca_residual`, with shrunk = 0.
     """
     state = _checked_as(RNCAState, "state", state)
-    k = _checked_whole("k", k, 1, state.map.m)
+    k = _checked_whole("k", k, 1, state.feature_map.m)
     key = _checked_key(seed, _START)
     eigen = _lanczos(state.squares, k, key, 1e-12, 1000)
     values = eigen.values * (eigen.values > eigen.residual * eigen.values[0])
     means = state.means if state.centered else np.empty(0)
-    return _subspace_of(state.map, state, means, eigen.vectors, values, 0.0)
+    return _subspace_of(state.feature_map, state, means, eigen.vectors, values, 0.0)
 
 
 @_public
-def rnca(X, feature_map, k, seed=0, centered=False):
+def rnca(X, feature_map, k, seed=0, *, centered=False):
     """PCA of random features with their covariance matrix (Lopez-Paz et al. 2014; SKPCA 1.2).
 
     Args:
@@ -6787,8 +6799,8 @@ def rnca(X, feature_map, k, seed=0, centered=False):
     Returns:
         Subspace: Directions with shrunk = 0. Costs O(n m (d + m)) time and O(m^2) memory.
     """
-    state = rnca_start(feature_map, centered)
-    k = _checked_whole("k", k, 1, state.map.m)
+    state = rnca_start(feature_map, centered=centered)
+    k = _checked_whole("k", k, 1, state.feature_map.m)
     seed = _as_seed("seed", seed)
     return rnca_finish(rnca_update(state, X), k, seed)
 
@@ -6814,7 +6826,7 @@ class ReservoirState(NamedTuple):
 
 
 @_public
-def reservoir_start(c, d, seed=0, half_life=None):
+def reservoir_start(s, d, seed=0, *, half_life=None):
     """Start c reservoirs that sample a stream for the Nystrom method (SKPCA section 1.2).
 
     Args:
@@ -6916,7 +6928,7 @@ def reservoir_finish(state, kernel, k):
 
 
 @_public
-def reservoir_nystrom(X, kernel, c, k, seed=0):
+def reservoir_nystrom(X, kernel, k, s, seed=0):
     """Nystrom features F with F F^T = C W_k^+ C^T, as in `reservoir_finish` (SKPCA section 1).
 
     Args:
@@ -6995,20 +7007,20 @@ _TWO_VIEWS = (_SINGULAR, _CANONICAL)
 @_validated(
     "a DSGDState from dsgd_start",  # with `used` so small that no core reads past an array's end
     lambda state: (
-        1 <= state.used <= min(state.map.m, state.other.m, len(state.coef))
+        1 <= state.used <= min(state.feature_map.m, state.other.m, len(state.coef))
         and (state.task not in _TWO_VIEWS or state.used <= len(state.other_coef))
     ),
 )
 class DSGDState(NamedTuple):
     """Doubly stochastic gradients in progress. Fields not listed are as in the start or DSGDSteps.
 
-    task: 0 to 4 for PCA, PCA by the Hebbian rule, SVD, CCA and SIR; map, coef (m, k), other and
+    task: 0 to 4 for PCA, PCA by the Hebbian rule, SVD, CCA and SIR; feature_map, coef (m, k), other and
     other_coef: features and coefficients of both views; moment (k, k): mean of W, with weight t + 1
     at step t; constraint (k, k): the same mean of `_constraint`, or empty; used and step: numbers
     of features and steps so far; chosen: True if theta0 was None; names: as in Expansion."""
 
     task: int
-    map: FourierMap
+    feature_map: FourierMap
     coef: np.ndarray
     other: FourierMap
     other_coef: np.ndarray
@@ -7028,12 +7040,12 @@ class DSGDState(NamedTuple):
 
 def _kernel_scale(state):
     """k(x, x) that limits step sizes: the larger of two views, or their geometric mean for SVD."""
-    scales = state.map.kernel.scale, state.other.kernel.scale
+    scales = state.feature_map.kernel.scale, state.other.kernel.scale
     return math.prod(map(math.sqrt, scales)) if state.task == _SINGULAR else max(scales)
 
 
 def _view(state, second):
-    return (state.other, state.other_coef) if second else (state.map, state.coef)
+    return (state.other, state.other_coef) if second else (state.feature_map, state.coef)
 
 
 def _centered(state, U):
@@ -7151,7 +7163,7 @@ def _begin(task, X, Y, k, steps, centered, ridge=0.0, **maps):
     nothing = np.zeros((0, k))
     state = DSGDState(
         task,
-        map=first,
+        feature_map=first,
         coef=nothing,
         other=other,
         other_coef=nothing,
@@ -7211,7 +7223,7 @@ def _with_steps(state, values, *weights, **more):
     elif theta1 is None:  # at least last / 10: if two values agree, either will do
         last, beyond = np.append(values, 0.0)[len(state.moment) - 1 :][:2]
         theta1 = float(theta0 * max(last - beyond, 0.1 * last))
-    unused = ((0, state.map.m - state.used), (0, 0))
+    unused = ((0, state.feature_map.m - state.used), (0, 0))
     coefs = [np.pad(part / math.sqrt(state.used), unused) for part in weights]
     more |= zip(("coef", "other_coef"), coefs)
     return state._replace(theta0=theta0, theta1=theta1, **more)
@@ -7360,14 +7372,14 @@ def _step_size(state, n):
 def _feature_block(state):
     """Range of a step's features (line 3): new ones first, then blocks of all m in random order.
     Block sizes are nearly equal: a last block of one feature ruined functions of 1280 features."""
-    m = state.map.m
+    m = state.feature_map.m
     b = min(state.feature_batch, m)
     new = m - state.used
     if 2 * new >= b:
         return state.used, state.used + _ceil_div(new, _ceil_div(new, b))
     blocks = _ceil_div(m, b)
     turn, place = divmod(state.step, blocks)
-    key = _python_subkey(_key(state.map.seed, _REVISITS), turn)
+    key = _python_subkey(_key(state.feature_map.seed, _REVISITS), turn)
     place = int(_draw_uniformly(blocks, blocks, key)[place])
     return place * m // blocks, (place + 1) * m // blocks
 
@@ -7457,14 +7469,14 @@ def dsgd_update(state, X, Y=None):
     state = _checked_as(DSGDState, "state", state)
     _require(Y is None or state.task >= _SINGULAR, "Y must be None for kernel PCA")
     columns = state.other.d if state.task in _TWO_VIEWS else len(state.slices.edges)
-    return _step(state, *_checked_views(state.task, X, Y, state.map.d, columns))
+    return _step(state, *_checked_views(state.task, X, Y, state.feature_map.d, columns))
 
 
 # 12.5 Results
 
 
 @_public
-def dsgd_evaluate(X, state, second=False):
+def dsgd_evaluate(X, state, *, second=False):
     """Values of the functions at any points, h(x) = sum_j coef_j phi_j(x) (DSGD algorithm 2).
 
     In the limit, finished or individual functions of kernel PCA and SVD have norm 1 in the kernel's
@@ -7554,11 +7566,13 @@ def _descend(task, start, X, Y, kernels, k, m, seed, steps, **settings):
     maps = []
     for (name, kernel), points in zip(kernels.items(), views):
         kernel = _checked_stationary(name, kernel, X=points)
-        maps.append(fourier_features_map(kernel, points.shape[1], m, seed, False))
+        maps.append(fourier_features_map(kernel, points.shape[1], m, seed, stored=False))
         seed = _python_subkey(_key(seed, _FREQUENCIES), 2**62)  # for the second view
     rows = _draw_uniformly(n, min(n, _START_POINTS), _python_subkey(key, 2**62))
     state = start(*[points[rows] for points in views], *maps, k, steps=steps, **settings)
-    for _ in range(steps.count or max(200, 4 * _ceil_div(state.map.m, steps.feature_batch))):
+    for _ in range(
+        steps.count or max(200, 4 * _ceil_div(state.feature_map.m, steps.feature_batch))
+    ):
         rows = (_uniforms(_python_subkey(key, state.step), np.arange(batch)) * n).astype(np.int64)
         state = _step(state, *[points[rows] for points in views])
     return dsgd_finish(state)
@@ -8122,7 +8136,7 @@ def uniform_landmarks(n, s, seed=0):
 
 
 @_public
-def sample_landmarks(scores, delta, seed=0, oversampling=16.0):
+def sample_landmarks(scores, seed=0, *, delta, oversampling=16.0):
     """Landmarks drawn with ridge leverage scores or overestimates of the scores (RLS algorithm 1).
 
     Keeps point i independently with probability p_i = min(1, 16 l_i log(sum l / delta)). The proof
@@ -8147,7 +8161,7 @@ def sample_landmarks(scores, delta, seed=0, oversampling=16.0):
 
 
 @_public
-def rls_nystrom(X, kernel, lam, delta, seed=0, oversampling=16.0):
+def rls_nystrom(X, kernel, lam, seed=0, *, delta, oversampling=16.0):
     """Landmarks drawn with exact ridge leverage scores (RLS algorithm 1).
 
     With probability 1 - delta, K~ <= K <= K~ + lam I. Costs O(n^3) time and O(n^2) memory.
@@ -8161,7 +8175,9 @@ def rls_nystrom(X, kernel, lam, delta, seed=0, oversampling=16.0):
         Landmarks: About 16 d_eff(lam) log(d_eff(lam) / delta) points, with weights 1 / sqrt(p_i).
     """
     _checked_sampling(delta, 8, seed, oversampling)  # raises before the O(n^3) work
-    found = sample_landmarks(ridge_leverage_scores(X, kernel, lam), delta, seed, oversampling)
+    found = sample_landmarks(
+        ridge_leverage_scores(X, kernel, lam), seed, delta=delta, oversampling=oversampling
+    )
     return found._replace(evaluations=len(X) * (len(X) + 1) // 2)
 
 
@@ -8234,7 +8250,7 @@ def _recursive(
 
 
 @_public
-def recursive_rls(X, kernel, lam, delta, seed=0, oversampling=16.0):
+def recursive_rls(X, kernel, lam, seed=0, *, delta, oversampling=16.0):
     """Landmarks from recursive ridge leverage score sampling at a given ridge (RLS algorithm 2).
 
     First draws landmarks of a random half of the points in the same way, with delta / 3. The
@@ -8263,7 +8279,7 @@ def recursive_rls(X, kernel, lam, delta, seed=0, oversampling=16.0):
 
 
 @_public
-def recursive_rls_fixed(X, kernel, s, delta, seed=0, constant=640.0, oversampling=16.0):
+def recursive_rls_fixed(X, kernel, s, seed=0, *, delta, constant=640.0, oversampling=16.0):
     """Landmarks from recursive leverage score sampling at a given sample size (RLS algorithm 3).
 
     Let k be the largest integer with c k log(2 k / delta) <= s. Differences from `recursive_rls`:
@@ -8301,7 +8317,7 @@ def _practical(X, kernel, s, seed, delta, accelerated):
 
 
 @_public
-def recursive_rls_practical(X, kernel, s, seed=0, delta=None):
+def recursive_rls_practical(X, kernel, s, seed=0, *, delta=None):
     """Exactly s landmarks from recursive ridge leverage score sampling as in RLS section 5.
 
     This is `recursive_rls_fixed` with c = 4, one delta for all levels, and no factors 5 and 16. The
@@ -8326,7 +8342,7 @@ def recursive_rls_practical(X, kernel, s, seed=0, delta=None):
 
 
 @_public
-def recursive_rls_accelerated(X, kernel, s, seed=0, delta=None):
+def recursive_rls_accelerated(X, kernel, s, seed=0, *, delta=None):
     """Exactly s landmarks from the accelerated recursive method (RLS section 5.2.1).
 
     This is `recursive_rls_practical` with samples of r = sqrt((n s + s^3) / n) points below the top
@@ -8358,7 +8374,7 @@ def _landmarks_by_pivots(X, kernel, s, block, share, seed):
 
 
 @_public
-def rpcholesky(X, kernel, s, seed=0, block=64):
+def rpcholesky(X, kernel, s, seed=0, *, block=64):
     """Landmarks from randomly pivoted Cholesky, an alternative to RLS (Chen and others 2025).
 
     Draws each pivot with probability proportional to the diagonal of K - F F^T, where F is the
@@ -8382,7 +8398,7 @@ def rpcholesky(X, kernel, s, seed=0, block=64):
 
 
 @_public
-def pivoted_cholesky(X, kernel, s, block=64):
+def pivoted_cholesky(X, kernel, s, *, block=64):
     """Landmarks from greedy pivoted Cholesky (textbook).
 
     Each pivot is the largest diagonal entry of K - F F^T, where F is the factor of earlier pivots.
@@ -8703,7 +8719,7 @@ def _components_by_map(found, squares, sums, n, middle, k, key):
 
 
 @_public
-def nystrom_kpca(X, landmarks, kernel, k, seed=0, centered=False):
+def nystrom_kpca(X, landmarks, kernel, k, seed=0, *, centered=False):
     """Kernel PCA of all points, with components in the span of the landmarks (RLS theorem 17).
 
     The components are Phi^T S C, orthonormal in feature space. Row i of Phi is the feature vector
@@ -8758,7 +8774,7 @@ def _landmark_counts(most):
 
 
 @_public
-def nystrom_to(X, kernel, error, seed=0, limit=0):
+def nystrom_to(X, kernel, error, seed=0, *, limit=0):
     """Nystrom approximation with a requested spectral error and a bound of the error (RLS (1)).
 
     Adds `rpcholesky` pivots, a fifth more at a time, until K~ is close enough on 2048 points. Let r
@@ -8893,7 +8909,7 @@ def kernel_ridge(F, Y, lam):
 
 
 @_public
-def nystrom_ridge(X, Y, landmarks, kernel, lam, intercept=False, weights=None):
+def nystrom_ridge(X, Y, landmarks, kernel, lam, *, intercept=False, weights=None):
     """Kernel ridge regression over a few landmarks (RLS theorem 15, (32)-(35)).
 
     f(x) = k(x, landmarks) (S^T K S)^+ S^T K (K~ + lam I)^-1 Y, in O(n s (d + s)) float64 time and
@@ -8948,7 +8964,7 @@ def _preconditioner(A, lam, P, kernel, s, key):
 
 
 @_public
-def kernel_ridge_cg(X, Y, kernel, lam, s=1000, seed=0, tol=1e-8, max_iterations=1000):
+def kernel_ridge_cg(X, Y, kernel, lam, s=1000, seed=0, *, tol=1e-8, max_iterations=1000):
     """Kernel ridge regression on all points, (K + lam I) a = Y, by conjugate gradients.
 
     f(x) = sum_i a_i k(x_i, x) (RLS (32) for K). The preconditioner is F F^T + lam I, where F has s
@@ -9018,7 +9034,7 @@ def kernel_ridge_cg(X, Y, kernel, lam, s=1000, seed=0, tol=1e-8, max_iterations=
 
 
 @_public
-def learn_metric(X, Y, kernel, lam, rounds=4, s=1000, seed=0):
+def learn_metric(X, Y, kernel, lam, s=1000, seed=0, *, rounds=4):
     """Metric M in which directions without influence on the targets are short.
 
     Round r fits `nystrom_ridge` (RLS (32)) with an intercept over `rpcholesky` landmarks to X
@@ -9052,7 +9068,7 @@ def learn_metric(X, Y, kernel, lam, rounds=4, s=1000, seed=0):
     held, kept = np.split(order, [_ceil_div(len(X), 10)])
 
     def fitted(P, Y):
-        return nystrom_ridge(P, Y, rpcholesky(P, kernel, s, seed), kernel, lam, True)
+        return nystrom_ridge(P, Y, rpcholesky(P, kernel, s, seed), kernel, lam, intercept=True)
 
     M = best = np.eye(X.shape[1])
     errors = []
@@ -9065,7 +9081,7 @@ def learn_metric(X, Y, kernel, lam, rounds=4, s=1000, seed=0):
         best = M if errors[-1] == min(errors) else best
         if len(errors) > rounds:
             break
-        M = scale_points(scale_points(relevance(P[kept], model, True), M).T, M)
+        M = scale_points(scale_points(relevance(P[kept], model, full=True), M).T, M)
     return best, fitted(scale_points(X, best), Y), np.array(errors)
 
 
@@ -9084,7 +9100,7 @@ class Clustering(NamedTuple):
 
 
 @_public
-def kernel_kmeans(F, k, seed=0, restarts=10, max_iterations=300):
+def kernel_kmeans(F, k, seed=0, *, restarts=10, max_iterations=300):
     """Kernel k-means: k-means of the rows of a factor, with k-means++ starts (RLS theorem 16).
 
     Args:
@@ -9120,7 +9136,7 @@ def _ridge_basis(F, lam, squared):
 
 
 @_public
-def kernel_cca(F, G, lam_x, lam_y, k, squared=True):
+def kernel_cca(F, G, lam_x, lam_y, k, *, squared=True):
     """Regularized kernel canonical correlations of K_x = F F^T and K_y = G G^T (RLS theorem 18).
 
     Maximizes (F w).(G v). If `squared` is True, the constraint is |(K_x + lam_x I) alpha| = 1 for
@@ -9155,7 +9171,7 @@ def kernel_cca(F, G, lam_x, lam_y, k, squared=True):
 
 
 @_public
-def mmd_test(X, Y, kernel, s=100, permutations=999, seed=0):
+def mmd_test(X, Y, kernel, s=100, seed=0, *, permutations=999):
     """P-value of the maximum mean discrepancy of two samples (Gretton and others 2012; textbook).
 
     The statistic is |mean f(x_i) - mean f(y_j)| for Nystrom features f over s landmarks. It is
@@ -9210,7 +9226,7 @@ def mmd_test(X, Y, kernel, s=100, permutations=999, seed=0):
 
 
 @_public
-def spectral_error(A, B, seed=0, tol=1e-2, max_iterations=1000):
+def spectral_error(A, B, seed=0, *, tol=1e-2, max_iterations=1000):
     """Spectral norm |A - B|_2 without forming A - B (AMS theorem 1 bounds it for sketches).
 
     Args:
@@ -9224,7 +9240,9 @@ def spectral_error(A, B, seed=0, tol=1e-2, max_iterations=1000):
         >>> round(spectral_error(np.eye(3), np.diag(np.array([1.0, 3.0, 0.0])), 0), 9)
         2.0
     """
-    return spectral_norm(Difference(*_checked_pair(A, B, True)), seed, tol, max_iterations)
+    return spectral_norm(
+        Difference(*_checked_pair(A, B, True)), seed, tol=tol, max_iterations=max_iterations
+    )
 
 
 @_public
@@ -9275,7 +9293,7 @@ def principal_angles(U, V):
 
 
 @_public
-def effective_dimension(A, lam, seed=0, probes=32, steps=64):
+def effective_dimension(A, lam, seed=0, *, probes=32, steps=64):
     """Estimate of tr A (A + lam I)^-1 for a positive semidefinite operator A (RLS definition 1).
 
     The estimate is the mean of z^T A (A + lam I)^-1 z over random sign vectors z, from block
@@ -9444,7 +9462,7 @@ def residual(X, model):
         return found
     X = _in_double(_checked_points("X", X))
     if isinstance(model, Subspace):
-        return skpca_residual(X, model) / np.sqrt(model.map.kernel.scale)
+        return skpca_residual(X, model) / np.sqrt(model.feature_map.kernel.scale)
     model = _checked_span("model", X, model)
     _require(
         isinstance(model, NystromMap) or not _mean_is_unknown(model),
@@ -9491,7 +9509,7 @@ def novelty_pvalues(X, model, known):
 
 
 @_public
-def explained_variance_ratio(X, expansion):
+def explained_variance_ratio(X, model):
     """Share of the points' variance in feature space that each component explains (textbook).
 
     For orthonormal components, it is sum_i (f_j(x_i) - mean_j)^2 / tr(H K H) with means over X. In
@@ -9509,7 +9527,7 @@ def explained_variance_ratio(X, expansion):
     size = sums = 0.0
     if isinstance(expansion, Subspace):  # features without pairs have different lengths
         features = skpca_transform(X, expansion)
-        for Z in _feature_slabs(X, expansion.map):
+        for Z in _feature_slabs(X, expansion.feature_map):
             size += (Z**2).sum()
             sums += Z.sum(0)
         total = size - (sums**2).sum() / n
@@ -9554,7 +9572,7 @@ def _directions(sketch, X, k, seed, centered):
 
 
 @_public
-def sketch_error(sketch, X, kernel, k=None, seed=0, rows=512, centered=False):
+def sketch_error(sketch, X, kernel, k=None, seed=0, *, rows=512, centered=False):
     """Estimated errors of leading eigenpairs of a sketch, from a few rows of K (textbook theory).
 
     U contains at least 2 k orthonormal directions of the sketch. Least squares at random rows S
@@ -9656,8 +9674,8 @@ def _of_map(x, model, out):
 
 def _of_subspace(x, model, out):
     out[:] = 0.0
-    for j in range(model.map.m):
-        z = _one_feature(x, model.map, j) - model.means[j]
+    for j in range(model.feature_map.m):
+        z = _one_feature(x, model.feature_map, j) - model.means[j]
         for q in range(len(out)):
             out[q] += z * model.basis[j, q]
 
@@ -10152,7 +10170,7 @@ def _least_size(errors, wanted, ladder):
 
 
 @_public
-def advise(X, kernel, error, memory=None, seed=0, k=10):
+def advise(X, kernel, error, k=10, seed=0, *, memory=None):
     """Predicted size, cost and error of sketches of the Gram matrix, best first.
 
     A pilot on at most 4096 points, run on this machine, is scaled to n: |K|_2 grows like n, and
@@ -10196,7 +10214,7 @@ def advise(X, kernel, error, memory=None, seed=0, k=10):
         return LowRank(nystrom(P, made, kernel)) if isinstance(made, Landmarks) else made
 
     def error_of(method, size, draw=0):
-        return spectral_error(K, sketch(method, size, draw), seed, 0.05) / norm
+        return spectral_error(K, sketch(method, size, draw), seed, tol=0.05) / norm
 
     def predict(method, size, held, error, work, source):
         """Add the row of a sketch. The one of X takes `work` times as long as the one of P."""
@@ -10272,7 +10290,7 @@ def _typical_tasks(dtype):
     model = Expansion(some, some, np.ones(3), np.empty(0), kernel)
     return {
         "kpca": lambda: kpca(X, kernel, 8),
-        "centered_kpca": lambda: centered_kpca(X, kernel, 8),
+        "centered_kpca": lambda: kpca(X, kernel, 8, centered=True),
         "expand": lambda: expand(X, model),
         "residual": lambda: residual(X, model),
         "kernel_pca_preimage": lambda: kernel_pca_preimage(some[:9], model),
@@ -10288,7 +10306,7 @@ def _typical_tasks(dtype):
         "kmeans_select": lambda: kmeans_select(X, 50),
         "rskpca": lambda: rskpca(some, np.ones(50), kernel, 8),
         "shadow_select": lambda: shadow_select(X, 0.5),
-        "skpca": lambda: skpca_transform(X, skpca(X, kernel, 64, 16, 8)),
+        "skpca": lambda: skpca_transform(X, skpca(X, kernel, 8, 64, 16)),
         "dsgd_kpca": lambda: dsgd_evaluate(X, dsgd_kpca(X, kernel, 8, 512, steps=2)),
         "spectral_error": lambda: spectral_error(LowRank(X), Implicit(X, kernel)),
     }
@@ -10343,7 +10361,7 @@ def _kernel_of_estimator(own, X, seed):
         )
         return _checked_kernel("kernel", own.kernel)
     if own.gamma is not None or sigma not in (None, "auto"):
-        return gaussian(sigma, own.gamma)
+        return gaussian(sigma, gamma=own.gamma)
     return gaussian(median_bandwidth(X, seed))
 
 
@@ -10489,7 +10507,7 @@ def _define_estimators(user):
                     return F
                 del F  # its memory
                 self.map_ = nystrom_kpca(
-                    X, Z, self.kernel_, self._n_features_out, seed, self.centered
+                    X, Z, self.kernel_, self._n_features_out, seed, centered=self.centered
                 )
                 self.explained_variance_ratio_ = explained_variance_ratio(
                     X[uniform_landmarks(len(X), 2000, seed).indices], self.map_
@@ -10547,7 +10565,9 @@ def _define_estimators(user):
             with self._refit():
                 X, y = self._points(X, y, reset=True, multi_output=True, y_numeric=True)
                 Z, self.lam_, _ = _fit_landmarks(self, X, y, self._seed(), sample_weight)
-                self.model_ = nystrom_ridge(X, y, Z, self.kernel_, self.lam_, True, sample_weight)
+                self.model_ = nystrom_ridge(
+                    X, y, Z, self.kernel_, self.lam_, intercept=True, weights=sample_weight
+                )
             return self
 
         @_public
@@ -10797,7 +10817,7 @@ def dask_map(function, X, *model):
 
 def _with_map(state, feature_map=None):
     """The state with this map, or without a map: each worker fetches the map once, separately."""
-    return state._replace(map=feature_map) if hasattr(state, "map") else state
+    return state._replace(feature_map=feature_map) if hasattr(state, "feature_map") else state
 
 
 @_public
@@ -10825,7 +10845,7 @@ def dask_fold(X, state, update, merge):
     _require(callable(count) or count == 0, f"state must be empty, got a count of {count}")
     half_life = getattr(held, "half_life", 0.0)
     _require(not half_life, f"state must have no half_life to be merged, got {half_life}")
-    feature_map = getattr(state, "map", None)
+    feature_map = getattr(state, "feature_map", None)
     shared = _dask().delayed(feature_map, traverse=False)
 
     def folded(block, first, state, feature_map):
@@ -10899,7 +10919,7 @@ def _added(a, b):
 
 
 @_public
-def dask_nystrom_kpca(X, landmarks, kernel, k, seed=0, centered=False):
+def dask_nystrom_kpca(X, landmarks, kernel, k, seed=0, *, centered=False):
     """Kernel PCA of a Dask array over landmarks, with 8 s^2 bytes sent per block (RLS theorem 17).
 
     Args:
@@ -10978,7 +10998,9 @@ _KERNELS = {
 _STREAMS = {  # defaults of options, start, update and finish
     "skpca": (
         {"m": 2000, "ell": 50, "block": 8192},
-        lambda points, feature_map, options: skpca_start(feature_map, options.ell, options.center),
+        lambda points, feature_map, options: skpca_start(
+            feature_map, options.ell, centered=options.center
+        ),
         skpca_update,
         skpca_finish,
     ),
@@ -11305,7 +11327,7 @@ def _fitted(name, X, kernel, options, exact):
     s = _SIZES.get(name) if options.s is None else options.s
     A = _METHODS[name](_about_mean(kernel, X, centered), kernel, s, options.seed)
     if isinstance(A, Landmarks):
-        model = nystrom_kpca(X, A, kernel, options.k, options.seed, centered)
+        model = nystrom_kpca(X, A, kernel, options.k, options.seed, centered=centered)
         Z = expand(X, model)
         held = model.points.nbytes + model.coef.nbytes
     else:
@@ -11469,7 +11491,7 @@ def _plot(options, points, what, model, components, values):
     rows = points.some(10_000)  # in random order, so that no class hides the others
     Z = np.column_stack([components(rows), rows])  # a second component may be missing
     title = f"{points.source}: kernel PCA ({what}), "
-    title += _named(options, getattr(model, "map", model).kernel)
+    title += _named(options, getattr(model, "feature_map", model).kernel)
     title += ", centered" * bool(options.center)
     if len(rows) < len(points.X):
         title += f", {len(rows):,} of {len(points.X):,} points shown"
@@ -11588,11 +11610,11 @@ def _stream(options):
         kernel = _chosen_kernel(options, points)
         stored = options.method == "skpca"
         feature_map = fourier_features_map(
-            kernel, points.X.shape[1], options.m, options.seed, stored
+            kernel, points.X.shape[1], options.m, options.seed, stored=stored
         )
         _checked_whole("k", options.k, 1, options.ell or options.m)
         state = start(points, feature_map, options)
-    _print_head(options, points, state.map.kernel)
+    _print_head(options, points, state.feature_map.kernel)
     state = _take_blocks(options, update, state, points, sources)
     model = finish(state, options.k)
     sketched = isinstance(model, Subspace)
@@ -11648,7 +11670,7 @@ def _advise(options):
     points = _load_points(options)
     kernel = _chosen_kernel(options, points)
     _print_head(options, points, kernel)
-    rows = advise(points.rows(), kernel, options.error, seed=options.seed, k=options.k)
+    rows = advise(points.rows(), kernel, options.error, k=options.k, seed=options.seed)
     _print("method               size     bytes   seconds     error  basis of the prediction")
     for row in rows:
         told = row._replace(bytes=_human(row.bytes), works="" if row.works else "NO: ")

@@ -619,7 +619,7 @@ def attack_streams(case):
     assert error[0] >= -1e-12 * whole and error[-1] <= found.shrunk * (1 + 1e-5) + 1e-12 * whole
     j = math.ceil(share * ((ell + 1) // 2 if half else ell) - 1e-9)
     assert found.shrunk * j <= whole * (1 + 1e-9)
-    state = kp.fd_start(ell, Z.shape[1], half, share)
+    state = kp.fd_start(ell, Z.shape[1], half=half, share=share)
     for part in np.array_split(Z, min(n, int(rng.integers(1, 5)))):
         state = call(kp.fd_update, state, part)
     assert same(kp.fd_finish(state), found)
@@ -641,8 +641,8 @@ def attack_streams(case):
         and (np.abs(Z) <= math.sqrt(2 / m * case.kernel.scale) * (1 + 1e-5)).all()
     )
     ell, centered = int(rng.integers(1, m + 1)), bool(rng.random() < 0.5)
-    state = call(kp.skpca_update, kp.skpca_start(drawn, ell, centered), case.X)
-    assert same(after_interrupts(kp.skpca_start(drawn, ell, centered), case.X, rng), state)
+    state = call(kp.skpca_update, kp.skpca_start(drawn, ell, centered=centered), case.X)
+    assert same(after_interrupts(kp.skpca_start(drawn, ell, centered=centered), case.X, rng), state)
     found = call(kp.skpca_finish, state, int(rng.integers(1, ell + 1)))
     Z = Z.astype(float) - (Z.astype(float).mean(0) if centered else 0)
     lengths, whole = ((Z @ found.basis) ** 2).sum(0), (Z**2).sum() + n * case.kernel.scale * 1e-6
@@ -687,7 +687,9 @@ def attack_merges_and_rivals(case):
     m, centered = int(rng.choice([1, 7, 31, 64, 129])), bool(rng.random() < 0.5)
     drawn = kp.fourier_features_map(case.kernel, d, m, case.seed)
     ell = int(rng.integers(1, m + 1))
-    states = [kp.skpca_update(kp.skpca_start(drawn, ell, centered), part) for part in parts]
+    states = [
+        kp.skpca_update(kp.skpca_start(drawn, ell, centered=centered), part) for part in parts
+    ]
     sketches = [
         kp.fd_update(kp.fd_start(ell, m), kp.fourier_features(part, drawn)) for part in parts
     ]
@@ -711,7 +713,7 @@ def attack_merges_and_rivals(case):
         np.linalg.eigvalsh(Z.T @ Z)[::-1][:k],
     )
     assert np.abs(found.values - exact).max() <= 1e-5 * whole
-    streamed = [kp.rnca_update(kp.rnca_start(drawn, centered), part) for part in parts]
+    streamed = [kp.rnca_update(kp.rnca_start(drawn, centered=centered), part) for part in parts]
     while len(streamed) > 1:
         streamed = [call(kp.rnca_merge, *streamed[:2]), *streamed[2:]]
     assert (
@@ -824,7 +826,7 @@ def attack_gradients(case):
     drawn = (
         None
         if case.kind in ("polynomial", "linear")
-        else kp.fourier_features_map(kernel, d, m, case.seed, False)
+        else kp.fourier_features_map(kernel, d, m, case.seed, stored=False)
     )
     task = str(rng.choice(["kpca", "gha", "ksvd", "kcca", "ksir"]))
     initial, b, centered = (
@@ -838,7 +840,9 @@ def attack_gradients(case):
         None,
         None
         if drawn is None
-        else kp.fourier_features_map(kp.scaled(kp.laplacian(2.0), top), 2, m, case.seed + 1, False),
+        else kp.fourier_features_map(
+            kp.scaled(kp.laplacian(2.0), top), 2, m, case.seed + 1, stored=False
+        ),
     )
     if task in ("ksvd", "kcca"):
         Y = np.column_stack([np.sin(X[:, 0].astype(float)), rng.standard_normal(n)])

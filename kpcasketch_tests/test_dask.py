@@ -94,9 +94,9 @@ MODELS = {
     "nystrom_features": lambda: [kp.nystrom_map(X[:20], X[:20], KERNEL)],
     "fourier_features": lambda: [kp.fourier_features_map(KERNEL, 6, 40)],
     "gram_diagonal": lambda: [KERNEL],
-    "skpca_transform": lambda: [kp.skpca(X, KERNEL, 40, 9, 2)],
-    "skpca_residual": lambda: [kp.skpca(X, KERNEL, 40, 9, 2)],
-    "residual": lambda: [kp.centered_kpca(X[:100], KERNEL, 3)],
+    "skpca_transform": lambda: [kp.skpca(X, KERNEL, 2, 40, 9)],
+    "skpca_residual": lambda: [kp.skpca(X, KERNEL, 2, 40, 9)],
+    "residual": lambda: [kp.kpca(X[:100], KERNEL, 3, centered=True)],
     "novelty_pvalues": lambda: [kp.kpca(X[:100], KERNEL, 3), np.linspace(0.0, 1.0, 99)],
     "shadow_labels": lambda: [X[:9].copy(), 2.0],
     "manifold_features": lambda: [kp.laplacian_eigenmap(X[:50], np.ones(50), KERNEL, 2)],
@@ -180,7 +180,9 @@ def test_points_of_other_types_are_what_they_are_elsewhere(rng):
 def test_folded_frequent_directions_keep_the_bound_of_one_pass(chunks, rng):
     Z = rng.standard_normal((1200, 30)) * 0.9 ** np.arange(30)
     for half, share in ((True, 1.0), (False, 1.0), (True, 0.3)):
-        found = kp.fd_finish(folded(spread(Z, chunks), "fd", kp.fd_start(12, 30, half, share)))
+        found = kp.fd_finish(
+            folded(spread(Z, chunks), "fd", kp.fd_start(12, 30, half=half, share=share))
+        )
         off = np.linalg.eigvalsh(Z.T @ Z - found.B.T @ found.B)
         assert off[0] >= -1e-9 and off[-1] <= found.shrunk * (1 + 1e-12) and found.count == 1200
         divisor = share * (6 if half else 12)
@@ -197,10 +199,13 @@ def test_folded_skpca_keeps_its_bound_and_finds_what_one_pass_finds(centered):
     drawn = kp.fourier_features_map(KERNEL, 6, 200, 1)
     Z = kp.fourier_features(X, drawn)
     Z = Z - Z.mean(0) if centered else Z
-    one = kp.skpca(X, KERNEL, 200, 60, 4, 1, centered)
+    one = kp.skpca(X, KERNEL, 4, 200, 60, 1, centered=centered)
     for chunks in CHUNKS:
         state = kp.dask_fold(
-            spread(X, chunks), kp.skpca_start(drawn, 60, centered), kp.skpca_update, kp.skpca_merge
+            spread(X, chunks),
+            kp.skpca_start(drawn, 60, centered=centered),
+            kp.skpca_update,
+            kp.skpca_merge,
         )
         found = kp.skpca_finish(state, 4)
         lengths = ((Z @ found.basis) ** 2).sum(0)
@@ -217,10 +222,13 @@ def test_folded_skpca_keeps_its_bound_and_finds_what_one_pass_finds(centered):
 @pytest.mark.parametrize("centered", [False, True])
 def test_sums_of_features_give_the_components_of_one_machine(centered):
     drawn = kp.fourier_features_map(KERNEL, 6, 80, 1)
-    one = kp.rnca(X, drawn, 4, 0, centered)
+    one = kp.rnca(X, drawn, 4, 0, centered=centered)
     for chunks in CHUNKS:
         state = kp.dask_fold(
-            spread(X, chunks), kp.rnca_start(drawn, centered), kp.rnca_update, kp.rnca_merge
+            spread(X, chunks),
+            kp.rnca_start(drawn, centered=centered),
+            kp.rnca_update,
+            kp.rnca_merge,
         )
         found = kp.rnca_finish(state, 4)
         assert np.abs(found.basis - one.basis).max() < 1e-10 and np.allclose(
@@ -330,7 +338,7 @@ def test_kernel_pca_and_ridge_over_landmarks_are_those_of_one_machine():
         found = kp.dask_landmarks(spread(points), KERNEL, 40)
         for landmarks in (found, found.indices, found.points):
             for centered in (False, True):
-                one = kp.nystrom_kpca(points, found.points, KERNEL, 3, 0, centered)
+                one = kp.nystrom_kpca(points, found.points, KERNEL, 3, 0, centered=centered)
                 many = kp.dask_nystrom_kpca(spread(points), landmarks, KERNEL, 3, centered=centered)
                 assert many.coef.dtype == dtype and many.mean.size == (40 if centered else 0)
                 assert np.allclose(
@@ -619,7 +627,7 @@ def test_kernels_that_cannot_be_sent_are_refused_with_the_reason(name):
         (lambda D: kp.dask_nystrom_kpca(D, KERNEL, KERNEL, 1), "landmarks must be"),
         (lambda D: kp.dask_nystrom_kpca(D, D, KERNEL, 1), "landmarks must be"),
         (
-            lambda D: kp.dask_nystrom_kpca(D, FOUND, KERNEL, 1, 0, 1),
+            lambda D: kp.dask_nystrom_kpca(D, FOUND, KERNEL, 1, 0, centered=1),
             "centered must be True or False",
         ),
         (

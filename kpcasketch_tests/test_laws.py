@@ -28,9 +28,11 @@ def points(draw, least=2, most=40):
 
 
 SAMPLERS = {
-    "recursive_rls": lambda X, kernel, seed: kp.recursive_rls(X, kernel, 50.0, 0.03, seed, 2.0),
+    "recursive_rls": lambda X, kernel, seed: kp.recursive_rls(
+        X, kernel, 50.0, seed, delta=0.03, oversampling=2.0
+    ),
     "recursive_rls_fixed": lambda X, kernel, seed: kp.recursive_rls_fixed(
-        X, kernel, 60, 0.03, seed, 1.0, 0.1
+        X, kernel, 60, seed, delta=0.03, constant=1.0, oversampling=0.1
     ),
     "recursive_rls_practical": lambda X, kernel, seed: kp.recursive_rls_practical(
         X, kernel, 9, seed
@@ -38,15 +40,17 @@ SAMPLERS = {
     "recursive_rls_accelerated": lambda X, kernel, seed: kp.recursive_rls_accelerated(
         X, kernel, 9, seed
     ),
-    "rls_nystrom": lambda X, kernel, seed: kp.rls_nystrom(X, kernel, 50.0, 0.03, seed, 2.0),
+    "rls_nystrom": lambda X, kernel, seed: kp.rls_nystrom(
+        X, kernel, 50.0, seed, delta=0.03, oversampling=2.0
+    ),
     "rpcholesky": lambda X, kernel, seed: kp.rpcholesky(X, kernel, 9, seed),
     "pivoted_cholesky": lambda X, kernel, seed: kp.pivoted_cholesky(X, kernel, 9),
 }
 REDUCED = {
     "shadow_select": lambda X, kernel, unit, seed: kp.shadow_select(X, 2.5 * unit),
     "kmeans_select": lambda X, kernel, unit, seed: kp.kmeans_select(X, 3, seed),
-    "herd": lambda X, kernel, unit, seed: kp.herd(X, 3, kernel),
-    "kernel_thin": lambda X, kernel, unit, seed: kp.kernel_thin(X, 3, kernel, seed),
+    "herd": lambda X, kernel, unit, seed: kp.herd(X, kernel, 3),
+    "kernel_thin": lambda X, kernel, unit, seed: kp.kernel_thin(X, kernel, 3, seed),
 }
 
 
@@ -124,7 +128,7 @@ def starts(d):
     return {
         "fd": (kp.fd_start(min(4, d), d), kp.fd_update),
         "skpca": (kp.skpca_start(map, 5), kp.skpca_update),
-        "skpca, centred": (kp.skpca_start(map, 5, True), kp.skpca_update),
+        "skpca, centred": (kp.skpca_start(map, 5, centered=True), kp.skpca_update),
         "rnca": (kp.rnca_start(map), kp.rnca_update),
         "reservoir": (kp.reservoir_start(7, d, 3), kp.reservoir_update),
         "shadow": (kp.shadow_start(2.5, d), kp.shadow_update),
@@ -177,13 +181,15 @@ def test_merged_streams_of_features_are_one_stream(X, seed, centred):
     map = kp.fourier_features_map(kp.gaussian(3.0), X.shape[1], 12, 5)
     Z = kp.fourier_features(X, map)
     Z -= Z.mean(0) if centred else 0.0
-    state, sums = kp.skpca_start(map, 12, centred), kp.rnca_start(map, centred)
+    state, sums = kp.skpca_start(map, 12, centered=centred), kp.rnca_start(map, centered=centred)
     for rows in cuts(len(X), seed):
         if rows.size:
             state = kp.skpca_merge(
-                state, kp.skpca_update(kp.skpca_start(map, 12, centred), X[rows])
+                state, kp.skpca_update(kp.skpca_start(map, 12, centered=centred), X[rows])
             )
-            sums = kp.rnca_merge(sums, kp.rnca_update(kp.rnca_start(map, centred), X[rows]))
+            sums = kp.rnca_merge(
+                sums, kp.rnca_update(kp.rnca_start(map, centered=centred), X[rows])
+            )
     values = np.linalg.eigvalsh(Z.T @ Z)[::-1]
     found, exact = kp.skpca_finish(state, 1), kp.rnca_finish(sums, 1)
     assert found.count == exact.count == len(X)
@@ -195,9 +201,11 @@ def test_merged_streams_of_features_are_one_stream(X, seed, centred):
 @given(X=points(), power=st.integers(-40, 40))
 def test_features_know_differences_alone(X, power):
     for make in KERNELS:
-        map = kp.fourier_features_map(make(3.0), X.shape[1], 16, 7, True, True)
+        map = kp.fourier_features_map(make(3.0), X.shape[1], 16, 7, stored=True, paired=True)
         Z, W = kp.fourier_features(X, map), kp.fourier_features(X + 8.0, map)
         assert np.abs(Z @ Z.T - W @ W.T).max() < 1e-12
-        scaled = kp.fourier_features_map(make(3.0 * 2.0**power), X.shape[1], 16, 7, True, True)
+        scaled = kp.fourier_features_map(
+            make(3.0 * 2.0**power), X.shape[1], 16, 7, stored=True, paired=True
+        )
         assert np.array_equal(kp.fourier_features(X * 2.0**power, scaled), Z)
     assert np.abs(naive.gaussian(X, X, 3.0) - kp.gram(X, X, kp.gaussian(3.0))).max() < 1e-15

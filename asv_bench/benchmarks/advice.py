@@ -71,7 +71,7 @@ class Advice:
         kp.block_lanczos(A, 10)
         taken, K = time.perf_counter() - start, kp.Implicit(X, kernel)
         ratio = (
-            kp.spectral_error(K, A, 0, 0.05) / kp.spectral_norm(K, 0, 0.01) / best.error
+            kp.spectral_error(K, A, 0, tol=0.05) / kp.spectral_norm(K, 0, tol=0.01) / best.error
             if best.error
             else 1.0
         )

@@ -87,7 +87,7 @@ class Recursion:
             np.mean(
                 [
                     kp.spectral_error(
-                        K, kp.LowRank(kp.nystrom(X, pick(X, kernel, s, t), kernel)), 0, 0.02
+                        K, kp.LowRank(kp.nystrom(X, pick(X, kernel, s, t), kernel)), 0, tol=0.02
                     )
                     for t in range(3)
                 ]
@@ -155,7 +155,7 @@ class Landmarks:
                         K,
                         kp.LowRank(kp.nystrom(self.X, self.pick(method, t), self.kernel)),
                         0,
-                        0.02,
+                        tol=0.02,
                     )
                     for t in range(3)
                 ]
@@ -184,11 +184,11 @@ class Samplers:
         kernel = kp.gaussian(kp.median_bandwidth(X))
         K = kp.Implicit(X, kernel)
         errors = [
-            kp.spectral_error(K, kp.LowRank(self.factor(X, kernel, method, seed)), 0, 0.02)
+            kp.spectral_error(K, kp.LowRank(self.factor(X, kernel, method, seed)), 0, tol=0.02)
             for seed in range(5)
         ]
         (taken,) = seconds(lambda: self.factor(X, kernel, method, 0), repeat=3)
-        return float(np.mean(errors)) / kp.spectral_norm(K, 0, 0.02), taken
+        return float(np.mean(errors)) / kp.spectral_norm(K, 0, tol=0.02), taken
 
     def setup_cache(self):
         return measured_once(self.measured, itertools.product(*self.params))
@@ -368,7 +368,8 @@ class Uneven:
         X, target = self.points(one_in)
         K, s = kp.Implicit(X, kp.gaussian(1.0)), 20
         while s < len(X) and any(
-            kp.spectral_error(K, kp.LowRank(self.features(X, sampler, s, seed)), 0, 0.02) > target
+            kp.spectral_error(K, kp.LowRank(self.features(X, sampler, s, seed)), 0, tol=0.02)
+            > target
             for seed in range(5)
         ):
             s *= 2

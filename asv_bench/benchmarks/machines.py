@@ -227,13 +227,13 @@ WORKS = {
         cloud(size(20_000), size(2000)), 50
     ),
     "skpca, 50,000 x 50, m = 2000, ell = 50": lambda: kp.skpca(
-        cloud(size(50_000), 50), kernel(50), size(2000), 50, 5
+        cloud(size(50_000), 50), kernel(50), 5, size(2000), 50
     ),
     "recursive_rls_accelerated, 100,000 x 10, s = 500": lambda: kp.recursive_rls_accelerated(
         cloud(size(100_000), 10), kernel(10), size(500)
     ),
     "compress_thin, 100,000 x 4, 316 points": lambda: kp.compress_thin(
-        cloud(size(100_000), 4), size(316), kernel(4)
+        cloud(size(100_000), 4), kernel(4), size(316)
     ),
 }
 
