@@ -5450,26 +5450,6 @@ def manifold_features(X, manifold):
 # 10.5 Distances between a reduced set and all points (RSKPCA section 5)
 
 
-@_core
-def _sum_of_tiles(kernel, pairs, places, u, square, slots):
-    """Write the sum of u_i u_j k(x_i, x_j) over each tile to a slot. If `square`, k is squared."""
-    for index in prange(len(places)):
-        _wide_vectors()
-        t = np.int64(index)
-        tile = _new_tile(pairs.X)
-        first, last, begin, end = _tile_place(places, t, pairs.X, pairs.Y)
-        _fill_tile(kernel, pairs, first, last, begin, end, tile)
-        total = 0.0
-        for i in range(first, last):
-            values = tile[i - first]
-            of_row = 0.0
-            for j in range(end - begin):
-                value = values[j]
-                of_row += u[begin + j] * (value * value if square else value)
-            total += u[i] * of_row
-        slots[t] = 2.0 * total if begin > first else total
-
-
 def _distance_of_means(X, C, w, kernel, square):
     """sqrt(sum k - 2 sum w_j k + sum w_i w_j k) / n over all i, j. If `square`, k is squared."""
     X, C = _checked_two(X, "C", C)
@@ -5480,12 +5460,17 @@ def _distance_of_means(X, C, w, kernel, square):
     # No value of a positive semidefinite kernel exceeds the largest k(x, x).
     unit = float(_unit_of(_diagonal(P, kernel)))
     kernel = kernel._replace(scale=kernel.scale / unit)
-    pairs = _prepare(kernel, P, P, True)
-    places = _tile_places(P, P, True)
-    slots = np.empty(len(places))
-    shares = np.append(np.ones(n), -w) / n
-    _sum_of_tiles(_tile_work(kernel, pairs, 0.5), kernel, pairs, places, shares, square, slots)
-    total = slots.sum()
+    shares = np.append(np.ones(n), -w)[:, None] / n
+    total = 0.0
+    if square:
+        for rows in _slabs(len(P), 2 * _BLOCK):
+            K = _gram(kernel, P[rows], P[rows.start :], False)
+            np.square(K, out=K)
+            later = 2.0 * shares[rows.start :]  # for (i, j) and (j, i)
+            later[: len(K)] = shares[rows]
+            total += (shares[rows] * _dense_product(K, later)).sum()
+    else:
+        total = (shares * _gram_product(kernel, P, P, shares, True)).sum()
     _require_finite("kernel values on X and C", total)
     return math.sqrt(max(total, 0.0)) * (unit if square else math.sqrt(unit))
 
@@ -5590,7 +5575,6 @@ class FourierMap(NamedTuple):
 _PLAIN, _ORTHOGONAL, _QUASI, _FASTFOOD, _EQUISPACED = range(5)  # kinds of directions
 _DIRECTIONS, _LENGTHS, _PHASES, _MIXTURES, _FLIPS, _SHUFFLES = range(6)  # subkeys of a map's key
 _UNIT_GAUSSIAN = Kernel(_GAUSSIAN, gamma=0.5)  # its frequencies are standard normal vectors
-_SIDE_BY_SIDE = 32  # points that Fastfood transforms together
 _NEAR = (8192.0, 1048576.0)  # largest angles, in float32 and float64, for which `_cos` is accurate
 
 
@@ -5708,24 +5692,33 @@ def _fastfood_parts(kernel, d, m, key):
     return flips, order, weights, lengths.reshape(blocks, size) / norms
 
 
-@_helper
-def _transform(rows, order, factors, out):
-    """out = H diag(factors) rows[order] for the Walsh-Hadamard matrix H. Columns are points."""
-    values = out.reshape(-1)
-    h = out.shape[1]
-    for t in range(len(out)):
-        target = out[t]
-        source = rows[order[t]]
-        factor = out.dtype.type(factors[t])
-        for i in range(h):
-            target[i] = source[i] * factor
-    while h < len(values):
-        for begin in range(0, len(values), 2 * h):
-            a = values[begin : begin + h]
-            b = values[begin + h : begin + 2 * h]
-            for t in range(h):
-                a[t], b[t] = a[t] + b[t], a[t] - b[t]
-        h *= 2
+def _times_hadamard(V):
+    """H times the rows of V (n, blocks, D). The Walsh-Hadamard matrix H is the Kronecker product of
+    corners of itself. Each step multiplies one axis and moves it to the end. BLAS gets a small
+    product for each row, so the bits of a row depend neither on the other rows nor on threads."""
+    from scipy.linalg import hadamard  # the import takes 0.1 s
+
+    size = V.shape[2]
+    H = hadamard(max(2, min(32, _BLAS_BELOW // (2 * size))), V.dtype)
+    left = size
+    moved = V
+    while left > 1:
+        side = min(len(H), left)
+        left //= side
+        moved = moved.reshape(-1, side, size // side).swapaxes(1, 2) @ H[:side, :side]
+    return moved.reshape(V.shape)
+
+
+def _fastfood_angles(X, flips, order, weights, lengths):
+    """S H G P H B x for each point x, (n, blocks D)."""
+    flips, weights, lengths = [part.astype(X.dtype) for part in (flips, weights, lengths)]
+    X = np.pad(X, ((0, 0), (0, flips.shape[1] - X.shape[1])))
+    mixed = _times_hadamard(X[:, None] * flips)
+    mixed = mixed[:, np.arange(len(order))[:, None], order]
+    mixed *= weights
+    angles = _times_hadamard(mixed)
+    angles *= lengths
+    return angles.reshape(len(X), -1)
 
 
 @_helper
@@ -5779,33 +5772,12 @@ def _fourier(X, panels, phases, factor, infinite, out):
 
 
 @_core
-def _fastfood(X, flips, order, weights, lengths, copies, phases, factor, infinite, out):
-    """Features for the frequencies S H G P H B, 32 points per task."""
-    for index in prange(len(infinite)):
+def _cosines(angles, phases, factor, infinite, out):
+    """Write factor cos(angles + phases) to out, and count infinite angles. Changes the angles."""
+    for index in prange(len(out)):
         _wide_vectors()
-        task = np.int64(index)
-        blocks, size = order.shape
-        first = task * _SIDE_BY_SIDE
-        rows = min(_SIDE_BY_SIDE, len(X) - first)
-        points = np.zeros((size, _SIDE_BY_SIDE), X.dtype)
-        one = _aligned((size, _SIDE_BY_SIDE), X)
-        two = _aligned((size, _SIDE_BY_SIDE), X)
-        angles = _aligned((_SIDE_BY_SIDE, size * copies), X)
-        unmoved = np.arange(size)
-        for i in range(rows):
-            for t in range(X.shape[1]):
-                points[t, i] = X[first + i, t]
-        for b in range(blocks):
-            _transform(points, unmoved, flips[b], one)  # H B
-            _transform(one, order[b], weights[b], two)  # H G P
-            begin = b * size * copies
-            for i in range(rows):
-                for t in range(size):
-                    angle = two[t, i] * X.dtype.type(lengths[b, t])  # S
-                    for c in range(copies):
-                        angles[i, t * copies + c] = angle
-            shifts = phases[begin : begin + size * copies]
-            infinite[task] += _write_cosines(angles, rows, shifts, factor, out, first, begin)
+        i = np.int64(index)
+        infinite[i] = _write_cosines(angles[i : i + 1], 1, phases, factor, out, i, 0)
 
 
 def _drawn(X, feature_map, first, count, divisor, points="X"):
@@ -5832,12 +5804,6 @@ def _angles_in_box(X, feature_map):
     return (steps * (X - low)).T
 
 
-def _grid_rounding(kernel, low, high):
-    """Bound for rounding errors of kernel values from equispaced features, relative to k(x, x). The
-    angles h_a j_a x_a grow with the box. Their errors count by the mean of abs(h_a j_a)."""
-    return 8.9e-16 * (4.0 + (high - low) / _sigma_of(kernel)).sum()
-
-
 def _waves(angles, feature_map):
     """For each axis, sqrt(w_j) (cos(j t) + sin(j t)) for abs(j) <= M (rows) and its angles t."""
     waves = []
@@ -5861,10 +5827,12 @@ def _features_from(X, feature_map, first, count, divisor, points="X", alone=True
         return functools.reduce(khatri_rao, waves).T.astype(X.dtype, "C")
     drawn, phases, factor = _drawn(X, feature_map, first, count, divisor, points)
     out = _new_array((len(X), count), X.dtype)
-    infinite = np.zeros(_ceil_div(len(X), _SIDE_BY_SIDE), np.int64)
+    infinite = np.zeros(len(X), np.int64)
     if feature_map.kind == _FASTFOOD:
-        copies = 1 + feature_map.paired
-        _fastfood(2.5 * out.size, X, *drawn, copies, phases, factor, infinite, out)
+        for rows in _slabs(len(X), 64):
+            angles = np.repeat(_fastfood_angles(X[rows], *drawn), 1 + feature_map.paired, 1)
+            work = 1.5 * out[rows].size
+            _cosines(work, angles, phases, factor, infinite[rows], out[rows])
     else:
         work = 0.0 if alone else out.size * (1.5 + _MULTIPLY_ADD * feature_map.d)
         _fourier(work, X, drawn, phases, factor, infinite, out)
@@ -5971,7 +5939,7 @@ def equispaced_features_map(kernel, low, high, eps):
 
     k(x, y) is about sum_j w_j cos(h j.(x - y)), where |j_a| <= M_a for each axis a, and w_j is the
     spectral density at h j, scaled. Feature j is sqrt(w_j) prod_a (cos(h_a j_a x_a) + sin(h_a j_a
-    x_a)). Nothing is random. `rnca_update` adds points faster.
+    x_a)). Nothing is random.
 
     Args:
         kernel: Kernel. gaussian, scaled or not.
@@ -6007,7 +5975,9 @@ def equispaced_features_map(kernel, low, high, eps):
     sides = 2.0 * np.ceil(reach / sigma / steps) + 1.0
     m = int(min(sides.prod(), 1e18))
     _checked_whole("the number of features for high - low, sigma and eps", m, 1, _MOST)
-    _checked_real("eps for this box and sigma", eps, 2.0 * _grid_rounding(kernel, low, high), 0.5)
+    # The angles h_a j_a x_a grow with the box. Their errors count by the mean of abs(h_a j_a).
+    rounding = 8.9e-16 * (4.0 + (high - low) / sigma).sum()
+    _checked_real("eps for this box and sigma", eps, 2.0 * rounding, 0.5)
     grid = np.stack([low, high, steps, sides])
     return FourierMap(kernel, d, m, 0, _EQUISPACED, np.empty((0, d)), grid=grid)
 
@@ -6724,14 +6694,13 @@ def skpca_residual(X, subspace):
 @_validated(
     "an RNCAState returned by rnca_start or rnca_update",
     lambda state: (
-        state.means.size == state.feature_map.m
-        and state.squares.shape == _shape_of_squares(state.feature_map)
+        state.squares.shape == (state.feature_map.m, state.feature_map.m) == 2 * state.means.shape
     ),
     means=1,
 )
 class RNCAState(NamedTuple):
-    """Randomized nonlinear components. squares: sum of z z^T, where z is centered if `centered`. For
-    an equispaced map, squares are `_node_weights`, and means are 0."""
+    """Randomized nonlinear components. squares: (m, m), sum of z z^T, where z is centered if
+    `centered`. means: (m,), means of z."""
 
     feature_map: FourierMap
     squares: np.ndarray
@@ -6741,61 +6710,6 @@ class RNCAState(NamedTuple):
     half_life: float
 
 
-def _shape_of_squares(feature_map):
-    if feature_map.kind != _EQUISPACED:
-        return feature_map.m, feature_map.m
-    return int((2.0 * feature_map.grid[3] - 1.0).prod()), 1
-
-
-def _node_weights(X, feature_map, weights):
-    """Weights of the nodes of a grid that replace weighted points. A product of two features is a
-    trigonometric polynomial of degree 2 M_a on axis a. 4 M_a + 1 nodes interpolate it exactly."""
-    from scipy.linalg import khatri_rao
-
-    rows = np.vstack([weights, _angles_in_box(X, feature_map)])
-    total = 0.0
-    for part in np.array_split(rows, _ceil_div(len(X), 1024), 1):
-        factors = [
-            np.fft.irfft(np.exp(-1j * np.outer(np.arange(side), t)), 2 * int(side) - 1, 0)
-            for t, side in zip(part[1:], feature_map.grid[3])
-        ]
-        products = functools.reduce(khatri_rao, factors[:-1], part[:1])
-        total += _dense_product(products, factors[-1].T)
-    return total.reshape(-1, 1)
-
-
-def _along_axes(V, matrices):
-    """V times the Kronecker product of the matrices. Each product moves the first axis to the end."""
-    columns = V.shape[1]
-    for C in matrices:
-        V = _column_products(V.reshape(len(C), -1), C)
-    return V.reshape(columns, -1).T
-
-
-def _on_nodes(state):
-    """The operator sum z z^T, centered if `centered`, and the state with means."""
-    weights = state.squares
-    mass = float(weights.sum()) or 1.0
-    turns = [
-        np.linspace(0.0, 2.0 * math.pi, 2 * int(side) - 1, False)
-        for side in state.feature_map.grid[3]
-    ]
-    to_nodes = _waves(turns, state.feature_map)
-    back = [waves.T.copy() for waves in to_nodes]
-
-    def product(V):
-        values = weights * _along_axes(V, to_nodes)
-        if state.centered:
-            values -= weights * (values.sum(0) / mass)
-        return _along_axes(values, back)
-
-    means = _along_axes(weights, back)[:, 0] / mass
-    rounding = _grid_rounding(state.feature_map.kernel, *state.feature_map.grid[:2])
-    left = 1.0 - state.centered * (means @ means) / state.feature_map.kernel.scale  # of the trace
-    precision = rounding / max(left, rounding)
-    return _ByProducts(product, state.feature_map.m, precision), state._replace(means=means)
-
-
 def _add_moments(a, squares, means, mass, n):
     """The state after n more points of total weight `mass` (Chan, Golub, LeVeque 1983)."""
     left = _weight_at(a.half_life, n)
@@ -6803,7 +6717,7 @@ def _add_moments(a, squares, means, mass, n):
     share = mass / max(1.0, before + mass)
     gap = means - a.means
     total = left * a.squares + squares
-    if a.centered and gap.any():  # an equispaced map has means 0
+    if a.centered:
         total += before * share * np.outer(gap, gap)
     return a._replace(squares=total, means=a.means + share * gap, count=a.count + n)
 
@@ -6817,23 +6731,19 @@ def rnca_start(feature_map, *, centered=False, half_life=None):
         centered: bool. If True, subtract the mean of the features.
         half_life: float, at least 1, or None. Points after which a weight halves. None means never.
     Returns:
-        RNCAState: The state before the first point. Needs O(m^2) memory, or 2^d m floats for a map
-            from `equispaced_features_map`. For d = 1, `rnca_finish` needs 8 m^2 floats.
+        RNCAState: The state before the first point. Needs O(m^2) memory.
     """
     feature_map = _checked_map("feature_map", feature_map)
-    shape = _shape_of_squares(feature_map)
-    widest = feature_map.grid[3:].max(initial=0.0)
-    _fits("feature_map.m", 8.0 * max(math.prod(shape), 8.0 * widest**2))
+    m = feature_map.m
+    _fits("feature_map.m", 8.0 * m * m)
     centered = _as_flag("centered", centered)
     half_life = _as_half_life(half_life)
-    return RNCAState(feature_map, np.zeros(shape), np.zeros(feature_map.m), 0, centered, half_life)
+    return RNCAState(feature_map, np.zeros((m, m)), np.zeros(m), 0, centered, half_life)
 
 
 @_public
 def rnca_update(state, X):
     """Update randomized nonlinear components with points, in O(n m (d + m)) time (SKPCA 1.2).
-
-    A map from `equispaced_features_map` reduces the time to O(2^d n m).
 
     Args:
         state: RNCAState. It is not modified.
@@ -6843,9 +6753,6 @@ def rnca_update(state, X):
     """
     state = _checked_as(RNCAState, "state", state)
     X = _checked_points("X", X, columns=state.feature_map.d)
-    if state.feature_map.kind == _EQUISPACED:
-        weights = _weight_at(state.half_life, np.arange(len(X))[::-1])
-        return _add_moments(state, _node_weights(X, state.feature_map, weights), 0.0, 0.0, len(X))
     for Z in _feature_slabs(X, state.feature_map, 64 * _BLOCK):
         weights = _weight_at(state.half_life, np.arange(len(Z))[::-1])
         means = np.average(Z, 0, weights) if state.half_life else Z.mean(0, np.float64)
@@ -6891,10 +6798,7 @@ def rnca_finish(state, k, seed=0):
     state = _checked_as(RNCAState, "state", state)
     k = _checked_whole("k", k, 1, state.feature_map.m)
     key = _checked_key(seed, _START)
-    squares = state.squares
-    if state.feature_map.kind == _EQUISPACED:
-        squares, state = _on_nodes(state)
-    eigen = _lanczos(squares, k, key, 1e-12, 1000)
+    eigen = _lanczos(state.squares, k, key, 1e-12, 1000)
     values = eigen.values * (eigen.values > eigen.residual * eigen.values[0])
     means = state.means if state.centered else np.empty(0)
     return _subspace_of(state.feature_map, state, means, eigen.vectors, values, 0.0)

@@ -185,6 +185,17 @@ def test_features_have_the_same_bits_for_any_threads_and_any_cut(maker, same_bit
     )
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("d", [200, 3000, 20_000])
+def test_fastfood_features_of_a_point_do_not_depend_on_others(d, dtype, rng, same_bits):
+    points = rng.standard_normal((70, d)).astype(dtype)
+    found = kp.fastfood_features_map(kp.gaussian(10.0), d, 600, 2)
+    same_bits(kp.fourier_features, points, found)
+    whole = kp.fourier_features(points, found)
+    for rows in (slice(0, 1), slice(1, 3), slice(60, 67)):
+        assert np.array_equal(kp.fourier_features(points[rows], found), whole[rows])
+
+
 def test_large_angles_are_still_cosines():
     found = kp.fourier_features_map(kp.gaussian(1e-3), 1, 50)
     points = np.array([[1e6], [0.5]])
@@ -1227,8 +1238,8 @@ def test_equispaced_features_are_the_sum_over_the_grid_within_eps(d, eps, sigma,
 @pytest.mark.bounds
 @pytest.mark.parametrize("centered", [False, True])
 @pytest.mark.parametrize("d", [1, 2, 3])
-def test_sums_of_an_equispaced_stream_give_the_components_of_its_features(d, centered, tmp_path):
-    X, low, high = in_a_box(d, 1500)
+def test_an_equispaced_stream_gives_the_components_of_its_features(d, centered, tmp_path):
+    X, low, high = in_a_box(d, 500)
     kernel = kp.scaled(kp.gaussian(1.0), 3.0)
     found = kp.equispaced_features_map(kernel, low, high, 1e-9 if d < 3 else 1e-3)
     start, states, whole = (
@@ -1236,7 +1247,7 @@ def test_sums_of_an_equispaced_stream_give_the_components_of_its_features(d, cen
         [],
         kp.rnca_start(found, centered=centered),
     )
-    for part in np.split(X, [1, 7, 1200]):
+    for part in np.split(X, [1, 7, 400]):
         kp.save(tmp_path / "state.npz", whole)
         whole = kp.rnca_update(kp.load(tmp_path / "state.npz"), part)
         states.append(kp.rnca_update(start, part))
@@ -1248,11 +1259,11 @@ def test_sums_of_an_equispaced_stream_give_the_components_of_its_features(d, cen
     values = np.linalg.eigvalsh(K @ K.T)[::-1][:5]
     exact = kp.dense(kp.center(kp.gram(X, X, kernel))) if centered else kp.gram(X, X, kernel)
     kp.save(tmp_path / "model.npz", kp.rnca_finish(merged, 5))
+    exact_values = np.linalg.eigvalsh(exact)[::-1][:5]
     for model in (kp.load(tmp_path / "model.npz"), kp.rnca(X, found, 5, 0, centered=centered)):
         assert np.abs(model.values - values).max() < 1e-12 * values[0] + 1e-13 * len(X)
-        assert np.abs(model.values - np.linalg.eigvalsh(exact)[::-1][:5]).max() < (
-            3 * len(X) * (1e-9 if d < 3 else 1e-3)
-        )
+        limit = 3 * len(X) * (1e-9 if d < 3 else 1e-3)
+        assert np.abs(model.values - exact_values).max() < limit
         assert np.abs(model.means - Z.mean(0) * centered).max() < 1e-13 and model.count == len(X)
         F = kp.skpca_transform(X, model)
         assert np.abs(F - K @ model.basis).max() < 1e-12
@@ -1272,8 +1283,8 @@ def test_eigenvalues_of_two_points_are_known():
 
 
 def test_weights_of_an_equispaced_stream_halve():
-    X, low, high = in_a_box(2, 2000)
-    found = kp.equispaced_features_map(kp.gaussian(1.0), low, high, 1e-9)
+    X, low, high = in_a_box(2, 900)
+    found = kp.equispaced_features_map(kp.gaussian(1.0), low, high, 1e-6)
     start = kp.rnca_start(found, centered=True, half_life=300.0)
     state = kp.rnca_update(start, X)
     assert np.abs(state.squares - in_blocks(kp.rnca_update, start, X, 77).squares).max() < 1e-12
@@ -1291,7 +1302,7 @@ def test_equal_points_single_points_and_flat_boxes_have_one_component():
         found = kp.equispaced_features_map(kp.gaussian(2.0), X[0], X[0], 1e-6)
         model = kp.rnca(X, found, 3)
         assert np.allclose(model.values, [len(X), 0, 0], atol=1e-11 * len(X))
-        assert not kp.rnca(X, found, 3, 0, centered=True).values.any()
+        assert kp.rnca(X, found, 3, 0, centered=True).values.max() < 1e-24 * len(X)
 
 
 @pytest.mark.parametrize("d, width", [(1, 3.0), (1, 300.0), (2, 3.0), (2, 12.0), (3, 2.0)])
@@ -1300,14 +1311,14 @@ def test_centered_components_of_nearly_equal_points_are_those_of_a_line_or_zero(
     low = rng.uniform(-9.0, 9.0, d)
     found = kp.equispaced_features_map(kp.gaussian(1.0), low, low + width, 1e-3)
     center = low + 0.4 * width
-    for n in (1, 2, 500):  # refused as "product must be a function V -> A V", by rounding errors
-        model = kp.rnca(np.tile(center, (n, 1)), found, 3, 0, centered=True)
-        assert not model.values.any() and not model.basis.any()
+    for n in (1, 2, 500):
+        assert kp.rnca(np.tile(center, (n, 1)), found, 3, 0, centered=True).values.max() < 1e-24 * n
     X = center + 1e-5 * rng.uniform(size=(500, 1)) * np.ones(d)
     values = kp.rnca(
         X, found, 3, 0, centered=True
     ).values  # |phi(x) - phi(y)| is |x - y| / sigma here
-    assert abs(values[0] / np.square(X - X.mean(0)).sum() - 1.0) < 0.01 and not values[1:].any()
+    assert abs(values[0] / np.square(X - X.mean(0)).sum() - 1.0) < 0.01
+    assert values[1] < 1e-6 * values[0]
 
 
 @pytest.mark.bounds
@@ -1341,7 +1352,7 @@ def test_sketches_take_equispaced_features():
 
 def test_bits_of_an_equispaced_stream_do_not_depend_on_threads(same_bits):
     X, low, high = in_a_box(2, 3000)
-    found = kp.equispaced_features_map(kp.gaussian(0.5), low, high, 1e-9)
+    found = kp.equispaced_features_map(kp.gaussian(0.5), low, high, 1e-3)
     same_bits(lambda: kp.rnca(X, found, 4, 0, centered=True).basis)
 
 
