@@ -11,6 +11,7 @@ import pytest
 
 import kpcasketch as kp
 from kpcasketch_tests import naive
+from kpcasketch_tests.tables import KERNELS
 
 X = np.random.default_rng(0).standard_normal((600, 3))
 KERNEL = kp.gaussian(2.0)
@@ -668,16 +669,7 @@ def values(kernel, P, Q):
 @pytest.mark.parametrize(
     "kernel",
     [
-        kp.gaussian(1.5),
-        kp.laplacian(1.5),
-        kp.laplacian(1.5, 1),
-        kp.matern(1.5, 2.0),
-        kp.matern(2.5, 2.0),
-        kp.rational_quadratic(1.5, 2.0),
-        kp.cauchy(2.0),
-        kp.polynomial(3, 0.5, 1.0),
-        kp.linear(),
-        kp.scaled(kp.gaussian(1.0), 7.0),
+        *(row.make(1.5) for row in KERNELS.values()),
         kp.custom(numba.njit(lambda x, y: np.minimum(x, y).sum())),
     ],
     ids=str,
