@@ -25,10 +25,9 @@ kernels (r is the distance between x and y)
     polynomial             (gamma x.y + c)^degree   precomputed            your own matrix
     custom                 your own function        median_bandwidth       a value for sigma
 kernel PCA
-    kpca                   exact, not centered      centered_kpca          exact, centered
-    expand                 features of any points   kernel_pca_preimage    points from features
-    explained_variance_ratio  per component         residual               novelty of points
-    novelty_pvalues        compared with known points
+    kpca                   exact, centered or not   expand                 features of any points
+    explained_variance_ratio  per component         kernel_pca_preimage    points from features
+    residual               novelty of points        novelty_pvalues        compared with known points
     gradient               derivatives of features  relevance              of the columns of X
 many points
     rpcholesky             s accurate landmarks     kmeans_select          m centers as landmarks
@@ -42,10 +41,13 @@ many points
 streams
     skpca                  kernel PCA in one pass   skpca_transform        features from skpca
     skpca_start, skpca_update, skpca_merge, skpca_finish  the same, block by block
+any stream
+    update                 more points              merge                  two streams
+    finish                 the result
 any model
     features               of any points            save                   writes a model to a file
     load                   reads a model            warm_up                compiles typical tasks
-    main                   the command line       prepared_points        prepares X for a model
+    prepared_points        prepares X for a model
 
 From the papers
 ---------------
@@ -123,9 +125,9 @@ for `kpca_from_eigen`. `matmat`, eigensolvers and error functions take a square 
 Implicit, LowRank, Difference or Centered. Kernel PCA and `nystrom_ridge` return an Expansion for
 `expand`. `nystrom_map` returns a NystromMap for `nystrom_features`.
 
-Samplers return Landmarks, but `rls_finish` and `dask_landmarks` return LandmarkPoints. `nystrom`,
-`nystrom_map`, `nystrom_kpca` and `nystrom_ridge` take either tuple, or an array of row numbers or
-points. `nystrom_to` returns a CertifiedNystrom: landmarks, their factor and a bound on its error.
+Samplers return Landmarks. `nystrom`, `nystrom_map`, `nystrom_kpca` and `nystrom_ridge` take them, or
+an array of row numbers or points. `nystrom_to` returns a CertifiedNystrom: landmarks, their factor
+and a bound on its error. `learn_metric` returns a Metric for `scale_points`.
 
 Functions that choose centers return a ReducedSet of centers and weights. `rskpca`, `mmd`,
 `weighted_nystrom` and the functions that return a Manifold take it. The centers also serve as
@@ -189,6 +191,7 @@ import math
 import operator
 import os
 import pathlib
+import re
 import secrets
 import shlex
 import shutil
@@ -237,10 +240,10 @@ if numba.config.DISABLE_JIT:
 #   RADIAL of test_reduced_sets.py, and in SMOOTH of test_kernel_pca.py
 # - operator: a tuple under `@_validated`, its functions, and an entry in `_OPERATORS` (6.5)
 # - sampler of landmarks: a function of (X, kernel, s, seed) that draws by `_key(seed, _LANDMARKS)`
-#   and returns `Landmarks` (all points if s >= n), and a row in `_SAMPLERS` (16.1). Test: if it
+#   and returns `Landmarks` (all points if s >= n), and a row in `_METHODS` (16.1). Test: if it
 #   draws by a kernel, a last row in ROOM of test_leverage_scores.py
 # - model: a tuple under `@_validated`, and an entry in `_models` (15.3)
-# - stream: start, update and finish functions, and a row in `_STREAMS` (18.1)
+# - stream: start, update and finish functions, and a row in `_STREAMS` (15.4)
 # - command: a function, a row in `_COMMANDS`, and its options in `_ARGUMENTS` (18)
 # - claim about a paper: see the head of paper_checks/claims.py
 # --------------------------------------------------------------------------------------------------
@@ -1437,6 +1440,10 @@ class Kernel(NamedTuple):
             and np.array_equal(self.table, other.table)
         )
 
+    def __add__(self, other):  # tuples would be joined
+        raise TypeError("kernels have no + and *: call scaled, or custom for a sum or a product")
+
+    __radd__ = __mul__ = __rmul__ = __add__
     __ne__ = object.__ne__  # the negation of __eq__
     __hash__ = lambda self: hash(self[:-1])  # noqa: E731
 
@@ -1459,7 +1466,7 @@ def _as_sigma(sigma):
 
 
 @_public
-def gaussian(sigma=None, gamma=None):
+def gaussian(sigma=None, *, gamma=None):
     """Gaussian kernel k(x, y) = exp(-|x - y|^2 / (2 sigma^2)) = exp(-gamma |x - y|^2).
 
     RSKPCA, SKPCA, DSGD and RLS use it. In RSKPCA, sigma means sqrt(2) times this sigma.
@@ -1474,14 +1481,17 @@ def gaussian(sigma=None, gamma=None):
         >>> np.allclose(gram(X, X, gaussian(1.0)), gram(X, X, gaussian(gamma=0.5)))
         True
     """
-    _require((sigma is None) != (gamma is None), "either sigma or gamma must be given, not both")
+    given = "neither" if sigma is None else "both"
+    _require(
+        (sigma is None) != (gamma is None), f"either sigma or gamma must be given, got {given}"
+    )
     if gamma is None:
         return Kernel(_GAUSSIAN, gamma=0.5 / _as_sigma(sigma) ** 2)
     return Kernel(_GAUSSIAN, gamma=_checked_real("gamma", gamma, 1e-301, 1e300))
 
 
 @_public
-def laplacian(sigma, norm=2):
+def laplacian(sigma, *, norm=2):
     """Laplacian kernel k(x, y) = exp(-|x - y| / sigma) (textbook; RSKPCA (18)).
 
     Args:
@@ -2057,7 +2067,7 @@ def _value_limit(kernel, *sets):
 
 
 @_public
-def gram(X, Y, kernel, out=None):
+def gram(X, Y, kernel, *, out=None):
     """Gram matrix K_ij = k(x_i, y_j) (AMS section 2).
 
     Args:
@@ -2263,7 +2273,7 @@ def _gram_product(kernel, X, Y, V, symmetric=False):
 
 
 @_public
-def gram_matmat(X, Y, V, kernel, out=None):
+def gram_matmat(X, Y, V, kernel, *, out=None):
     """Gram matrix times vectors, (K V)_iq = sum_j k(x_i, y_j) V_jq, without forming K.
 
     This is step 2a of AMS section 2. It costs O(n m (d + p)) time.
@@ -3522,7 +3532,7 @@ def _checked_search(A, k, seed, tol, max_iterations):
 
 
 @_public
-def block_lanczos(A, k, seed=0, tol=1e-8, max_iterations=1000):
+def block_lanczos(A, k, seed=0, *, tol=1e-8, max_iterations=1000):
     """Eigenpairs of the k largest eigenvalues of a symmetric operator, by block Lanczos iteration.
 
     "Largest" is meant with sign, because sketched matrices may have negative eigenvalues (AMS
@@ -3562,7 +3572,7 @@ def block_lanczos(A, k, seed=0, tol=1e-8, max_iterations=1000):
 
 
 @_public
-def block_lanczos_of(product, n, k, seed=0, tol=1e-8, max_iterations=1000):
+def block_lanczos_of(product, n, k, seed=0, *, tol=1e-8, max_iterations=1000):
     """Eigenpairs of A given as a function V -> A V, by block Lanczos iteration (AMS section 2).
 
     Args:
@@ -3585,7 +3595,7 @@ def block_lanczos_of(product, n, k, seed=0, tol=1e-8, max_iterations=1000):
 
 
 @_public
-def orthogonal_iteration(A, k, seed=0, tol=1e-8, max_iterations=10000):
+def orthogonal_iteration(A, k, seed=0, *, tol=1e-8, max_iterations=10000):
     """Eigenpairs of the k largest eigenvalues of a symmetric operator, by orthogonal iteration.
 
     The iteration Q <- orthonormalize(A Q) starts from a random (n, k) matrix Q (AMS section 2). It
@@ -3624,7 +3634,7 @@ def orthogonal_iteration(A, k, seed=0, tol=1e-8, max_iterations=10000):
 
 
 @_public
-def spectral_norm(A, seed=0, tol=1e-2, max_iterations=1000):
+def spectral_norm(A, seed=0, *, tol=1e-2, max_iterations=1000):
     """Spectral norm |A|_2 of a symmetric operator, the largest magnitude of an eigenvalue.
 
     This is Lanczos iteration (textbook) with a stopping rule that needs no spectral gap (Kuczynski,
@@ -3819,52 +3829,37 @@ def _kpca(X, kernel, k, seed, centered, tol=1e-13, A=None):
 
 
 @_public
-def kpca(X, kernel, k, seed=0):
-    """Exact kernel PCA without centering: the k leading components as an Expansion.
+def kpca(X, kernel, k, seed=0, *, centered=False):
+    """Exact kernel PCA, centered or not: the k leading components as an Expansion.
 
     Feature j of x is sum_i coef_ij k(x_i, x), where coef_j is eigenvector j of the Gram matrix K
     divided by the square root of its eigenvalue (AMS section 2). The entry of largest magnitude in
     each eigenvector is positive. If an eigenvalue is a rounding error, its component is 0. The
-    features of X itself are model.coef * model.values, which takes no kernel values. For features
-    equal to scikit-learn's `KernelPCA`, which always centers, call `centered_kpca`. For tolerances
-    other than 1e-13, call `block_lanczos` and `kpca_from_eigen`. A product of K with b vectors costs
-    O(n^2 (d + b)) time, where b is k rounded up to a multiple of 16, at most 64. K is stored up to n
-    = 8192. For larger n, memory is O(n (d + 4 k + 16 b)).
+    features of X itself are model.coef * model.values, which takes no kernel values. If `centered`,
+    H K H replaces K, where H = I - 1 1^T / n (Schoelkopf, Smola, Mueller 1998). Then features equal
+    those of scikit-learn's `KernelPCA`, up to signs and rounding. For tolerances other than 1e-13,
+    call `block_lanczos` and `kpca_from_eigen`. A product of K with b vectors costs O(n^2 (d + b))
+    time, where b is k rounded up to a multiple of 16, at most 64. K is stored up to n = 8192. For
+    larger n, memory is O(n (d + 4 k + 16 b)).
 
     Args:
         X: (n, d) array. Points, one per row.
         kernel: Kernel. For example, `gaussian(sigma)`.
         k: int from 1 to n. Number of components.
         seed: int from 0 to 2**64 - 1. Seed of the first block of vectors.
+        centered: bool. If True, subtract the mean of X in feature space. It is in the offset.
     Returns:
         Expansion: k components over the n points, for `expand`.
     Raises:
         ValueError: If kernel values on X overflow.
     Example:
-        >>> X = np.array([[1.0], [2.0]])
-        >>> expand(X, kpca(X, linear(), 1, 0)).round(12).tolist()
-        [[1.0], [2.0]]
-    """
-    return _kpca(X, kernel, k, seed, False)[0]
-
-
-@_public
-def centered_kpca(X, kernel, k, seed=0):
-    """Exact kernel PCA about the mean of the points in feature space, as an Expansion (textbook).
-
-    This is `kpca` with H K H in place of the Gram matrix K, where H = I - 1 1^T / n (Schoelkopf,
-    Smola, Mueller 1998). Up to signs and rounding, features equal scikit-learn's `KernelPCA`.
-
-    Args:
-        X, kernel, k, seed: See `kpca`.
-    Returns:
-        Expansion: k components. The offset subtracts the mean of X in feature space.
-    Example:
         >>> X = np.array([[1.0], [2.0], [6.0]])
-        >>> expand(X, centered_kpca(X, linear(), 1, 0)).round(12).tolist()
+        >>> expand(X, kpca(X, linear(), 1)).round(12).tolist()
+        [[1.0], [2.0], [6.0]]
+        >>> expand(X, kpca(X, linear(), 1, centered=True)).round(12).tolist()
         [[-2.0], [-1.0], [3.0]]
     """
-    return _kpca(X, kernel, k, seed, True)[0]
+    return _kpca(X, kernel, k, seed, _as_flag("centered", centered))[0]
 
 
 @_public
@@ -3934,7 +3929,7 @@ def _span_of(E):
 
 
 @_public
-def expand(X, expansion, out=None):
+def expand(X, expansion, *, out=None):
     """Features of new points: f_j(x) = sum_i coef_ij k(points_i, x) + offset_j.
 
     AMS sections 2 and 4. Costs O(q c (d + k)) time. An array X, for example a memory map, is read
@@ -4033,7 +4028,7 @@ def gradient(X, model):
 
 
 @_public
-def relevance(X, model, full=False, by_component=False):
+def relevance(X, model, *, full=False, by_component=False):
     """Share of each column of X in the mean squared gradient of a model's features (textbook).
 
     The shares are the diagonal of M = (1/n) sum_ij g_ij g_ij^T divided by its trace, where g_ij is
@@ -4111,7 +4106,7 @@ def _climb(gammas, Q, squares, gamma, start, iterations):
 
 
 @_public
-def kernel_pca_preimage(features, expansion, ridge=0.0, max_iterations=1000):
+def kernel_pca_preimage(features, expansion, ridge=0.0, *, max_iterations=1000):
     """Points with features close to given ones, to denoise or to invert `expand` (textbook).
 
     Let x_i be the c points of the expansion. If ridge = 0 (only for a Gaussian kernel), each point
@@ -4925,7 +4920,7 @@ def _lloyd(X, k, seed, restarts, max_iterations):
 
 
 @_public
-def kmeans_select(X, m, seed=0, restarts=1, max_iterations=100):
+def kmeans_select(X, m, seed=0, *, restarts=1, max_iterations=100):
     """Reduced set, or landmarks, by k-means (Zhang, Tsang, Kwok 2008; RLS section 3.1).
 
     Args:
@@ -5006,7 +5001,7 @@ def kde_pare(X, m, seed=0):
 
 
 @_public
-def herd(X, m, kernel):
+def herd(X, kernel, m):
     """Reduced set by kernel herding (Chen, Welling, Smola 2010; RSKPCA section 6).
 
     Center t + 1 maximizes (1/n) sum_i k(x_i, x) - (1/(t+1)) sum_{s <= t} k(c_s, x) over the points
@@ -5014,8 +5009,8 @@ def herd(X, m, kernel):
 
     Args:
         X: (n, d) array. Points.
-        m: int from 1 to n. Number of centers. The first j centers are the result for m = j.
         kernel: Kernel.
+        m: int from 1 to n. Number of centers. The first j centers are the result for m = j.
     Returns:
         ReducedSet: Centers have weight n / m. Labels give the nearest center in feature space.
     """
@@ -5112,7 +5107,7 @@ def _thinned(X, m, kernel, key, delta):
 
 
 @_public
-def kernel_thin(X, m, kernel, seed=0, delta=None):
+def kernel_thin(X, kernel, m, seed=0, *, delta=None):
     """Reduced set for RSKPCA by kernel thinning (Dwivedi, Mackey 2021, 2022); MMD about 1 / m.
 
     KT-SPLIT halves m 2^g points g times, for the largest g with m 2^g <= n. This gives 2^g sets of
@@ -5121,8 +5116,8 @@ def kernel_thin(X, m, kernel, seed=0, delta=None):
 
     Args:
         X: (n, d) array. Points.
-        m: int from 1 to n. Number of centers.
         kernel: Kernel.
+        m: int from 1 to n. Number of centers.
         seed: int from 0 to 2**64 - 1. Seed of the random halves.
         delta: float between 0 and 1. Chance that the halves are not balanced. None means 1/2.
     Returns:
@@ -5134,7 +5129,7 @@ def kernel_thin(X, m, kernel, seed=0, delta=None):
 
 
 @_public
-def compress_thin(X, m, kernel, seed=0, g=4, delta=None):
+def compress_thin(X, kernel, m, seed=0, *, g=4, delta=None):
     """Reduced set of very many points for RSKPCA by Compress++ (Shetty, Dwivedi, Mackey 2022).
 
     Four random quarters of the points are compressed recursively. The union of the quarters is
@@ -5142,7 +5137,7 @@ def compress_thin(X, m, kernel, seed=0, g=4, delta=None):
     Costs O(max(n, 4^g m^2) log n) kernel values, and n m kernel values for the labels.
 
     Args:
-        X, m, kernel: See `kernel_thin`.
+        X, kernel, m: See `kernel_thin`.
         seed: int from 0 to 2**64 - 1. Seed of the random quarters and halves.
         g: int from 2 to 16. Increasing g by 1 halves the compression error at four times the cost.
         delta: See `kernel_thin`.
@@ -5191,7 +5186,7 @@ def _as_weights(weights, X, name="weights"):
 
 
 @_public
-def rskpca(C, w, kernel, k, seed=0, centered=False):
+def rskpca(C, w, kernel, k, seed=0, *, centered=False):
     """Kernel PCA of n points represented by weighted centers (RSKPCA algorithm 1).
 
     Let W = diag(w), and let K be the Gram matrix of C. An eigenpair W^1/2 K W^1/2 phi = lambda phi
@@ -5323,7 +5318,7 @@ def _manifold_of(C, w, kernel, k, seed, alpha=0.0, time=0.0, cut=False):
     )
     constant = first * (not cut)
     K -= np.outer(constant, constant)
-    values, vectors = _lanczos(K, k, key, 1e-13, 1000)[:2]
+    values, vectors, *_ = _lanczos(K, k, key, 1e-13, 1000)
     vectors = vectors - np.outer(constant, constant @ vectors)
     kept = values > max(len(C), 100) * _precision(C)
     rates = np.where(kept, np.abs(values) ** (time - 1.0), 0.0)
@@ -5360,7 +5355,7 @@ def laplacian_eigenmap(C, w, kernel, k, seed=0):
 
 
 @_public
-def diffusion_map(C, w, kernel, k, seed=0, alpha=1.0, time=1.0):
+def diffusion_map(C, w, kernel, k, seed=0, *, alpha=1.0, time=1.0):
     """Diffusion map of a reduced set (Coifman, Lafon 2006; RSKPCA (15)).
 
     Coordinates are mu^time psi for eigenpairs P psi = mu psi of P = D^-1 K_a. Here K_a = k / (q
@@ -5506,33 +5501,33 @@ def operator_distance(X, C, w, kernel):
 
 
 @_public
-def projection_distance(expansion, other):
+def projection_distance(model, other):
     """Hilbert-Schmidt distance between the projections of two expansions (RSKPCA theorem 5.4).
 
     Costs c^2 kernel values for c points. As for `residual`, orthonormal components are kept.
 
     Args:
-        expansion: Expansion without an offset, for example from `kpca`, `rskpca` or `nystrom_kpca`.
+        model: Expansion without an offset, for example from `kpca`, `rskpca` or `nystrom_kpca`.
         other: Expansion without an offset and with the same kernel.
     Returns:
         float: (D + D' - 2 sum_ab <u_a, u'_b>^2)^1/2 for orthonormal bases u and u' of the spans of
             the components in feature space. D and D' are their dimensions. The rounding error is
             1e-7, or more if eigenvalues are near rounding error.
     """
-    a = _checked_expansion("expansion", expansion)
+    a = _checked_expansion("model", model)
     b = _checked_expansion("other", other)
     _require(
         a.kernel == b.kernel and a.points.shape[1] == b.points.shape[1],
-        "expansion and other must have the same kernel and the same number of columns",
+        "model and other must have the same kernel and the same number of columns",
     )
     _require(
         not any(E.targets or E.offset.any() for E in (a, b)),
-        "expansion and other must have no offset, and must not predict targets",
+        "model and other must have no offset, and must not predict targets",
     )
     _, a, V = _span_of(a)
     _, b, W = _span_of(b)
     squares = np.square(_features(b.points, a)[:, :-1].T @ b.coef[:, :-1]).sum()
-    _require_finite("features of other.points by expansion", squares)
+    _require_finite("features of other.points by model", squares)
     return math.sqrt(max(0.0, V.any(0).sum() + W.any(0).sum() - 2.0 * squares))
 
 
@@ -5874,7 +5869,7 @@ def _new_map(kernel, d, m, seed, kind, stored, paired):
 
 
 @_public
-def fourier_features_map(kernel, d, m, seed=0, stored=True, paired=False):
+def fourier_features_map(kernel, d, m, seed=0, *, stored=True, paired=False):
     """A map to random Fourier features of a shift-invariant kernel (Rahimi, Recht 2007; SKPCA 2).
 
     z_j(x) = sqrt(2 k(x, x) / m) cos(r_j.x + gamma_j), with r_j drawn from the kernel's spectral
@@ -5899,7 +5894,7 @@ def fourier_features_map(kernel, d, m, seed=0, stored=True, paired=False):
 
 
 @_public
-def orthogonal_features_map(kernel, d, m, seed=0, stored=True, paired=True):
+def orthogonal_features_map(kernel, d, m, seed=0, *, stored=True, paired=True):
     """A map to features with directions that are orthogonal within blocks of d (Yu et al. 2016).
 
     Args:
@@ -5914,7 +5909,7 @@ def orthogonal_features_map(kernel, d, m, seed=0, stored=True, paired=True):
 
 
 @_public
-def quasi_features_map(kernel, d, m, seed=0, stored=True, paired=True):
+def quasi_features_map(kernel, d, m, seed=0, *, stored=True, paired=True):
     """A map to Fourier features from a Halton sequence with permuted digits (Avron et al. 2016).
 
     Args:
@@ -5929,7 +5924,7 @@ def quasi_features_map(kernel, d, m, seed=0, stored=True, paired=True):
 
 
 @_public
-def fastfood_features_map(kernel, d, m, seed=0, paired=True):
+def fastfood_features_map(kernel, d, m, seed=0, *, paired=True):
     """A map to Fourier features by Walsh-Hadamard transforms (Le, Sarlos, Smola 2013; SKPCA 1.2).
 
     The vectors r_j of `fourier_features_map` are the rows of S H G P H B. H is the Walsh-Hadamard
@@ -6376,7 +6371,7 @@ def _absorb(state, X, features=_ROWS_THEMSELVES):
 
 
 @_public
-def fd_start(ell, m, half=True, share=1.0, half_life=None):
+def fd_start(ell, m, *, half=True, share=1.0, half_life=None):
     """Start a frequent directions sketch of rows of length m (Liberty 2013; SKPCA algorithm 1).
 
     When the buffer is full, its rows are made orthogonal and sorted by length. If the rank exceeds
@@ -6462,7 +6457,7 @@ def fd_finish(state):
 
 
 @_public
-def frequent_directions(Z, ell, half=True, share=1.0):
+def frequent_directions(Z, ell, *, half=True, share=1.0):
     """Few rows B with 0 <= Z^T Z - B^T B <= shrunk I (Liberty 2013; SKPCA section 2).
 
     Args:
@@ -6477,7 +6472,7 @@ def frequent_directions(Z, ell, half=True, share=1.0):
         True
     """
     Z = _checked_points("Z", Z)
-    return fd_finish(fd_update(fd_start(ell, Z.shape[1], half, share), Z))
+    return fd_finish(fd_update(fd_start(ell, Z.shape[1], half=half, share=share), Z))
 
 
 # 11.3 Streaming kernel PCA
@@ -6485,20 +6480,21 @@ def frequent_directions(Z, ell, half=True, share=1.0):
 
 @_validated(
     "an SKPCAState returned by skpca_start or skpca_update",
-    lambda state: len(state.sketch.run.columns) == state.map.m,
+    lambda state: len(state.sketch.run.columns) == state.feature_map.m,
 )
 class SKPCAState(NamedTuple):
     """Streaming kernel PCA in progress. The sketch is of features. Its runs have means if they are
     centered."""
 
-    map: FourierMap
+    feature_map: FourierMap
     sketch: FDState
 
 
 @_validated(
     "a Subspace returned by skpca_finish, skpca, rnca_finish or rnca",
     lambda made: (
-        made.basis.shape == (made.map.m, made.values.size) and made.means.size == made.map.m
+        made.basis.shape == (made.feature_map.m, made.values.size)
+        and made.means.size == made.feature_map.m
     ),
     values=1,
     means=1,
@@ -6509,7 +6505,7 @@ class Subspace(NamedTuple):
     most `shrunk` too small. means: (m,), 0 if not centered. count: total weight of the points.
     names: as in Expansion."""
 
-    map: FourierMap
+    feature_map: FourierMap
     basis: np.ndarray
     values: np.ndarray
     means: np.ndarray
@@ -6519,7 +6515,7 @@ class Subspace(NamedTuple):
 
 
 @_public
-def skpca_start(feature_map, ell, centered=False, half=True, share=1.0, half_life=None):
+def skpca_start(feature_map, ell, *, centered=False, half=True, share=1.0, half_life=None):
     """Start streaming kernel PCA with random features (SKPCA algorithm 1).
 
     Args:
@@ -6531,7 +6527,7 @@ def skpca_start(feature_map, ell, centered=False, half=True, share=1.0, half_lif
         SKPCAState: The state before the first point.
     """
     feature_map = _checked_map("feature_map", feature_map)
-    sketch = fd_start(ell, feature_map.m, half, share, half_life)
+    sketch = fd_start(ell, feature_map.m, half=half, share=share, half_life=half_life)
     means = np.zeros(feature_map.m * _as_flag("centered", centered))
     return SKPCAState(feature_map, sketch._replace(run=sketch.run._replace(means=means)))
 
@@ -6547,14 +6543,18 @@ def skpca_update(state, X):
         SKPCAState: The new state. If half_life is None, the split into calls changes no bits.
     """
     state = _checked_as(SKPCAState, "state", state)
-    X = _checked_points("X", X, columns=state.map.d)
+    X = _checked_points("X", X, columns=state.feature_map.d)
     sketch = state.sketch
-    if state.map.kind not in (_FASTFOOD, _EQUISPACED):
-        sketch = _absorb(sketch, X, _drawn(X, state.map, 0, state.map.m, state.map.m))
+    if state.feature_map.kind not in (_FASTFOOD, _EQUISPACED):
+        sketch = _absorb(
+            sketch, X, _drawn(X, state.feature_map, 0, state.feature_map.m, state.feature_map.m)
+        )
         squares = sketch.older.squares + sketch.run.squares
         _require_finite_angles(np.isnan(squares))  # cos(inf) is NaN
     else:
-        for Z in _feature_slabs(X, state.map, max(4 * _BLOCK, 2**20 // state.map.m)):
+        for Z in _feature_slabs(
+            X, state.feature_map, max(4 * _BLOCK, 2**20 // state.feature_map.m)
+        ):
             sketch = _absorb(sketch, _in_double(Z))
     return state._replace(sketch=sketch)
 
@@ -6569,7 +6569,7 @@ def skpca_merge(a, b):
     Returns:
         SKPCAState: The merged state. If centered, it has the exact mean of all points.
     """
-    a, b = _two_states(SKPCAState, a, b, lambda state: _without_arrays(state.map))
+    a, b = _two_states(SKPCAState, a, b, lambda state: _without_arrays(state.feature_map))
     return a._replace(sketch=fd_merge(a.sketch, b.sketch))
 
 
@@ -6588,7 +6588,12 @@ def skpca_finish(state, k):
     sketch = _whole(state.sketch)
     found = fd_finish(sketch)
     return _subspace_of(
-        state.map, sketch, sketch.run.means, found.B.T[:, :k], found.values[:k], found.shrunk
+        state.feature_map,
+        sketch,
+        sketch.run.means,
+        found.B.T[:, :k],
+        found.values[:k],
+        found.shrunk,
     )
 
 
@@ -6604,7 +6609,7 @@ def _subspace_of(feature_map, stream, means, columns, values, shrunk):
 
 
 @_public
-def skpca(X, kernel, m, ell, k, seed=0, centered=False):
+def skpca(X, kernel, k, m, ell, seed=0, *, centered=False):
     """Streaming kernel PCA of an array in one call (SKPCA algorithm 1).
 
     Features Z and directions W approximate the Gram matrix by Z W W^T Z^T. If the Gram matrix has
@@ -6615,31 +6620,31 @@ def skpca(X, kernel, m, ell, k, seed=0, centered=False):
     Args:
         X: (n, d) array. Points.
         kernel: Kernel. gaussian, laplacian, matern, rational_quadratic or cauchy.
+        k: int from 1 to ell. Number of directions.
         m: int, at least 1. Number of random features.
         ell: int from 1 to m. Number of rows of the sketch.
-        k: int from 1 to ell. Number of directions.
         seed: int from 0 to 2**64 - 1. Seed of the features.
         centered: bool. If True, subtract the mean of the features.
     Returns:
         Subspace: The directions, for `skpca_transform` and `skpca_residual`.
     Example:
         >>> X = np.random.default_rng(0).standard_normal((200, 2))
-        >>> found, exact = skpca(X, gaussian(3.0), 2000, 50, 3), kpca(X, gaussian(3.0), 3)
+        >>> found, exact = skpca(X, gaussian(3.0), 3, 2000, 50), kpca(X, gaussian(3.0), 3)
         >>> bool(np.abs(found.values / exact.values - 1.0).max() < 0.1)
         True
     """
     X = _checked_points("X", X)
-    state = skpca_start(fourier_features_map(kernel, X.shape[1], m, seed), ell, centered)
+    state = skpca_start(fourier_features_map(kernel, X.shape[1], m, seed), ell, centered=centered)
     k = _checked_whole("k", k, 1, state.sketch.ell)
     return skpca_finish(skpca_update(state, X), k)
 
 
 def _by_slabs(function, X, subspace):
     subspace = _checked_as(Subspace, "subspace", subspace)
-    X = _checked_points("X", X, columns=subspace.map.d)
+    X = _checked_points("X", X, columns=subspace.feature_map.d)
     basis = subspace.basis.astype(X.dtype)
     found = []
-    for Z in _feature_slabs(X, subspace.map):
+    for Z in _feature_slabs(X, subspace.feature_map):
         if subspace.means.any():
             Z -= subspace.means
         found.append(function(Z, basis))
@@ -6683,7 +6688,7 @@ def skpca_residual(X, subspace):
         array: (n,) in float64. About sqrt(k(x, x)) for points far from all training points.
     Example:
         >>> X = np.random.default_rng(0).standard_normal((200, 2))
-        >>> subspace = skpca(X, gaussian(3.0), 300, 20, 5)
+        >>> subspace = skpca(X, gaussian(3.0), 5, 300, 20)
         >>> near, far = skpca_residual(np.array([[0.0, 0.0], [20.0, 20.0]]), subspace)
         >>> bool(near < 0.2 < 0.8 < far)
         True
@@ -6697,7 +6702,8 @@ def skpca_residual(X, subspace):
 @_validated(
     "an RNCAState returned by rnca_start or rnca_update",
     lambda state: (
-        state.means.size == state.map.m and state.squares.shape == _shape_of_squares(state.map)
+        state.means.size == state.feature_map.m
+        and state.squares.shape == _shape_of_squares(state.feature_map)
     ),
     means=1,
 )
@@ -6705,7 +6711,7 @@ class RNCAState(NamedTuple):
     """Randomized nonlinear components. squares: sum of z z^T, where z is centered if `centered`. For
     an equispaced map, squares are `_node_weights`, and means are 0."""
 
-    map: FourierMap
+    feature_map: FourierMap
     squares: np.ndarray
     means: np.ndarray
     count: int
@@ -6749,9 +6755,10 @@ def _on_nodes(state):
     weights = state.squares
     mass = float(weights.sum()) or 1.0
     turns = [
-        np.linspace(0.0, 2.0 * math.pi, 2 * int(side) - 1, False) for side in state.map.grid[3]
+        np.linspace(0.0, 2.0 * math.pi, 2 * int(side) - 1, False)
+        for side in state.feature_map.grid[3]
     ]
-    to_nodes = _waves(turns, state.map)
+    to_nodes = _waves(turns, state.feature_map)
     back = [waves.T.copy() for waves in to_nodes]
 
     def product(V):
@@ -6761,10 +6768,10 @@ def _on_nodes(state):
         return _along_axes(values, back)
 
     means = _along_axes(weights, back)[:, 0] / mass
-    rounding = _grid_rounding(state.map.kernel, *state.map.grid[:2])
-    left = 1.0 - state.centered * (means @ means) / state.map.kernel.scale  # of the trace
+    rounding = _grid_rounding(state.feature_map.kernel, *state.feature_map.grid[:2])
+    left = 1.0 - state.centered * (means @ means) / state.feature_map.kernel.scale  # of the trace
     precision = rounding / max(left, rounding)
-    return _ByProducts(product, state.map.m, precision), state._replace(means=means)
+    return _ByProducts(product, state.feature_map.m, precision), state._replace(means=means)
 
 
 def _add_moments(a, squares, means, mass, n):
@@ -6780,7 +6787,7 @@ def _add_moments(a, squares, means, mass, n):
 
 
 @_public
-def rnca_start(feature_map, centered=False, half_life=None):
+def rnca_start(feature_map, *, centered=False, half_life=None):
     """Start randomized nonlinear component analysis (Lopez-Paz et al. 2014; SKPCA section 1.2).
 
     Args:
@@ -6813,11 +6820,11 @@ def rnca_update(state, X):
         RNCAState: The new state. Up to rounding, it does not depend on the split into calls.
     """
     state = _checked_as(RNCAState, "state", state)
-    X = _checked_points("X", X, columns=state.map.d)
-    if state.map.kind == _EQUISPACED:
+    X = _checked_points("X", X, columns=state.feature_map.d)
+    if state.feature_map.kind == _EQUISPACED:
         weights = _weight_at(state.half_life, np.arange(len(X))[::-1])
-        return _add_moments(state, _node_weights(X, state.map, weights), 0.0, 0.0, len(X))
-    for Z in _feature_slabs(X, state.map, 64 * _BLOCK):
+        return _add_moments(state, _node_weights(X, state.feature_map, weights), 0.0, 0.0, len(X))
+    for Z in _feature_slabs(X, state.feature_map, 64 * _BLOCK):
         weights = _weight_at(state.half_life, np.arange(len(Z))[::-1])
         means = np.average(Z, 0, weights) if state.half_life else Z.mean(0, np.float64)
         if state.centered:  # subtracting the slab's means loses no digits in float32
@@ -6843,7 +6850,7 @@ def rnca_merge(a, b):
         RNCAState,
         a,
         b,
-        lambda state: (_without_arrays(state.map), state.centered, state.half_life),
+        lambda state: (_without_arrays(state.feature_map), state.centered, state.half_life),
     )
     return _add_moments(a, b.squares, b.means, b.count, b.count)
 
@@ -6860,19 +6867,19 @@ def rnca_finish(state, k, seed=0):
         Subspace: The directions, for `skpca_transform` and `skpca_residual`, with shrunk = 0.
     """
     state = _checked_as(RNCAState, "state", state)
-    k = _checked_whole("k", k, 1, state.map.m)
+    k = _checked_whole("k", k, 1, state.feature_map.m)
     key = _checked_key(seed, _START)
     squares = state.squares
-    if state.map.kind == _EQUISPACED:
+    if state.feature_map.kind == _EQUISPACED:
         squares, state = _on_nodes(state)
     eigen = _lanczos(squares, k, key, 1e-12, 1000)
     values = eigen.values * (eigen.values > eigen.residual * eigen.values[0])
     means = state.means if state.centered else np.empty(0)
-    return _subspace_of(state.map, state, means, eigen.vectors, values, 0.0)
+    return _subspace_of(state.feature_map, state, means, eigen.vectors, values, 0.0)
 
 
 @_public
-def rnca(X, feature_map, k, seed=0, centered=False):
+def rnca(X, feature_map, k, seed=0, *, centered=False):
     """PCA of random features with their covariance matrix (Lopez-Paz et al. 2014; SKPCA 1.2).
 
     Args:
@@ -6883,8 +6890,8 @@ def rnca(X, feature_map, k, seed=0, centered=False):
     Returns:
         Subspace: Directions with shrunk = 0. Costs O(n m (d + m)) time and O(m^2) memory.
     """
-    state = rnca_start(feature_map, centered)
-    k = _checked_whole("k", k, 1, state.map.m)
+    state = rnca_start(feature_map, centered=centered)
+    k = _checked_whole("k", k, 1, state.feature_map.m)
     seed = _as_seed("seed", seed)
     return rnca_finish(rnca_update(state, X), k, seed)
 
@@ -6898,7 +6905,7 @@ def rnca(X, feature_map, k, seed=0, centered=False):
     replaced="whole",
 )
 class ReservoirState(NamedTuple):
-    """c independent reservoirs of one point each. points: (c, d). upcoming: index of the point that
+    """s independent reservoirs of one point each. points: (s, d). upcoming: index of the point that
     each takes next. replaced: number of points each has taken. count: number of points so far."""
 
     points: np.ndarray
@@ -6910,29 +6917,29 @@ class ReservoirState(NamedTuple):
 
 
 @_public
-def reservoir_start(c, d, seed=0, half_life=None):
-    """Start c reservoirs that sample a stream for the Nystrom method (SKPCA section 1.2).
+def reservoir_start(s, d, seed=0, *, half_life=None):
+    """Start s reservoirs that sample a stream for the Nystrom method (SKPCA section 1.2).
 
     Args:
-        c: int, at least 1. Number of points to keep. They are drawn with replacement.
+        s: int, at least 1. Number of points to keep. They are drawn with replacement.
         d: int, at least 1. Number of coordinates of a point.
         seed: int from 0 to 2**64 - 1. Seed of the draws.
         half_life: float, at least 1, or None. Points after which a weight halves. None means never.
     Returns:
         ReservoirState: The state before the first point.
     """
-    c = _checked_whole("c", c, 1, _MOST)
+    s = _checked_whole("s", s, 1, _MOST)
     d = _checked_whole("d", d, 1, _MOST)
-    _fits("c", 8.0 * c * d)
-    zeros = np.zeros(c, np.int64)
+    _fits("s", 8.0 * s * d)
+    zeros = np.zeros(s, np.int64)
     seed = _as_seed("seed", seed)
     half_life = _as_half_life(half_life)
-    return ReservoirState(np.zeros((c, d)), zeros, zeros.copy(), 0, seed, half_life)
+    return ReservoirState(np.zeros((s, d)), zeros, zeros.copy(), 0, seed, half_life)
 
 
 @_public
 def reservoir_update(state, X):
-    """Update reservoirs with more points, in O(n d + c d log(n)) time (SKPCA section 1.2).
+    """Update reservoirs with more points, in O(n d + s d log(n)) time (SKPCA section 1.2).
 
     Args:
         state: ReservoirState. It is not modified.
@@ -6943,7 +6950,9 @@ def reservoir_update(state, X):
     """
     state = _checked_as(ReservoirState, "state", state)
     X = _checked_points("X", X, columns=state.points.shape[1])
-    points, upcoming, replaced = [array.copy() for array in state[:3]]
+    points = state.points.copy()
+    upcoming = state.upcoming.copy()
+    replaced = state.replaced.copy()
     count = state.count + len(X)
     keys = _words(_key(state.seed, _RESERVOIRS), np.arange(len(points)))
     while (taking := np.flatnonzero(upcoming < count)).size:
@@ -6965,7 +6974,7 @@ def reservoir_merge(a, b):
 
     Args:
         a: ReservoirState. It is not modified.
-        b: ReservoirState. It must have been started with the same c and d, but another seed.
+        b: ReservoirState. It must have been started with the same s and d, but another seed.
     Returns:
         ReservoirState: Each point is from a or b, with probabilities in the ratio of their counts.
     """
@@ -6984,17 +6993,17 @@ def reservoir_merge(a, b):
 def reservoir_finish(state, kernel, k):
     """Nystrom features F from the reservoirs, with F F^T = C W_k^+ C^T (SKPCA section 1.1).
 
-    W is the Gram matrix of the c points, and W_k is its best approximation of rank k. C contains
-    the kernel values between all points and these c points. Drineas and Mahoney (2005) draw with
+    W is the Gram matrix of the s points, and W_k is its best approximation of rank k. C contains
+    the kernel values between all points and these s points. Drineas and Mahoney (2005) draw with
     probability proportional to k(x, x)^2. Draws here are uniform, so k(x, x) must be constant.
-    Williams and Seeger (2001) use k = c. Costs O(c^2 (c + d)) time.
+    Williams and Seeger (2001) use k = s. Costs O(s^2 (s + d)) time.
 
     Args:
         state: ReservoirState. It must contain at least one point.
         kernel: Kernel. Positive semidefinite, with the same k(x, x) for all points.
-        k: int from 1 to c. Rank of W_k. Eigenvalues below c 2^-50 times the largest become 0.
+        k: int from 1 to s. Rank of W_k. Eigenvalues below s 2^-50 times the largest become 0.
     Returns:
-        Expansion: Features over the c points, for `expand`.
+        Expansion: Features over the s points, for `expand`.
     """
     state = _checked_as(ReservoirState, "state", state)
     points = state.points
@@ -7012,26 +7021,26 @@ def reservoir_finish(state, kernel, k):
 
 
 @_public
-def reservoir_nystrom(X, kernel, c, k, seed=0):
+def reservoir_nystrom(X, kernel, k, s, seed=0):
     """Nystrom features F with F F^T = C W_k^+ C^T, as in `reservoir_finish` (SKPCA section 1).
 
     Args:
         X: (n, d) array. Points.
         kernel: Kernel. Positive semidefinite, with the same k(x, x) for all points.
-        c: int, at least 1. Number of points to draw with replacement.
-        k: int from 1 to c. Rank of W_k. If k = c and W is invertible, W_k^+ is W^-1.
+        k: int from 1 to s. Rank of W_k. If k = s and W is invertible, W_k^+ is W^-1.
+        s: int, at least 1. Number of points to draw with replacement.
         seed: int from 0 to 2**64 - 1. Seed of the draws.
     Returns:
-        Expansion: Features over the c points, for `expand`.
+        Expansion: Features over the s points, for `expand`.
     Example:
         >>> X = np.random.default_rng(0).standard_normal((400, 2))
-        >>> expansion = reservoir_nystrom(X, gaussian(2.0), 100, 2)
+        >>> expansion = reservoir_nystrom(X, gaussian(2.0), 2, 100)
         >>> values = 4.0 * expansion.values  # from 100 of 400 points
         >>> bool(np.abs(values / kpca(X, gaussian(2.0), 2).values - 1.0).max() < 0.1)
         True
     """
     X, kernel = _points_and_kernel(X, kernel)
-    state = reservoir_start(c, X.shape[1], seed)
+    state = reservoir_start(s, X.shape[1], seed)
     k = _checked_whole("k", k, 1, len(state.points))
     return reservoir_finish(reservoir_update(state, X), kernel, k)
 
@@ -7091,20 +7100,20 @@ _TWO_VIEWS = (_SINGULAR, _CANONICAL)
 @_validated(
     "a DSGDState from dsgd_start",  # with `used` so small that no core reads past an array's end
     lambda state: (
-        1 <= state.used <= min(state.map.m, state.other.m, len(state.coef))
+        1 <= state.used <= min(state.feature_map.m, state.other.m, len(state.coef))
         and (state.task not in _TWO_VIEWS or state.used <= len(state.other_coef))
     ),
 )
 class DSGDState(NamedTuple):
     """Doubly stochastic gradients in progress. Fields not listed are as in the start or DSGDSteps.
 
-    task: 0 to 4 for PCA, PCA by the Hebbian rule, SVD, CCA and SIR; map, coef (m, k), other and
+    task: 0 to 4 for PCA, PCA by the Hebbian rule, SVD, CCA and SIR; feature_map, coef (m, k), other and
     other_coef: features and coefficients of both views; moment (k, k): mean of W, with weight t + 1
     at step t; constraint (k, k): the same mean of `_constraint`, or empty; used and step: numbers
     of features and steps so far; chosen: True if theta0 was None; names: as in Expansion."""
 
     task: int
-    map: FourierMap
+    feature_map: FourierMap
     coef: np.ndarray
     other: FourierMap
     other_coef: np.ndarray
@@ -7124,12 +7133,12 @@ class DSGDState(NamedTuple):
 
 def _kernel_scale(state):
     """k(x, x) that limits step sizes: the larger of two views, or their geometric mean for SVD."""
-    scales = state.map.kernel.scale, state.other.kernel.scale
+    scales = state.feature_map.kernel.scale, state.other.kernel.scale
     return math.prod(map(math.sqrt, scales)) if state.task == _SINGULAR else max(scales)
 
 
 def _view(state, second):
-    return (state.other, state.other_coef) if second else (state.map, state.coef)
+    return (state.other, state.other_coef) if second else (state.feature_map, state.coef)
 
 
 def _centered(state, U):
@@ -7247,7 +7256,7 @@ def _begin(task, X, Y, k, steps, centered, ridge=0.0, **maps):
     nothing = np.zeros((0, k))
     state = DSGDState(
         task,
-        map=first,
+        feature_feature_map=first,
         coef=nothing,
         other=other,
         other_coef=nothing,
@@ -7307,7 +7316,7 @@ def _with_steps(state, values, *weights, **more):
     elif theta1 is None:  # at least last / 10: if two values agree, either will do
         last, beyond = np.append(values, 0.0)[len(state.moment) - 1 :][:2]
         theta1 = float(theta0 * max(last - beyond, 0.1 * last))
-    unused = ((0, state.map.m - state.used), (0, 0))
+    unused = ((0, state.feature_map.m - state.used), (0, 0))
     coefs = [np.pad(part / math.sqrt(state.used), unused) for part in weights]
     more |= zip(("coef", "other_coef"), coefs)
     return state._replace(theta0=theta0, theta1=theta1, **more)
@@ -7338,7 +7347,7 @@ def dsgd_start(X, feature_map, k, *, steps=DSGDSteps(), centered=False, individu
         DSGDState: State for `dsgd_update`.
     Example:
         >>> X = np.random.default_rng(0).standard_normal((3000, 1))
-        >>> state = dsgd_start(X, fourier_features_map(gaussian(1.0), 1, 2000, 0, False), 1)
+        >>> state = dsgd_start(X, fourier_features_map(gaussian(1.0), 1, 2000, stored=False), 1)
         >>> for rows in np.split(X, 10):
         ...     state = dsgd_update(state, rows)
         >>> state.step, dsgd_values(state).round(1).tolist()  # the exact eigenvalue is .618
@@ -7456,14 +7465,14 @@ def _step_size(state, n):
 def _feature_block(state):
     """Range of a step's features (line 3): new ones first, then blocks of all m in random order.
     Block sizes are nearly equal: a last block of one feature ruined functions of 1280 features."""
-    m = state.map.m
+    m = state.feature_map.m
     b = min(state.feature_batch, m)
     new = m - state.used
     if 2 * new >= b:
         return state.used, state.used + _ceil_div(new, _ceil_div(new, b))
     blocks = _ceil_div(m, b)
     turn, place = divmod(state.step, blocks)
-    key = _python_subkey(_key(state.map.seed, _REVISITS), turn)
+    key = _python_subkey(_key(state.feature_map.seed, _REVISITS), turn)
     place = int(_draw_uniformly(blocks, blocks, key)[place])
     return place * m // blocks, (place + 1) * m // blocks
 
@@ -7553,14 +7562,14 @@ def dsgd_update(state, X, Y=None):
     state = _checked_as(DSGDState, "state", state)
     _require(Y is None or state.task >= _SINGULAR, "Y must be None for kernel PCA")
     columns = state.other.d if state.task in _TWO_VIEWS else len(state.slices.edges)
-    return _step(state, *_checked_views(state.task, X, Y, state.map.d, columns))
+    return _step(state, *_checked_views(state.task, X, Y, state.feature_map.d, columns))
 
 
 # 12.5 Results
 
 
 @_public
-def dsgd_evaluate(X, state, second=False):
+def dsgd_evaluate(X, state, *, second=False):
     """Values of the functions at any points, h(x) = sum_j coef_j phi_j(x) (DSGD algorithm 2).
 
     In the limit, finished or individual functions of kernel PCA and SVD have norm 1 in the kernel's
@@ -7650,11 +7659,13 @@ def _descend(task, start, X, Y, kernels, k, m, seed, steps, **settings):
     maps = []
     for (name, kernel), points in zip(kernels.items(), views):
         kernel = _checked_stationary(name, kernel, X=points)
-        maps.append(fourier_features_map(kernel, points.shape[1], m, seed, False))
+        maps.append(fourier_features_map(kernel, points.shape[1], m, seed, stored=False))
         seed = _python_subkey(_key(seed, _FREQUENCIES), 2**62)  # for the second view
     rows = _draw_uniformly(n, min(n, _START_POINTS), _python_subkey(key, 2**62))
     state = start(*[points[rows] for points in views], *maps, k, steps=steps, **settings)
-    for _ in range(steps.count or max(200, 4 * _ceil_div(state.map.m, steps.feature_batch))):
+    for _ in range(
+        steps.count or max(200, 4 * _ceil_div(state.feature_map.m, steps.feature_batch))
+    ):
         rows = (_uniforms(_python_subkey(key, state.step), np.arange(batch)) * n).astype(np.int64)
         state = _step(state, *[points[rows] for points in views])
     return dsgd_finish(state)
@@ -7819,21 +7830,13 @@ def dsgd_ksir(
 @_validated("Landmarks")
 class Landmarks(NamedTuple):
     """Selected points: indices (s,); weights (s,), 1 / sqrt(probability); kernel evaluations. Their
-    number s is len(landmarks.indices), because len of the tuple is 3."""
+    number s is len(landmarks.indices), because len of the tuple is 4. points (s, d) are given if the
+    rows alone do not tell them, for example after a stream, and else empty."""
 
     indices: np.ndarray
     weights: np.ndarray
     evaluations: int
-
-
-@_validated("LandmarkPoints")
-class LandmarkPoints(NamedTuple):
-    """Landmarks with their points (s, d). The other fields are as in Landmarks."""
-
-    points: np.ndarray
-    indices: np.ndarray
-    weights: np.ndarray
-    evaluations: int
+    points: np.ndarray = np.empty((0, 0))
 
 
 @_validated(
@@ -8218,7 +8221,7 @@ def uniform_landmarks(n, s, seed=0):
 
 
 @_public
-def sample_landmarks(scores, delta, seed=0, oversampling=16.0):
+def sample_landmarks(scores, seed=0, *, delta, oversampling=16.0):
     """Landmarks drawn with ridge leverage scores or overestimates of the scores (RLS algorithm 1).
 
     Keeps point i independently with probability p_i = min(1, 16 l_i log(sum l / delta)). The proof
@@ -8228,8 +8231,8 @@ def sample_landmarks(scores, delta, seed=0, oversampling=16.0):
 
     Args:
         scores: (n,) array. Nonnegative scores l_i.
-        delta: float between 0 and 1/8. Probability of failure.
         seed: int from 0 to 2**64 - 1.
+        delta: float between 0 and 1/8. Probability of failure.
         oversampling: float. The factor 16 in p_i. Lower values often suffice, but have no theorem.
     Returns:
         Landmarks: Ascending indices, weights 1 / sqrt(p_i). If scores are low, it may be empty.
@@ -8243,7 +8246,7 @@ def sample_landmarks(scores, delta, seed=0, oversampling=16.0):
 
 
 @_public
-def rls_nystrom(X, kernel, lam, delta, seed=0, oversampling=16.0):
+def rls_nystrom(X, kernel, lam, seed=0, *, delta, oversampling=16.0):
     """Landmarks drawn with exact ridge leverage scores (RLS algorithm 1).
 
     With probability 1 - delta, K~ <= K <= K~ + lam I. Costs O(n^3) time and O(n^2) memory.
@@ -8252,12 +8255,14 @@ def rls_nystrom(X, kernel, lam, delta, seed=0, oversampling=16.0):
         X: (n, d) array. Points.
         kernel: Kernel. Positive semidefinite.
         lam: float. Positive ridge, the allowed |K - K~|_2, in the units of the eigenvalues of K.
-        delta, seed, oversampling: See `sample_landmarks`.
+        seed, delta, oversampling: See `sample_landmarks`.
     Returns:
         Landmarks: About 16 d_eff(lam) log(d_eff(lam) / delta) points, with weights 1 / sqrt(p_i).
     """
     _checked_sampling(delta, 8, seed, oversampling)  # raises before the O(n^3) work
-    found = sample_landmarks(ridge_leverage_scores(X, kernel, lam), delta, seed, oversampling)
+    found = sample_landmarks(
+        ridge_leverage_scores(X, kernel, lam), seed, delta=delta, oversampling=oversampling
+    )
     return found._replace(evaluations=len(X) * (len(X) + 1) // 2)
 
 
@@ -8305,12 +8310,14 @@ def _recursive(
         rows = np.flatnonzero(depth >= level)
         if rows.size <= (size or 192.0 * math.log(1.0 / delta)):  # steps 1 to 3
             return Landmarks(rows, np.ones(rows.size), 0)
-        below, weights, evaluations = sample(level + 1, delta / division)  # steps 4 and 5
+        half = sample(level + 1, delta / division)  # steps 4 and 5
         level_key = _python_subkey(_python_subkey(key, _LEVELS), level)
         drawn = top if level == 0 else 0
         # Step 7. The top of accelerated sampling uses 4 * size. Errors are up to 20 % smaller.
         k = _largest_rank(min(drawn, 4 * size) or size, constant, delta)
-        scores, computed = _scores(X, X[below], weights, kernel, lam, k, level_key, rows)
+        scores, computed = _scores(
+            X, X[half.indices], half.weights, kernel, lam, k, level_key, rows
+        )
         scores = np.minimum(1.0, factor * scores)  # steps 6, 8 and 9 (7)
         many = 2.0 * k if lam is None else max(scores.sum(), 1.0)
         chances = np.minimum(1.0, oversampling * math.log(many / delta) * scores)  # step 10 (8)
@@ -8324,13 +8331,13 @@ def _recursive(
                 plain_key = _python_subkey(level_key, _AT_RANDOM)
                 kept = _draw_by_size(np.ones(rows.size), size, plain_key)[0]
                 chances = np.full(size, size / rows.size)
-        return Landmarks(rows[kept], 1.0 / np.sqrt(chances), evaluations + computed)
+        return Landmarks(rows[kept], 1.0 / np.sqrt(chances), half.evaluations + computed)
 
     return sample(0, delta)
 
 
 @_public
-def recursive_rls(X, kernel, lam, delta, seed=0, oversampling=16.0):
+def recursive_rls(X, kernel, lam, seed=0, *, delta, oversampling=16.0):
     """Landmarks from recursive ridge leverage score sampling at a given ridge (RLS algorithm 2).
 
     First draws landmarks of a random half of the points in the same way, with delta / 3. The
@@ -8341,13 +8348,14 @@ def recursive_rls(X, kernel, lam, delta, seed=0, oversampling=16.0):
 
     Args:
         X, kernel, lam: See `rls_nystrom`.
+        seed: int from 0 to 2**64 - 1.
         delta: float between 0 and 1/32. A third of the probability of failure.
-        seed, oversampling: See `sample_landmarks`.
+        oversampling: See `sample_landmarks`.
     Returns:
         Landmarks: O(d_eff(lam) log(d_eff(lam) / delta)) points, with weights 1 / sqrt(p_i).
     Example:
         >>> X, kernel = np.linspace(0.0, 9.0, 2000).reshape(-1, 1), gaussian(1.0)
-        >>> found = recursive_rls(X, kernel, 50.0, 0.03)
+        >>> found = recursive_rls(X, kernel, 50.0, delta=0.03)
         >>> error = spectral_error(LowRank(nystrom(X, found, kernel)), Implicit(X, kernel))
         >>> found.indices.size < 2000, error < 50.0
         (True, True)
@@ -8359,7 +8367,7 @@ def recursive_rls(X, kernel, lam, delta, seed=0, oversampling=16.0):
 
 
 @_public
-def recursive_rls_fixed(X, kernel, s, delta, seed=0, constant=640.0, oversampling=16.0):
+def recursive_rls_fixed(X, kernel, s, seed=0, *, delta, constant=640.0, oversampling=16.0):
     """Landmarks from recursive leverage score sampling at a given sample size (RLS algorithm 3).
 
     Let k be the largest integer with c k log(2 k / delta) <= s. Differences from `recursive_rls`:
@@ -8373,8 +8381,8 @@ def recursive_rls_fixed(X, kernel, s, delta, seed=0, constant=640.0, oversamplin
     Args:
         X, kernel: See `rls_nystrom`.
         s: int, at least 1. Sample size. If s >= n, all points are returned.
-        delta: float between 0 and 1/32. A third of the probability of failure.
         seed: int from 0 to 2**64 - 1.
+        delta: float between 0 and 1/32. A third of the probability of failure.
         constant: float. Positive c. The proof requires about 640, thus s >= 2700 for delta = .03.
         oversampling: float. The factor 16 in p_i of `sample_landmarks`.
     Returns:
@@ -8397,7 +8405,7 @@ def _practical(X, kernel, s, seed, delta, accelerated):
 
 
 @_public
-def recursive_rls_practical(X, kernel, s, seed=0, delta=None):
+def recursive_rls_practical(X, kernel, s, seed=0, *, delta=None):
     """Exactly s landmarks from recursive ridge leverage score sampling as in RLS section 5.
 
     This is `recursive_rls_fixed` with c = 4, one delta for all levels, and no factors 5 and 16. The
@@ -8422,7 +8430,7 @@ def recursive_rls_practical(X, kernel, s, seed=0, delta=None):
 
 
 @_public
-def recursive_rls_accelerated(X, kernel, s, seed=0, delta=None):
+def recursive_rls_accelerated(X, kernel, s, seed=0, *, delta=None):
     """Exactly s landmarks from the accelerated recursive method (RLS section 5.2.1).
 
     This is `recursive_rls_practical` with samples of r = sqrt((n s + s^3) / n) points below the top
@@ -8454,7 +8462,7 @@ def _landmarks_by_pivots(X, kernel, s, block, share, seed):
 
 
 @_public
-def rpcholesky(X, kernel, s, seed=0, block=64):
+def rpcholesky(X, kernel, s, seed=0, *, block=64):
     """Landmarks from randomly pivoted Cholesky, an alternative to RLS (Chen and others 2025).
 
     Draws each pivot with probability proportional to the diagonal of K - F F^T, where F is the
@@ -8478,7 +8486,7 @@ def rpcholesky(X, kernel, s, seed=0, block=64):
 
 
 @_public
-def pivoted_cholesky(X, kernel, s, block=64):
+def pivoted_cholesky(X, kernel, s, *, block=64):
     """Landmarks from greedy pivoted Cholesky (textbook).
 
     Each pivot is the largest diagonal entry of K - F F^T, where F is the factor of earlier pivots.
@@ -8513,8 +8521,9 @@ def _with_landmarks(state, more, count):
     are drawn with probability proportional to q / p. Scores in the union give q, and p = 1 /
     weight^2 is the probability that a landmark was kept so far."""
     s = state.s
+    held = state.points, state.indices, state.weights
     arriving = more.points, state.count + more.indices, more.weights
-    points, indices, weights = union = [np.concatenate(pair) for pair in zip(state[:3], arriving)]
+    points, indices, weights = union = [np.concatenate(pair) for pair in zip(held, arriving)]
     evaluations = state.evaluations + more.evaluations
     if len(points) > s:
         # The key is unique: no two unions have the same first index and number of evaluations.
@@ -8575,7 +8584,7 @@ def rls_update(state, X):
     X = _checked_points("X", X, columns=state.points.shape[1])
     seed = _python_subkey(_key(state.seed, _LANDMARKS), state.count)
     found = recursive_rls_accelerated(X, state.kernel, state.s, seed)
-    return _with_landmarks(state, LandmarkPoints(X[found.indices], *found), len(X))
+    return _with_landmarks(state, found._replace(points=X[found.indices]), len(X))
 
 
 @_public
@@ -8604,11 +8613,11 @@ def rls_finish(state):
     Args:
         state: RLSState. It must contain at least one point.
     Returns:
-        LandmarkPoints: At most s landmarks.
+        Landmarks: At most s landmarks, with their points.
     """
     state = _checked_as(RLSState, "state", state)
     _require(state.count >= 1, "state must have seen a point")
-    return LandmarkPoints(*state[:4])
+    return Landmarks(state.indices, state.weights, state.evaluations, state.points)
 
 
 # 13.5 Nystrom approximation (RLS section 2.1, appendix C)
@@ -8616,8 +8625,12 @@ def rls_finish(state):
 
 def _checked_landmarks(X, landmarks, rows_of=operator.getitem):
     """Landmarks as points in X's precision. rows_of(X, numbers) reads rows of X."""
-    while isinstance(landmarks, (CertifiedNystrom, Landmarks, LandmarkPoints, ReducedSet)):
-        landmarks = landmarks[0]  # the first field: landmarks, indices, points or centers
+    if isinstance(landmarks, CertifiedNystrom):
+        landmarks = landmarks.landmarks
+    if isinstance(landmarks, Landmarks):
+        landmarks = landmarks.points if np.size(landmarks.points) else landmarks.indices
+    if isinstance(landmarks, ReducedSet):
+        landmarks = landmarks.centers
     Z = np.asarray(landmarks) if type(landmarks) in (list, tuple) else landmarks
     if isinstance(Z, np.ndarray) and Z.ndim == 1 and Z.dtype.kind in "iu":
         inside = Z.size > 0 and 0 <= Z.min() <= Z.max() < len(X)
@@ -8699,7 +8712,7 @@ def nystrom(X, landmarks, kernel):
 
     Args:
         X: (n, d) array. Points.
-        landmarks: Landmarks, LandmarkPoints, ReducedSet, CertifiedNystrom, row numbers or points.
+        landmarks: Landmarks, ReducedSet, CertifiedNystrom, row numbers or points.
         kernel: Kernel. Positive semidefinite.
     Returns:
         array: (n, s) factor in X's precision, in pivot order. Columns past the rank of K~ are 0.
@@ -8799,7 +8812,7 @@ def _components_by_map(found, squares, sums, n, middle, k, key):
 
 
 @_public
-def nystrom_kpca(X, landmarks, kernel, k, seed=0, centered=False):
+def nystrom_kpca(X, landmarks, kernel, k, seed=0, *, centered=False):
     """Kernel PCA of all points, with components in the span of the landmarks (RLS theorem 17).
 
     The components are Phi^T S C, orthonormal in feature space. Row i of Phi is the feature vector
@@ -8854,7 +8867,7 @@ def _landmark_counts(most):
 
 
 @_public
-def nystrom_to(X, kernel, error, seed=0, limit=0):
+def nystrom_to(X, kernel, error, seed=0, *, limit=None):
     """Nystrom approximation with a requested spectral error and a bound of the error (RLS (1)).
 
     Adds `rpcholesky` pivots, a fifth more at a time, until K~ is close enough on 2048 points. Let r
@@ -8869,7 +8882,7 @@ def nystrom_to(X, kernel, error, seed=0, limit=0):
         kernel: Kernel. Positive semidefinite. Its values on X must be finite and not almost 0.
         error: float. The allowed |K - K~|_2 / |K|_2, positive.
         seed: int from 0 to 2**64 - 1.
-        limit: int. Maximum number of landmarks. 0 means n.
+        limit: int, at least 1, or None. Maximum number of landmarks. None means n.
     Returns:
         CertifiedNystrom: error_bound is from the trace, or about 1.01 times the true error. It may
             exceed `error` at `limit`, or if `error` is below 9e-16 (float32: 5e-7 to 2e-5).
@@ -8881,7 +8894,7 @@ def nystrom_to(X, kernel, error, seed=0, limit=0):
     X, kernel = _points_and_kernel(X, kernel)
     n = len(X)
     error = _checked_real("error", error, 1e-300)
-    most = min(n, _checked_whole("limit", limit, 0) or n)
+    most = n if limit is None else min(n, _checked_whole("limit", limit, 1))
     key, start, norms = [_checked_key(seed, purpose) for purpose in (_LANDMARKS, _START, _NORMS)]
     some = _draw_by_size(np.ones(n), min(n, 2048), start)[0]
     norm = 0.0
@@ -8989,7 +9002,7 @@ def kernel_ridge(F, Y, lam):
 
 
 @_public
-def nystrom_ridge(X, Y, landmarks, kernel, lam, intercept=False, weights=None):
+def nystrom_ridge(X, Y, landmarks, kernel, lam, *, intercept=False, weights=None):
     """Kernel ridge regression over a few landmarks (RLS theorem 15, (32)-(35)).
 
     f(x) = k(x, landmarks) (S^T K S)^+ S^T K (K~ + lam I)^-1 Y, in O(n s (d + s)) float64 time and
@@ -9000,7 +9013,7 @@ def nystrom_ridge(X, Y, landmarks, kernel, lam, intercept=False, weights=None):
     Args:
         X: (n, d) array. Points.
         Y: (n,) or (n, t) array. Targets.
-        landmarks: Landmarks, LandmarkPoints, ReducedSet, CertifiedNystrom, row numbers or points.
+        landmarks: Landmarks, ReducedSet, CertifiedNystrom, row numbers or points.
         kernel: Kernel. Positive semidefinite.
         lam: float. Positive ridge, in the units of the eigenvalues of K.
         intercept: bool. Whether to add b, which has no ridge. It is the offset of the result.
@@ -9044,7 +9057,7 @@ def _preconditioner(A, lam, P, kernel, s, key):
 
 
 @_public
-def kernel_ridge_cg(X, Y, kernel, lam, s=1000, seed=0, tol=1e-8, max_iterations=1000):
+def kernel_ridge_cg(X, Y, kernel, lam, s=1000, seed=0, *, tol=1e-8, max_iterations=1000):
     """Kernel ridge regression on all points, (K + lam I) a = Y, by conjugate gradients.
 
     f(x) = sum_i a_i k(x_i, x) (RLS (32) for K). The preconditioner is F F^T + lam I, where F has s
@@ -9113,8 +9126,18 @@ def kernel_ridge_cg(X, Y, kernel, lam, s=1000, seed=0, tol=1e-8, max_iterations=
     return Expansion(X.copy(), coef, rest, np.zeros(len(sizes)), kernel, targets=np.ndim(Y))
 
 
+@_validated("a Metric", errors=1)
+class Metric(NamedTuple):
+    """M (d, d), for `scale_points`. model: Expansion over points scaled by M. errors: mean squared
+    error on the held-out points in each round."""
+
+    M: np.ndarray
+    model: Expansion
+    errors: np.ndarray
+
+
 @_public
-def learn_metric(X, Y, kernel, lam, rounds=4, s=1000, seed=0):
+def learn_metric(X, Y, kernel, lam, s=1000, seed=0, *, rounds=4):
     """Metric M in which directions without influence on the targets are short.
 
     Round r fits `nystrom_ridge` (RLS (32)) with an intercept over `rpcholesky` landmarks to X
@@ -9128,11 +9151,11 @@ def learn_metric(X, Y, kernel, lam, rounds=4, s=1000, seed=0):
         Y: (n,) or (n, t) array. Targets. M and errors are for Y / standard deviation.
         kernel: Kernel. Positive semidefinite, and accepted by `gradient`.
         lam: float. Positive ridge, in the units of the eigenvalues of K.
-        rounds: int, at least 0. Last round. Constant targets end the rounds.
         s: int, at least 1. Number of landmarks.
         seed: int from 0 to 2**64 - 1.
+        rounds: int, at least 0. Last round. Constant targets end the rounds.
     Returns:
-        tuple: M, an Expansion for scale_points(X, M), and the held-out mean squared errors by round.
+        Metric: M, a model for scale_points(X, M), and the errors by round.
     Example:
         >>> X = np.random.default_rng(0).standard_normal((300, 4))
         >>> M, model, errors = learn_metric(X, X[:, 0] ** 2, gaussian(4.0), 1e-3)
@@ -9140,6 +9163,8 @@ def learn_metric(X, Y, kernel, lam, rounds=4, s=1000, seed=0):
         (0, True)
     """
     X, kernel = _points_and_kernel(X, kernel)
+    lam = _checked_real("lam", lam, 1e-300)
+    rounds = _checked_whole("rounds", rounds, 0)
     _require(len(X) > 1, "X must have at least 2 rows, got 1")
     _derivative("kernel", kernel)
     T = _deviations(_checked_targets(Y, len(X)), None)
@@ -9148,11 +9173,10 @@ def learn_metric(X, Y, kernel, lam, rounds=4, s=1000, seed=0):
     held, kept = np.split(order, [_ceil_div(len(X), 10)])
 
     def fitted(P, Y):
-        return nystrom_ridge(P, Y, rpcholesky(P, kernel, s, seed), kernel, lam, True)
+        return nystrom_ridge(P, Y, rpcholesky(P, kernel, s, seed), kernel, lam, intercept=True)
 
     M = best = np.eye(X.shape[1])
     errors = []
-    rounds = _checked_whole("rounds", rounds, 0)
     while M.trace() > 0.0:
         M *= len(M) / M.trace()
         P = scale_points(X, M)
@@ -9161,8 +9185,8 @@ def learn_metric(X, Y, kernel, lam, rounds=4, s=1000, seed=0):
         best = M if errors[-1] == min(errors) else best
         if len(errors) > rounds:
             break
-        M = scale_points(scale_points(relevance(P[kept], model, True), M).T, M)
-    return best, fitted(scale_points(X, best), Y), np.array(errors)
+        M = scale_points(scale_points(relevance(P[kept], model, full=True), M).T, M)
+    return Metric(best, fitted(scale_points(X, best), Y), np.array(errors))
 
 
 # --------------------------------------------------------------------------------------------------
@@ -9180,7 +9204,7 @@ class Clustering(NamedTuple):
 
 
 @_public
-def kernel_kmeans(F, k, seed=0, restarts=10, max_iterations=300):
+def kernel_kmeans(F, k, seed=0, *, restarts=10, max_iterations=300):
     """Kernel k-means: k-means of the rows of a factor, with k-means++ starts (RLS theorem 16).
 
     Args:
@@ -9216,7 +9240,7 @@ def _ridge_basis(F, lam, squared):
 
 
 @_public
-def kernel_cca(F, G, lam_x, lam_y, k, squared=True):
+def kernel_cca(F, G, lam_x, lam_y, k, *, squared=True):
     """Regularized kernel canonical correlations of K_x = F F^T and K_y = G G^T (RLS theorem 18).
 
     Maximizes (F w).(G v). If `squared` is True, the constraint is |(K_x + lam_x I) alpha| = 1 for
@@ -9251,7 +9275,7 @@ def kernel_cca(F, G, lam_x, lam_y, k, squared=True):
 
 
 @_public
-def mmd_test(X, Y, kernel, s=100, permutations=999, seed=0):
+def mmd_test(X, Y, kernel, s=100, seed=0, *, permutations=999):
     """P-value of the maximum mean discrepancy of two samples (Gretton and others 2012; textbook).
 
     The statistic is |mean f(x_i) - mean f(y_j)| for Nystrom features f over s landmarks. It is
@@ -9265,8 +9289,8 @@ def mmd_test(X, Y, kernel, s=100, permutations=999, seed=0):
         Y: (m, d) array. Second sample.
         kernel: Kernel. Positive semidefinite. Do not choose it by the difference of X and Y.
         s: int, at least 1. Number of landmarks, chosen by `rpcholesky` from both samples.
-        permutations: int, at least 1. Largest number of other divisions.
         seed: int from 0 to 2**64 - 1. Seed of landmarks and divisions.
+        permutations: int, at least 1. Largest number of other divisions.
     Returns:
         float: Share of divisions with at least the value observed. The one observed is among them.
     Example:
@@ -9306,7 +9330,7 @@ def mmd_test(X, Y, kernel, s=100, permutations=999, seed=0):
 
 
 @_public
-def spectral_error(A, B, seed=0, tol=1e-2, max_iterations=1000):
+def spectral_error(A, B, seed=0, *, tol=1e-2, max_iterations=1000):
     """Spectral norm |A - B|_2 without forming A - B (AMS theorem 1 bounds it for sketches).
 
     Args:
@@ -9320,7 +9344,9 @@ def spectral_error(A, B, seed=0, tol=1e-2, max_iterations=1000):
         >>> round(spectral_error(np.eye(3), np.diag(np.array([1.0, 3.0, 0.0])), 0), 9)
         2.0
     """
-    return spectral_norm(Difference(*_checked_pair(A, B, True)), seed, tol, max_iterations)
+    return spectral_norm(
+        Difference(*_checked_pair(A, B, True)), seed, tol=tol, max_iterations=max_iterations
+    )
 
 
 @_public
@@ -9371,7 +9397,7 @@ def principal_angles(U, V):
 
 
 @_public
-def effective_dimension(A, lam, seed=0, probes=32, steps=64):
+def effective_dimension(A, lam, seed=0, *, probes=32, steps=64):
     """Estimate of tr A (A + lam I)^-1 for a positive semidefinite operator A (RLS definition 1).
 
     The estimate is the mean of z^T A (A + lam I)^-1 z over random sign vectors z, from block
@@ -9539,18 +9565,7 @@ def residual(X, model):
     if (found := _in_slabs(residual, X, model)) is not None:
         return found
     X = _in_double(_checked_points("X", X))
-    if isinstance(model, Subspace):
-        return skpca_residual(X, model) / np.sqrt(model.map.kernel.scale)
-    model = _checked_span("model", X, model)
-    _require(
-        isinstance(model, NystromMap) or not _mean_is_unknown(model),
-        "model.mean must be known (it is NaN or missing)",
-    )
-    features, from_mean = _orthonormal_features(X, model)
-    sizes = _diagonal(X, model.kernel)
-    squares = sizes + from_mean - np.square(features).sum(1)
-    _require_finite("kernel values on X", squares)
-    return np.sqrt(np.where(squares > 0.0, squares / sizes.clip(0.0), 0.0))
+    return _of_model("model", model, "residual")(X, model)
 
 
 _ROUNDING = 1e-14  # of a squared residual
@@ -9579,6 +9594,7 @@ def novelty_pvalues(X, model, known):
         >>> novelty_pvalues(np.array([[9.0, 9.0]]), model, residual(X[100:], model)).round(4)
         array([0.0099])
     """
+    _require(np.ndim(known) == 1, "known must hold residuals: pass residual(known, model)")
     known = _as_array("known", known, 1, _DOUBLE)
     n = known.size
     _require(n > 0 and (known >= 0.0).all(), "known must hold one or more residuals, at least 0")
@@ -9587,7 +9603,7 @@ def novelty_pvalues(X, model, known):
 
 
 @_public
-def explained_variance_ratio(X, expansion):
+def explained_variance_ratio(X, model):
     """Share of the points' variance in feature space that each component explains (textbook).
 
     For orthonormal components, it is sum_i (f_j(x_i) - mean_j)^2 / tr(H K H) with means over X. In
@@ -9596,7 +9612,7 @@ def explained_variance_ratio(X, expansion):
 
     Args:
         X: (n, d) array. Points, for example training points. Costs n^2 kernel values.
-        expansion: Expansion, NystromMap or Subspace. For a Subspace, K is Z Z^T of its features Z.
+        model: Expansion, NystromMap or Subspace. For a Subspace, K is Z Z^T of its features Z.
     Returns:
         array: (k,), at least 0. The sum is at most 1, up to rounding.
     """
@@ -9605,12 +9621,12 @@ def explained_variance_ratio(X, expansion):
     size = sums = 0.0
     if isinstance(expansion, Subspace):  # features without pairs have different lengths
         features = skpca_transform(X, expansion)
-        for Z in _feature_slabs(X, expansion.map):
+        for Z in _feature_slabs(X, expansion.feature_map):
             size += (Z**2).sum()
             sums += Z.sum(0)
         total = size - (sums**2).sum() / n
     else:
-        model = _checked_span("expansion", X, expansion)
+        model = _checked_span("model", X, model)
         X = _about_mean(model.kernel, X)  # adds a constant to features of a linear model
         features = _orthonormal_features(X, model)[0]
         size = _diagonal(X, model.kernel).sum()
@@ -9633,7 +9649,7 @@ def _directions(sketch, X, k, seed, centered):
         _require(not getattr(sketch, "targets", 0), "sketch must not predict targets")
         return sketch.values, _models[type(sketch)][0](X, sketch)
     if isinstance(sketch, Eigen):
-        return sketch[:2]
+        return sketch.values, sketch.vectors
     if isinstance(sketch, NystromMap):
         sketch = LowRank(nystrom_features(X, sketch))
     A = _as_operator("sketch", sketch, True)
@@ -9650,7 +9666,7 @@ def _directions(sketch, X, k, seed, centered):
 
 
 @_public
-def sketch_error(sketch, X, kernel, k=None, seed=0, rows=512, centered=False):
+def sketch_error(sketch, X, kernel, k=None, seed=0, *, rows=512, centered=False):
     """Estimated errors of leading eigenpairs of a sketch, from a few rows of K (textbook theory).
 
     U contains at least 2 k orthonormal directions of the sketch. Least squares at random rows S
@@ -9752,8 +9768,8 @@ def _of_map(x, model, out):
 
 def _of_subspace(x, model, out):
     out[:] = 0.0
-    for j in range(model.map.m):
-        z = _one_feature(x, model.map, j) - model.means[j]
+    for j in range(model.feature_map.m):
+        z = _one_feature(x, model.feature_map, j) - model.means[j]
         for q in range(len(out)):
             out[q] += z * model.basis[j, q]
 
@@ -9847,27 +9863,110 @@ def _compiled_residual_of(x, model, out):
     return of_one if getattr(model, "instance_class", None) is NystromMap else None
 
 
+# 15.5 Streams of any kind
+
+
+class _Stream(NamedTuple):
+    update: object  # (state, X), or for the doubly stochastic gradients of two views (state, X, Y)
+    merge: object  # (a, b), or None if two states cannot be merged
+    finish: object  # (state, ...)
+    command: str = ""  # its name on the command line, if it has one
+    defaults: dict = {}  # of options of the command line
+
+
+_STREAMS = {
+    ShadowState: _Stream(shadow_update, None, shadow_finish),
+    FDState: _Stream(fd_update, fd_merge, fd_finish),
+    SKPCAState: _Stream(
+        skpca_update, skpca_merge, skpca_finish, "skpca", {"m": 2000, "ell": 50, "block": 8192}
+    ),
+    RNCAState: _Stream(rnca_update, rnca_merge, rnca_finish),
+    ReservoirState: _Stream(reservoir_update, reservoir_merge, reservoir_finish),
+    DSGDState: _Stream(dsgd_update, None, dsgd_finish, "dsgd", {"m": 8192, "block": 512}),
+    RLSState: _Stream(rls_update, rls_merge, rls_finish),
+}
+
+
+def _stream_of(name, state, merges=False):
+    able = [cls for cls, stream in _STREAMS.items() if stream.merge or not merges]
+    if type(state) not in able:
+        names = ", ".join(cls.__name__ for cls in able)
+        raise ValueError(f"{name} must be one of {names}, got {type(state).__name__}")
+    return _STREAMS[type(state)]
+
+
+@_public
+def update(state, X, Y=None):
+    """The state of any stream after more points, by its own function such as `skpca_update`.
+
+    Args:
+        state: named tuple. Returned by a start function, such as `skpca_start` (SKPCA algorithm 1).
+        X: (n, d) array. Further points, or rows of a sketch.
+        Y: None, or the second view or targets of doubly stochastic gradients (see `dsgd_update`).
+    Returns:
+        tuple: The new state, of the same type. The old state is not modified.
+    """
+    stream = _stream_of("state", state)
+    return stream.update(state, X) if Y is None else stream.update(state, X, Y)
+
+
+@_public
+def merge(a, b):
+    """The state for the points of two streams, by their own function such as `skpca_merge` (SKPCA 2).
+
+    Args:
+        a: named tuple. State of the first stream. It is not modified.
+        b: named tuple. State of the second stream, started with the same arguments.
+    Returns:
+        tuple: The merged state, of the same type.
+    """
+    return _stream_of("a", a, True).merge(a, b)
+
+
+@_public
+def finish(state, *arguments):
+    """The result of any stream so far, by its own function such as `skpca_finish` (SKPCA algorithm 1).
+
+    Args:
+        state: named tuple. State of the stream. It is not modified, and the stream may continue.
+        *arguments: any. Further arguments of the stream's own function, such as k of `skpca_finish`.
+    Returns:
+        tuple: The result of the stream's own function.
+    Example:
+        >>> X = np.random.default_rng(0).standard_normal((100, 2))
+        >>> finish(update(shadow_start(1.0, 2), X)).weights.sum().item()
+        100.0
+    """
+    return _stream_of("state", state).finish(state, *arguments)
+
+
 # --------------------------------------------------------------------------------------------------
 # 16. Files and advice
 # --------------------------------------------------------------------------------------------------
 
 # 16.1 Methods by name
-# Each function returns K, a sketch of K, or Landmarks.
-_SAMPLERS = {
-    "uniform": lambda X, kernel, s, seed: uniform_landmarks(len(X), s, seed),
-    "rls": recursive_rls_practical,
-    "rls-accelerated": recursive_rls_accelerated,
-    "rpcholesky": rpcholesky,
-}
+
+
+class _Method(NamedTuple):
+    function: object  # (X, kernel, s, seed): Landmarks, or K or a sketch of K
+    size: float = None  # default of s, or None if the method does not use s
+    landmarks: bool = False  # whether the function returns Landmarks
+
+
 _METHODS = {
-    "lanczos": lambda X, kernel, s, seed: gram(X, X, kernel),
-    "implicit": lambda X, kernel, s, seed: Implicit(X, kernel),
-    "sample": sample_gram,
-    "quantize": lambda X, kernel, s, seed: quantize_gram(X, kernel, seed),
-    "sample-quantize": sample_quantize_gram,
-    **_SAMPLERS,
+    "lanczos": _Method(lambda X, kernel, s, seed: gram(X, X, kernel)),
+    "implicit": _Method(lambda X, kernel, s, seed: Implicit(X, kernel)),
+    "sample": _Method(sample_gram, 4.0),
+    "quantize": _Method(lambda X, kernel, s, seed: quantize_gram(X, kernel, seed)),
+    "sample-quantize": _Method(sample_quantize_gram, 4.0),
+    "uniform": _Method(
+        lambda X, kernel, s, seed: uniform_landmarks(len(X), s, seed), 500, landmarks=True
+    ),
+    "rls": _Method(recursive_rls_practical, 500, landmarks=True),
+    "rls-accelerated": _Method(recursive_rls_accelerated, 500, landmarks=True),
+    "rpcholesky": _Method(rpcholesky, 500, landmarks=True),
 }
-_SIZES = {"sample": 4.0, "sample-quantize": 4.0, **dict.fromkeys(_SAMPLERS, 500)}  # defaults of -s
+_SAMPLERS = [name for name, method in _METHODS.items() if method.landmarks]
 
 
 # 16.2 Files
@@ -10015,6 +10114,9 @@ def _from_arrays(arrays, path, inside=None):
     """The tuple that `_as_arrays` wrote. Fields that old files lack get their defaults."""
     if inside is None:  # a file of the command line also has the embedding
         inside = "" if "class" in arrays else "model."
+        # Before version 1.0, the field `feature_map` was called `map`.
+        renamed = (re.sub(r"^(model\.)?map\b", r"\1feature_map", name) for name in arrays)
+        arrays = dict(zip(renamed, arrays.values()))
     name = inside[:-1] or "class"
     cls = _TUPLES.get(str(arrays.get(name)))
     wrong = f"{path} must be a file written by save, but {{}} has the wrong type"
@@ -10162,7 +10264,7 @@ def choose(X, Y, landmarks, kernel, k=10, *, lam=None, factors=None, intercept=T
     Args:
         X: (n, d) array. Points.
         Y: (n,) or (n, t) array, or None. Targets. Squared errors of all targets are added.
-        landmarks: Landmarks, LandmarkPoints, ReducedSet, CertifiedNystrom, row numbers or points.
+        landmarks: Landmarks, ReducedSet, CertifiedNystrom, row numbers or points.
         kernel: Kernel. Positive semidefinite: gaussian(median_bandwidth(X)), or one chosen before.
         k: int, at least 1. Number of components. Ignored unless Y is None.
         lam: float, or None. The only ridge to try. None tries 10^-9.5, 10^-9, ..., 1 times tr K~.
@@ -10171,7 +10273,8 @@ def choose(X, Y, landmarks, kernel, k=10, *, lam=None, factors=None, intercept=T
         intercept: bool. Whether models have an intercept, as `nystrom_ridge` with intercept=True.
         weights: (n,) array, or None. Weights of the points, at least 0. None means 1.
     Returns:
-        Choice: Its kernel and lam are for `nystrom_ridge`. If Y is None, only the kernel is of use.
+        Choice: Its kernel and lam are for `nystrom_ridge`, and its error is 1 - R^2 by leave-one-out.
+            If Y is None, only the kernel is of use.
     Example:
         >>> X = np.linspace(0.0, 9.0, 200).reshape(-1, 1)
         >>> choose(X, np.sin(3.0 * X), np.arange(0, 200, 4), gaussian(4.0)).kernel
@@ -10248,7 +10351,7 @@ def _least_size(errors, wanted, ladder):
 
 
 @_public
-def advise(X, kernel, error, memory=None, seed=0, k=10):
+def advise(X, kernel, error, k=10, seed=0, *, memory=None):
     """Predicted size, cost and error of sketches of the Gram matrix, best first.
 
     A pilot on at most 4096 points, run on this machine, is scaled to n: |K|_2 grows like n, and
@@ -10260,9 +10363,9 @@ def advise(X, kernel, error, memory=None, seed=0, k=10):
         X: (n, d) array. Points, one per row.
         kernel: Kernel. Positive semidefinite.
         error: float above 0 and at most 1. Largest |K - A|_2 / |K|_2 of a sketch A.
-        memory: float. Largest size of a sketch in bytes. None means half of the machine's memory.
-        seed: int from 0 to 2**64 - 1. Seed of the pilot.
         k: int from 1 to n. Number of eigenpairs. Their time is part of `seconds`.
+        seed: int from 0 to 2**64 - 1. Seed of the pilot.
+        memory: float. Largest size of a sketch in bytes. None means half of the machine's memory.
     Returns:
         list: One Advice per method. Methods that work come first, by time (below 1 s: by bytes).
     Example:
@@ -10288,11 +10391,11 @@ def advise(X, kernel, error, memory=None, seed=0, k=10):
         key = (seed + draw) % 2**64
         if method == "skpca":
             return LowRank(fourier_features(P, fourier_features_map(kernel, P.shape[1], size, key)))
-        made = _METHODS[method](P, kernel, size, key)
-        return LowRank(nystrom(P, made, kernel)) if isinstance(made, Landmarks) else made
+        made = _METHODS[method].function(P, kernel, size, key)
+        return LowRank(nystrom(P, made, kernel)) if _METHODS[method].landmarks else made
 
     def error_of(method, size, draw=0):
-        return spectral_error(K, sketch(method, size, draw), seed, 0.05) / norm
+        return spectral_error(K, sketch(method, size, draw), seed, tol=0.05) / norm
 
     def predict(method, size, held, error, work, source):
         """Add the row of a sketch. The one of X takes `work` times as long as the one of P."""
@@ -10315,7 +10418,7 @@ def advise(X, kernel, error, memory=None, seed=0, k=10):
     bits = 4 * n * math.ceil(n / 32)
     predict("quantize", 0, bits, error, growth**2, "error of the pilot / sqrt(n / pilot points)")
     ladder = [size for size in _LADDER if k <= size <= few // 4] or [few]
-    for method in (*_SAMPLERS, "skpca") if _KINDS[kernel.kind].has_law else _SAMPLERS:
+    for method in _SAMPLERS + ["skpca"] * _KINDS[kernel.kind].has_law:
         size, error = _least_size(functools.partial(error_of, method), wanted, ladder)
         held = n * size * X.itemsize
         predict(method, size, held, error, growth, "largest error of six draws in the pilot")
@@ -10367,8 +10470,7 @@ def _typical_tasks(dtype):
     some = X[:50]
     model = Expansion(some, some, np.ones(3), np.empty(0), kernel)
     return {
-        "kpca": lambda: kpca(X, kernel, 8),
-        "centered_kpca": lambda: centered_kpca(X, kernel, 8),
+        "kpca": lambda: [kpca(X, kernel, 8, centered=by) for by in (False, True)],
         "expand": lambda: expand(X, model),
         "residual": lambda: residual(X, model),
         "kernel_pca_preimage": lambda: kernel_pca_preimage(some[:9], model),
@@ -10384,7 +10486,7 @@ def _typical_tasks(dtype):
         "kmeans_select": lambda: kmeans_select(X, 50),
         "rskpca": lambda: rskpca(some, np.ones(50), kernel, 8),
         "shadow_select": lambda: shadow_select(X, 0.5),
-        "skpca": lambda: skpca_transform(X, skpca(X, kernel, 64, 16, 8)),
+        "skpca": lambda: skpca_transform(X, skpca(X, kernel, 8, 64, 16)),
         "dsgd_kpca": lambda: dsgd_evaluate(X, dsgd_kpca(X, kernel, 8, 512, steps=2)),
         "spectral_error": lambda: spectral_error(LowRank(X), Implicit(X, kernel)),
     }
@@ -10439,7 +10541,7 @@ def _kernel_of_estimator(own, X, seed):
         )
         return _checked_kernel("kernel", own.kernel)
     if own.gamma is not None or sigma not in (None, "auto"):
-        return gaussian(sigma, own.gamma)
+        return gaussian(sigma, gamma=own.gamma)
     return gaussian(median_bandwidth(X, seed))
 
 
@@ -10458,6 +10560,9 @@ def _fit_landmarks(own, X, y, seed, weights=None):
     of X if the sampler computed it. Equal points count once, because a weight acts like a number of
     equal points."""
     many = _checked_whole("landmarks", own.landmarks, 1)
+    lam = own.lam
+    if lam not in (None, "auto"):
+        lam = _checked_real("lam", lam, 1e-300)
     known = ("auto", "kmeans", *_SAMPLERS)
     sampler = own.sampler
     _require(sampler in known, f"sampler must be one of {', '.join(known)}, got {sampler!r}")
@@ -10468,7 +10573,6 @@ def _fit_landmarks(own, X, y, seed, weights=None):
     if sampler == "auto":
         sampler = "rpcholesky" if len(P) * many < 10**8 else "rls-accelerated"
     kernel = _kernel_of_estimator(own, P, seed)
-    lam = own.lam
     if "auto" in (own.sigma, lam):
         kernel, lam, *_ = choose(
             X,
@@ -10487,7 +10591,7 @@ def _fit_landmarks(own, X, y, seed, weights=None):
         if sampler == "rpcholesky":
             chosen, F = _landmarks_by_pivots(P, kernel, many, 64, 0.0, seed)
         else:
-            chosen = _METHODS[sampler](P, kernel, many, seed)
+            chosen = _METHODS[sampler].function(P, kernel, many, seed)
         own.landmarks_ = rows[chosen.indices]
         Z = X[own.landmarks_]
     own.kernel_ = kernel
@@ -10585,7 +10689,7 @@ def _define_estimators(user):
                     return F
                 del F  # its memory
                 self.map_ = nystrom_kpca(
-                    X, Z, self.kernel_, self._n_features_out, seed, self.centered
+                    X, Z, self.kernel_, self._n_features_out, seed, centered=self.centered
                 )
                 self.explained_variance_ratio_ = explained_variance_ratio(
                     X[uniform_landmarks(len(X), 2000, seed).indices], self.map_
@@ -10643,7 +10747,9 @@ def _define_estimators(user):
             with self._refit():
                 X, y = self._points(X, y, reset=True, multi_output=True, y_numeric=True)
                 Z, self.lam_, _ = _fit_landmarks(self, X, y, self._seed(), sample_weight)
-                self.model_ = nystrom_ridge(X, y, Z, self.kernel_, self.lam_, True, sample_weight)
+                self.model_ = nystrom_ridge(
+                    X, y, Z, self.kernel_, self.lam_, intercept=True, weights=sample_weight
+                )
             return self
 
         @_public
@@ -10893,11 +10999,11 @@ def dask_map(function, X, *model):
 
 def _with_map(state, feature_map=None):
     """The state with this map, or without a map: each worker fetches the map once, separately."""
-    return state._replace(map=feature_map) if hasattr(state, "map") else state
+    return state._replace(feature_map=feature_map) if hasattr(state, "feature_map") else state
 
 
 @_public
-def dask_fold(X, state, update, merge):
+def dask_fold(X, state):
     """State of a stream after all rows of a Dask array: one state per block, merged in pairs.
 
     For fd, skpca, rnca and reservoir, the merged state satisfies the error bound of one pass (SKPCA
@@ -10906,31 +11012,26 @@ def dask_fold(X, state, update, merge):
     Args:
         X: (n, d) dask array. Points, chunked by rows.
         state: named tuple. Returned by the stream's start function. Merge older states afterwards.
-        update: callable. update(state, block) of the stream, such as `skpca_update`.
-        merge: callable. merge(a, b) of the stream, such as `skpca_merge`.
     Returns:
         tuple: The state, for the stream's finish function.
     """
-    _require(
-        callable(update) and callable(merge),
-        f"update and merge must be functions, got {_shown(update)} and {_shown(merge)}",
-    )
+    stream = _stream_of("state", state, True)
     held = getattr(state, "sketch", state)
     count = getattr(held, "count", 0)
     # A tuple without a field `count` still has a method `count`.
     _require(callable(count) or count == 0, f"state must be empty, got a count of {count}")
     half_life = getattr(held, "half_life", 0.0)
     _require(not half_life, f"state must have no half_life to be merged, got {half_life}")
-    feature_map = getattr(state, "map", None)
+    feature_map = getattr(state, "feature_map", None)
     shared = _dask().delayed(feature_map, traverse=False)
 
     def folded(block, first, state, feature_map):
         if hasattr(state, "seed"):  # blocks must draw independently
             state = state._replace(seed=int(_python_subkey(state.seed, first)))
-        return _with_map(update(_with_map(state, feature_map), block))
+        return _with_map(stream.update(_with_map(state, feature_map), block))
 
     def merged(a, b, feature_map):
-        return _with_map(merge(_with_map(a, feature_map), _with_map(b, feature_map)))
+        return _with_map(stream.merge(_with_map(a, feature_map), _with_map(b, feature_map)))
 
     parts = _each_block(folded, X, None, _with_map(state), shared)
     return _with_map(_joined(merged, parts, shared), feature_map)
@@ -10970,7 +11071,7 @@ def dask_landmarks(X, kernel, s, seed=0):
         s: int, at least 1. Number of landmarks.
         seed: int from 0 to 2**64 - 1. Seed of the random choices.
     Returns:
-        LandmarkPoints: The landmarks, in the order of the rows. Equal chunks give equal landmarks.
+        Landmarks: In the order of the rows, with points. Equal chunks give equal landmarks.
     Example:
         >>> import dask.array as da  # doctest: +SKIP
         >>> X = da.from_array(np.arange(50.0)[:, None], chunks=(20, 1))  # doctest: +SKIP
@@ -10979,7 +11080,7 @@ def dask_landmarks(X, kernel, s, seed=0):
         (20, 2)
     """
     _row_blocks("X", X)
-    return rls_finish(dask_fold(X, rls_start(kernel, s, X.shape[1], seed), rls_update, rls_merge))
+    return rls_finish(dask_fold(X, rls_start(kernel, s, X.shape[1], seed)))
 
 
 def _sums_of_features(block, Y, found, middle=None):
@@ -10995,12 +11096,12 @@ def _added(a, b):
 
 
 @_public
-def dask_nystrom_kpca(X, landmarks, kernel, k, seed=0, centered=False):
+def dask_nystrom_kpca(X, landmarks, kernel, k, seed=0, *, centered=False):
     """Kernel PCA of a Dask array over landmarks, with 8 s^2 bytes sent per block (RLS theorem 17).
 
     Args:
         X: (n, d) dask array. Points, chunked by rows.
-        landmarks: LandmarkPoints, row numbers, or (s, d) array. Landmarks, as in `nystrom_map`.
+        landmarks: Landmarks with points, row numbers, or (s, d) array. Landmarks, as in `nystrom_map`.
         kernel: Kernel. Positive semidefinite.
         k: int from 1 to s. Number of components.
         seed: int from 0 to 2**64 - 1. Seed of the first block of vectors.
@@ -11026,7 +11127,7 @@ def dask_nystrom_ridge(X, Y, landmarks, kernel, lam):
     Args:
         X: (n, d) dask array. Points, chunked by rows.
         Y: (n,) or (n, t) array or dask array. Targets.
-        landmarks: LandmarkPoints, row numbers, or (s, d) array. Landmarks, as in `nystrom_map`.
+        landmarks: Landmarks with points, row numbers, or (s, d) array. Landmarks, as in `nystrom_map`.
         kernel: Kernel. Positive semidefinite.
         lam: float above 0. The ridge, in the units of the eigenvalues of K.
     Returns:
@@ -11071,22 +11172,7 @@ _KERNELS = {
     "linear": lambda sigma: linear(),
 }
 
-_STREAMS = {  # defaults of options, start, update and finish
-    "skpca": (
-        {"m": 2000, "ell": 50, "block": 8192},
-        lambda points, feature_map, options: skpca_start(feature_map, options.ell, options.center),
-        skpca_update,
-        skpca_finish,
-    ),
-    "dsgd": (
-        {"m": 8192, "block": 512},
-        lambda points, feature_map, options: dsgd_start(
-            points.rows(slice(_START_POINTS)), feature_map, options.k, centered=options.center
-        ),
-        dsgd_update,
-        lambda state, k: dsgd_finish(state),
-    ),
-}
+_COMMAND_STREAMS = {stream.command: stream for stream in _STREAMS.values() if stream.command}
 
 
 def _chosen_kernel(options, points):
@@ -11398,10 +11484,11 @@ def _fitted(name, X, kernel, options, exact):
     """(model, features of X, table row) for a method. exact: (K, its eigenpairs) or None."""
     centered = options.center
     start = time.perf_counter()
-    s = _SIZES.get(name) if options.s is None else options.s
-    A = _METHODS[name](_about_mean(kernel, X, centered), kernel, s, options.seed)
-    if isinstance(A, Landmarks):
-        model = nystrom_kpca(X, A, kernel, options.k, options.seed, centered)
+    method = _METHODS[name]
+    s = method.size if options.s is None else options.s
+    A = method.function(_about_mean(kernel, X, centered), kernel, s, options.seed)
+    if method.landmarks:
+        model = nystrom_kpca(X, A, kernel, options.k, options.seed, centered=centered)
         Z = expand(X, model)
         held = model.points.nbytes + model.coef.nbytes
     else:
@@ -11411,7 +11498,7 @@ def _fitted(name, X, kernel, options, exact):
     row = "{:16}{:9.3f}{:>12}".format(name, time.perf_counter() - start, _human(held))
     if exact:
         K, eigen = exact
-        A = LowRank(nystrom(X, A, kernel)) if isinstance(A, Landmarks) else A
+        A = LowRank(nystrom(X, A, kernel)) if method.landmarks else A
         error = spectral_error(center(A) if centered else A, K) / max(eigen.values[0], 1e-300)
         right = 0
         with contextlib.suppress(ValueError):  # raised if all points are equal
@@ -11446,7 +11533,8 @@ def _shares(points, model):
 
 def _embed(options):
     names = [*_METHODS] if options.method == "all" else [options.method]
-    _require(options.s is None or _SIZES.keys() & names, f"--method {options.method} takes no -s")
+    sized = any(_METHODS[name].size for name in names)
+    _require(options.s is None or sized, f"--method {options.method} takes no -s")
     points = _load_points(options)
     X = points.rows()
     kernel = _chosen_kernel(options, points)
@@ -11565,7 +11653,7 @@ def _plot(options, points, what, model, components, values):
     rows = points.some(10_000)  # in random order, so that no class hides the others
     Z = np.column_stack([components(rows), rows])  # a second component may be missing
     title = f"{points.source}: kernel PCA ({what}), "
-    title += _named(options, getattr(model, "map", model).kernel)
+    title += _named(options, getattr(model, "feature_map", model).kernel)
     title += ", centered" * bool(options.center)
     if len(rows) < len(points.X):
         title += f", {len(rows):,} of {len(points.X):,} points shown"
@@ -11624,7 +11712,7 @@ def _resumed(options):
     return state, points, json.loads(str(arrays["sources"]))
 
 
-def _take_blocks(options, update, state, points, sources):
+def _take_blocks(options, state, points, sources):
     """The state after all blocks of a file. It is saved every 30 s, at the end and on an error."""
     name = os.path.realpath(options.points)
     for held in sources:  # under its first name, if it has several
@@ -11670,8 +11758,9 @@ def _take_blocks(options, update, state, points, sources):
 
 
 def _stream(options):
-    defaults, start, update, finish = _STREAMS[options.method]
-    _require(options.ell is None or "ell" in defaults, "--method dsgd takes no --ell")
+    defaults = _COMMAND_STREAMS[options.method].defaults
+    sketched = "ell" in defaults
+    _require(options.ell is None or sketched, "--method dsgd takes no --ell")
     for name, value in defaults.items():
         if getattr(options, name) is None:
             setattr(options, name, value)
@@ -11682,17 +11771,19 @@ def _stream(options):
     else:
         points = _load_points(options)
         kernel = _chosen_kernel(options, points)
-        stored = options.method == "skpca"
         feature_map = fourier_features_map(
-            kernel, points.X.shape[1], options.m, options.seed, stored
+            kernel, points.X.shape[1], options.m, options.seed, stored=sketched
         )
         _checked_whole("k", options.k, 1, options.ell or options.m)
-        state = start(points, feature_map, options)
-    _print_head(options, points, state.map.kernel)
-    state = _take_blocks(options, update, state, points, sources)
-    model = finish(state, options.k)
-    sketched = isinstance(model, Subspace)
-    values = _eigenvalues_of(model)[:10] / (model.count if sketched else 1)
+        if sketched:
+            state = skpca_start(feature_map, options.ell, centered=options.center)
+        else:
+            first = points.rows(slice(_START_POINTS))
+            state = dsgd_start(first, feature_map, options.k, centered=options.center)
+    _print_head(options, points, state.feature_map.kernel)
+    state = _take_blocks(options, state, points, sources)
+    model = finish(state, options.k) if sketched else finish(state)
+    values = _of_model("model", model, "values")(model)[:10] / (model.count if sketched else 1)
     _print("eigenvalues / n:", *(f"{value:.4g}" for value in values))
     if sketched:
         _print(
@@ -11744,7 +11835,7 @@ def _advise(options):
     points = _load_points(options)
     kernel = _chosen_kernel(options, points)
     _print_head(options, points, kernel)
-    rows = advise(points.rows(), kernel, options.error, seed=options.seed, k=options.k)
+    rows = advise(points.rows(), kernel, options.error, k=options.k, seed=options.seed)
     _print("method               size     bytes   seconds     error  basis of the prediction")
     for row in rows:
         told = row._replace(bytes=_human(row.bytes), works="" if row.works else "NO: ")
@@ -11857,7 +11948,7 @@ _COMMANDS = {  # function, help, options, and methods (the first is the default)
         _stream,
         "kernel PCA of a file of any size, with random features (skpca) or stochastic gradients (dsgd)",
         f"{_FIT} --center -m --ell --block --state -o --model --plot",
-        *_STREAMS,
+        *_COMMAND_STREAMS,
     ),
     "apply": (
         _apply,
@@ -11929,7 +12020,7 @@ def main(argv=None):
 __all__ = sorted(
     name
     for name, value in globals().items()
-    if getattr(value, "__module__", "") == __name__ and name[0] != "_"
+    if getattr(value, "__module__", "") == __name__ and name[0] != "_" and name != "main"
 )
 
 if __name__ == "__main__" and pathlib.Path(globals().get("__file__", "")).name == "kpcasketch.py":

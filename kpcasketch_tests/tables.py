@@ -86,7 +86,7 @@ KERNELS = {
         "cauchy",
     ),
     "city block": KernelRow(
-        lambda sigma: kp.laplacian(sigma, 1), naive.city_block, law="laplacian", smooth=False
+        lambda sigma: kp.laplacian(sigma, norm=1), naive.city_block, law="laplacian", smooth=False
     ),
     "polynomial": KernelRow(
         lambda sigma: kp.polynomial(2, 1 / sigma**2, 0.5),
@@ -152,17 +152,25 @@ class SamplerRow(NamedTuple):
 
 SAMPLERS = {
     "recursive_rls": SamplerRow(
-        lambda X, kernel, s, seed: kp.recursive_rls(X, kernel, 50.0, 0.03, seed, 2.0), fixed=False
+        lambda X, kernel, s, seed: kp.recursive_rls(
+            X, kernel, 50.0, seed, delta=0.03, oversampling=2.0
+        ),
+        fixed=False,
     ),
     "recursive_rls_fixed": SamplerRow(
-        lambda X, kernel, s, seed: kp.recursive_rls_fixed(X, kernel, s, 0.03, seed, 1.0, 0.1),
+        lambda X, kernel, s, seed: kp.recursive_rls_fixed(
+            X, kernel, s, seed, delta=0.03, constant=1.0, oversampling=0.1
+        ),
         s=60,
         fixed=False,
     ),
     "recursive_rls_practical": SamplerRow(kp.recursive_rls_practical),
     "recursive_rls_accelerated": SamplerRow(kp.recursive_rls_accelerated),
     "rls_nystrom": SamplerRow(
-        lambda X, kernel, s, seed: kp.rls_nystrom(X, kernel, 50.0, 0.03, seed, 2.0), fixed=False
+        lambda X, kernel, s, seed: kp.rls_nystrom(
+            X, kernel, 50.0, seed, delta=0.03, oversampling=2.0
+        ),
+        fixed=False,
     ),
     "rpcholesky": SamplerRow(kp.rpcholesky),
     "pivoted_cholesky": SamplerRow(
@@ -194,11 +202,11 @@ REDUCED = {
         lambda X, kernel, unit, seed: kp.kmeans_select(X, 3, seed), of_rows=False
     ),
     "herd": ReducedRow(
-        lambda X, kernel, unit, seed: kp.herd(X, 3, kernel),
+        lambda X, kernel, unit, seed: kp.herd(X, kernel, 3),
         naive=lambda X, K, unit: naive.herd(K, 3),
     ),
-    "kernel_thin": ReducedRow(lambda X, kernel, unit, seed: kp.kernel_thin(X, 3, kernel, seed)),
-    "compress_thin": ReducedRow(lambda X, kernel, unit, seed: kp.compress_thin(X, 3, kernel, seed)),
+    "kernel_thin": ReducedRow(lambda X, kernel, unit, seed: kp.kernel_thin(X, kernel, 3, seed)),
+    "compress_thin": ReducedRow(lambda X, kernel, unit, seed: kp.compress_thin(X, kernel, 3, seed)),
     "kde_pare": ReducedRow(lambda X, kernel, unit, seed: kp.kde_pare(X, 3, seed)),
 }
 

@@ -231,10 +231,13 @@ def test_kernel_parameters_are_refused_by_name(make, name, value):
         (lambda: kp.difference(K, K[:3, :3]), "difference: A and B must be of the same size"),
         (lambda: kp.block_lanczos(K, 0, 0), "block_lanczos: k must be an int from 1 to 9"),
         (lambda: kp.block_lanczos(K, 10, 0), "block_lanczos: k must be an int from 1 to 9"),
-        (lambda: kp.block_lanczos(K, 1, 0, -1.0), r"block_lanczos: tol must be at least 0\.0"),
-        (lambda: kp.block_lanczos(np.triu(K), 1, 0, 1e-8), "block_lanczos: A must be symmetric"),
+        (lambda: kp.block_lanczos(K, 1, 0, tol=-1.0), r"block_lanczos: tol must be at least 0\.0"),
         (
-            lambda: kp.block_lanczos(np.full((9, 9), np.nan), 1, 0, 1e-8),
+            lambda: kp.block_lanczos(np.triu(K), 1, 0, tol=1e-8),
+            "block_lanczos: A must be symmetric",
+        ),
+        (
+            lambda: kp.block_lanczos(np.full((9, 9), np.nan), 1, 0, tol=1e-8),
             "block_lanczos: the .* matrix must be finite",
         ),
         (
@@ -275,7 +278,7 @@ def test_kernel_parameters_are_refused_by_name(make, name, value):
             "effective_dimension: lam must be at least 1e-300, got 0.0",
         ),
         (lambda: kp.kmeans_select(X, 10, 0), "kmeans_select: m must be an int from 1 to 9"),
-        (lambda: kp.kmeans_select(X, 2, 0, 0), "kmeans_select: restarts must be an int"),
+        (lambda: kp.kmeans_select(X, 2, 0, restarts=0), "kmeans_select: restarts must be an int"),
         (
             lambda: kp.ridge_leverage_scores(X, g, 0.0),
             "ridge_leverage_scores: lam must be at least 1e-300",
@@ -351,66 +354,72 @@ def test_kernel_parameters_are_refused_by_name(make, name, value):
             "uniform_landmarks: n must be an int from 1 to 2",
         ),
         (
-            lambda: kp.sample_landmarks(np.array([0.5, -0.1]), 0.1, 0),
+            lambda: kp.sample_landmarks(np.array([0.5, -0.1]), 0, delta=0.1),
             "sample_landmarks: scores must not be negative",
         ),
         (
-            lambda: kp.sample_landmarks(np.array([0.5, np.nan]), 0.1, 0),
+            lambda: kp.sample_landmarks(np.array([0.5, np.nan]), 0, delta=0.1),
             "sample_landmarks: scores must have at least one",
         ),
         (
-            lambda: kp.sample_landmarks(np.ones(2), 0.125, 0),
+            lambda: kp.sample_landmarks(np.ones(2), 0, delta=0.125),
             "sample_landmarks: delta must be between 0 and 1/8",
         ),
-        (lambda: kp.rls_nystrom(X, g, 1.0, 0.5, 0), "rls_nystrom: delta must be between 0 and 1/8"),
-        (lambda: kp.rls_nystrom(X, g, -1.0, 0.1, 0), "rls_nystrom: lam must be at least 1e-300"),
         (
-            lambda: kp.recursive_rls(X, g, 0.0, 0.01, 0),
+            lambda: kp.rls_nystrom(X, g, 1.0, 0, delta=0.5),
+            "rls_nystrom: delta must be between 0 and 1/8",
+        ),
+        (
+            lambda: kp.rls_nystrom(X, g, -1.0, 0, delta=0.1),
+            "rls_nystrom: lam must be at least 1e-300",
+        ),
+        (
+            lambda: kp.recursive_rls(X, g, 0.0, 0, delta=0.01),
             "recursive_rls: lam must be at least 1e-300",
         ),
         (
-            lambda: kp.recursive_rls(X, g, 1.0, 1 / 32, 0),
+            lambda: kp.recursive_rls(X, g, 1.0, 0, delta=1 / 32),
             "recursive_rls: delta must be between 0 and 1/32",
         ),
         (
-            lambda: kp.recursive_rls(X, g, 1.0, 0.0, 0),
+            lambda: kp.recursive_rls(X, g, 1.0, 0, delta=0.0),
             "recursive_rls: delta must be between 0 and 1/32",
         ),
         (
-            lambda: kp.recursive_rls(X, g, 1.0, 0.01, -1),
+            lambda: kp.recursive_rls(X, g, 1.0, -1, delta=0.01),
             "recursive_rls: seed must be an int from 0",
         ),
         (
-            lambda: kp.recursive_rls_fixed(X, g, 0, 0.01, 0),
+            lambda: kp.recursive_rls_fixed(X, g, 0, 0, delta=0.01),
             "recursive_rls_fixed: s must be an int",
         ),
         (
-            lambda: kp.recursive_rls_fixed(X, g, 3, 0.2, 0),
+            lambda: kp.recursive_rls_fixed(X, g, 3, 0, delta=0.2),
             "recursive_rls_fixed: delta must be between 0 and 1/32",
         ),
         (
-            lambda: kp.recursive_rls_fixed(X, g, 3, 0.02, 0, 0.0),
+            lambda: kp.recursive_rls_fixed(X, g, 3, 0, delta=0.02, constant=0.0),
             "recursive_rls_fixed: constant must be at least 1e-300",
         ),
         (
-            lambda: kp.recursive_rls_practical(X, g, 0, 0, 0.1),
+            lambda: kp.recursive_rls_practical(X, g, 0, 0, delta=0.1),
             "recursive_rls_practical: s must be an int",
         ),
         (
-            lambda: kp.recursive_rls_practical(X, g, 2, 0, 1.0),
+            lambda: kp.recursive_rls_practical(X, g, 2, 0, delta=1.0),
             "recursive_rls_practical: delta must be between 0 and 1",
         ),
         (
-            lambda: kp.recursive_rls_accelerated(X, g, 0, 0, 0.1),
+            lambda: kp.recursive_rls_accelerated(X, g, 0, 0, delta=0.1),
             "recursive_rls_accelerated: s must be an int",
         ),
         (lambda: kp.rpcholesky(X, g, 0, 0), "rpcholesky: s must be an int"),
         (
-            lambda: kp.rpcholesky(X, g, 3, 0, 129),
+            lambda: kp.rpcholesky(X, g, 3, 0, block=129),
             "rpcholesky: block must be an int from 1 to 128",
         ),
         (
-            lambda: kp.pivoted_cholesky(X, g, 3, 0),
+            lambda: kp.pivoted_cholesky(X, g, 3, block=0),
             "pivoted_cholesky: block must be an int from 1 to 128",
         ),
         (
@@ -528,7 +537,7 @@ def test_a_custom_kernel_of_another_process_ended_this_one():
 
 def test_numbers_of_columns_were_not_told():
     X = np.random.default_rng(0).standard_normal((30, 4))
-    model = kp.skpca(X, kp.gaussian(1.0), 20, 5, 2)
+    model = kp.skpca(X, kp.gaussian(1.0), 2, 20, 5)
     for call, sizes in (
         (lambda: kp.skpca_transform(X[:3, :3], model), "X must have 4 columns, got 3"),
         (lambda: kp.gram(X, X[:5, :2], kp.linear()), "Y must have 4 columns, got 2"),
@@ -662,15 +671,20 @@ def test_functions_refused_under_the_names_of_others(function):
     parameters = inspect.signature(function).parameters
     needed = [name for name, own in parameters.items() if own.default is own.empty]
     for wrong in needed:
-        arguments = [SOUND.get(name, ...) if name != wrong else ... for name in needed]
+        given = {name: SOUND.get(name, ...) if name != wrong else ... for name in needed}
+        by_name = {
+            name: given.pop(name)
+            for name in needed
+            if parameters[name].kind is inspect.Parameter.KEYWORD_ONLY
+        }
         with pytest.raises(ValueError) as refused:
-            function(*arguments)
+            function(*given.values(), **by_name)
         said = re.match(r"(\w+): (\w+)", str(refused.value))
         assert said[1] == function.__name__ and said[2] in parameters
 
 
 def test_a_public_function_shows_its_signature_pickles_and_lets_the_users_line_be_seen():
-    assert list(inspect.signature(kp.kpca).parameters) == ["X", "kernel", "k", "seed"]
+    assert list(inspect.signature(kp.kpca).parameters) == ["X", "kernel", "k", "seed", "centered"]
     assert pickle.loads(pickle.dumps(kp.kpca)) is kp.kpca and kp.kpca.__doc__
     with pytest.raises(ValueError) as refused:
         kp.kpca(np.eye(3), kp.gaussian(1.0), 0)

@@ -11,6 +11,7 @@ What is not reached: more than 800 points (paths for large n are tested one by o
 8192 points, slabs of 8192 rows, bases of 512 MB), custom kernels, calls from compiled code.
 """
 
+import functools
 import collections
 import contextlib
 import io
@@ -345,13 +346,13 @@ def attack_eigenpairs(case):
         )
     )
     tol = float(case.rng.choice([1e-8, 1e-12]))
-    check_eigen(A, call(kp.block_lanczos, A, k, case.seed, tol), k, tol)
+    check_eigen(A, call(kp.block_lanczos, A, k, case.seed, tol=tol), k, tol)
     norm = np.linalg.norm(A, 2)
     for tol in (0.1, 0.03, 1e-2, 1e-6):
-        found = call(kp.spectral_norm, A, case.seed, tol)
+        found = call(kp.spectral_norm, A, case.seed, tol=tol)
         assert (1 - tol) * norm <= found * (1 + 1e-12) and found <= norm * (1 + 1e-12)
     if n <= 160:
-        eigen = call(kp.orthogonal_iteration, A, min(k, 5), case.seed, 1e-6, 300)
+        eigen = call(kp.orthogonal_iteration, A, min(k, 5), case.seed, tol=1e-6, max_iterations=300)
         scale = max(norm, 1e-300)
         true = np.linalg.norm(
             A / scale @ eigen.vectors - eigen.vectors * (eigen.values / scale), axis=0
@@ -409,9 +410,9 @@ def attack_leverage(case):
     s = int(case.rng.integers(1, n + 3))
     for sampler in (kp.recursive_rls_practical, kp.recursive_rls_accelerated):
         check_landmarks(call(sampler, X, kernel, s, case.seed, 0.1), n, min(s, n))
-    check_landmarks(call(kp.recursive_rls, X, kernel, lam, 0.03, case.seed), n, None)
-    check_landmarks(call(kp.recursive_rls_fixed, X, kernel, s, 0.03, case.seed), n, None)
-    check_landmarks(call(kp.rls_nystrom, X, kernel, lam, 0.1, case.seed), n, None)
+    check_landmarks(call(kp.recursive_rls, X, kernel, lam, case.seed, delta=0.03), n, None)
+    check_landmarks(call(kp.recursive_rls_fixed, X, kernel, s, case.seed, delta=0.03), n, None)
+    check_landmarks(call(kp.rls_nystrom, X, kernel, lam, case.seed, delta=0.1), n, None)
     check_landmarks(call(kp.uniform_landmarks, n, s, case.seed), n, min(s, n))
 
 
@@ -543,7 +544,7 @@ def attack_learning(case):
     condition = ((wide**2).sum() + lam) / lam
     assert np.abs(wide @ (found - expected)).max() <= 1e-13 * condition * np.linalg.norm(y) + 1e-12
     k = int(rng.integers(1, min(n, 6) + 1))
-    clusters = call(kp.kernel_kmeans, F, k, case.seed, 2)
+    clusters = call(kp.kernel_kmeans, F, k, case.seed, restarts=2)
     cost = ((wide - clusters.centers[clusters.labels]) ** 2).sum()
     assert clusters.labels.min() >= 0 and clusters.labels.max() < k
     assert abs(cost - clusters.cost) <= 1e-5 * cost + 1e-300
@@ -555,7 +556,7 @@ def attack_learning(case):
     )
     G = rng.standard_normal((n, r))
     for squared in (True, False):
-        found = call(kp.kernel_cca, wide, G, lam, 1.0, min(n, r, 3), squared)
+        found = call(kp.kernel_cca, wide, G, lam, 1.0, min(n, r, 3), squared=squared)
         expected = naive.correlations(wide, G, lam, 1.0, squared)[: min(n, r, 3)]
         assert (
             np.abs(found.values[: len(expected)] - expected).max()
@@ -613,13 +614,13 @@ def attack_streams(case):
         bool(rng.random() < 0.5),
         float(rng.choice([1.0, 0.5, 0.2])),
     )
-    found = call(kp.frequent_directions, Z, ell, half, share)
+    found = call(kp.frequent_directions, Z, ell, half=half, share=share)
     whole = (Z**2).sum()
     error = np.linalg.eigvalsh(Z.T @ Z - found.B.T @ found.B)
     assert error[0] >= -1e-12 * whole and error[-1] <= found.shrunk * (1 + 1e-5) + 1e-12 * whole
     j = math.ceil(share * ((ell + 1) // 2 if half else ell) - 1e-9)
     assert found.shrunk * j <= whole * (1 + 1e-9)
-    state = kp.fd_start(ell, Z.shape[1], half, share)
+    state = kp.fd_start(ell, Z.shape[1], half=half, share=share)
     for part in np.array_split(Z, min(n, int(rng.integers(1, 5)))):
         state = call(kp.fd_update, state, part)
     assert same(kp.fd_finish(state), found)
@@ -641,8 +642,8 @@ def attack_streams(case):
         and (np.abs(Z) <= math.sqrt(2 / m * case.kernel.scale) * (1 + 1e-5)).all()
     )
     ell, centered = int(rng.integers(1, m + 1)), bool(rng.random() < 0.5)
-    state = call(kp.skpca_update, kp.skpca_start(drawn, ell, centered), case.X)
-    assert same(after_interrupts(kp.skpca_start(drawn, ell, centered), case.X, rng), state)
+    state = call(kp.skpca_update, kp.skpca_start(drawn, ell, centered=centered), case.X)
+    assert same(after_interrupts(kp.skpca_start(drawn, ell, centered=centered), case.X, rng), state)
     found = call(kp.skpca_finish, state, int(rng.integers(1, ell + 1)))
     Z = Z.astype(float) - (Z.astype(float).mean(0) if centered else 0)
     lengths, whole = ((Z @ found.basis) ** 2).sum(0), (Z**2).sum() + n * case.kernel.scale * 1e-6
@@ -687,7 +688,9 @@ def attack_merges_and_rivals(case):
     m, centered = int(rng.choice([1, 7, 31, 64, 129])), bool(rng.random() < 0.5)
     drawn = kp.fourier_features_map(case.kernel, d, m, case.seed)
     ell = int(rng.integers(1, m + 1))
-    states = [kp.skpca_update(kp.skpca_start(drawn, ell, centered), part) for part in parts]
+    states = [
+        kp.skpca_update(kp.skpca_start(drawn, ell, centered=centered), part) for part in parts
+    ]
     sketches = [
         kp.fd_update(kp.fd_start(ell, m), kp.fourier_features(part, drawn)) for part in parts
     ]
@@ -707,11 +710,11 @@ def attack_merges_and_rivals(case):
         assert found.shrunk * ((ell + 1) // 2) <= whole * (1 + 1e-5)
     k = int(rng.integers(1, m + 1))
     found, exact = (
-        call(kp.rnca, X, drawn, k, case.seed, centered),
+        call(kp.rnca, X, drawn, k, case.seed, centered=centered),
         np.linalg.eigvalsh(Z.T @ Z)[::-1][:k],
     )
     assert np.abs(found.values - exact).max() <= 1e-5 * whole
-    streamed = [kp.rnca_update(kp.rnca_start(drawn, centered), part) for part in parts]
+    streamed = [kp.rnca_update(kp.rnca_start(drawn, centered=centered), part) for part in parts]
     while len(streamed) > 1:
         streamed = [call(kp.rnca_merge, *streamed[:2]), *streamed[2:]]
     assert (
@@ -748,10 +751,10 @@ def attack_reduced_sets(case):
     sets = [
         call(kp.kmeans_select, X, m, case.seed),
         call(kp.kde_pare, X, m, case.seed),
-        call(kp.herd, X, m, kernel),
+        call(kp.herd, X, kernel, m),
     ]
     if case.kind not in ("polynomial", "linear"):
-        sets.append(call(kp.kernel_thin, X, m, kernel, case.seed))
+        sets.append(call(kp.kernel_thin, X, kernel, m, case.seed))
     for found in sets:
         assert found.centers.shape == (m, X.shape[1]) and found.weights.sum() == pytest.approx(n)
         assert found.labels.min(initial=0) >= 0 and found.labels.max(initial=0) < m
@@ -768,7 +771,7 @@ def attack_reduced_sets(case):
         <= allowed
     )
     assert np.isfinite(call(kp.expand, X, reduced)).all()
-    assert np.isfinite(call(kp.rskpca, C, w, kernel, k, case.seed, True).coef).all()
+    assert np.isfinite(call(kp.rskpca, C, w, kernel, k, case.seed, centered=True).coef).all()
     extended = call(kp.weighted_nystrom, X, C, w, kernel, k, case.seed)
     assert np.isfinite(extended.coef).all() and same(extended.values, reduced.values)
     K, cross = case.K, kp.gram(X.astype(float), C.astype(float), kernel)
@@ -806,7 +809,7 @@ def attack_reduced_sets(case):
         if less > 0:
             manifolds += [
                 call(kp.laplacian_eigenmap, C, w, kernel, less),
-                call(kp.diffusion_map, C, w, kernel, less, 0, alpha, 2.0),
+                call(kp.diffusion_map, C, w, kernel, less, 0, alpha=alpha, time=2.0),
             ]
         for manifold in manifolds:
             assert (
@@ -824,7 +827,7 @@ def attack_gradients(case):
     drawn = (
         None
         if case.kind in ("polynomial", "linear")
-        else kp.fourier_features_map(kernel, d, m, case.seed, False)
+        else kp.fourier_features_map(kernel, d, m, case.seed, stored=False)
     )
     task = str(rng.choice(["kpca", "gha", "ksvd", "kcca", "ksir"]))
     initial, b, centered = (
@@ -838,7 +841,9 @@ def attack_gradients(case):
         None,
         None
         if drawn is None
-        else kp.fourier_features_map(kp.scaled(kp.laplacian(2.0), top), 2, m, case.seed + 1, False),
+        else kp.fourier_features_map(
+            kp.scaled(kp.laplacian(2.0), top), 2, m, case.seed + 1, stored=False
+        ),
     )
     if task in ("ksvd", "kcca"):
         Y = np.column_stack([np.sin(X[:, 0].astype(float)), rng.standard_normal(n)])

@@ -657,7 +657,7 @@ def test_apply_took_columns_in_another_order_than_the_model(tmp_path, capsys):
     stream = ["-k", "2", "-m", "40", "--ell", "9", "--sigma", "2", "--state", state]
     done(capsys, "stream", csv_file(tmp_path, "a,b,c\n" + rows), *stream)
     done(capsys, "stream", tmp_path / "turned.csv", *stream)
-    both = kp.skpca(np.vstack([X, X]), KERNEL, 40, 9, 2)
+    both = kp.skpca(np.vstack([X, X]), KERNEL, 2, 40, 9)
     assert np.array_equal(kp.skpca_finish(kp.load(state), 2).basis, both.basis)
 
 
@@ -786,7 +786,7 @@ def test_a_state_forgot_its_columns_or_took_others(tmp_path, capsys):
     turned = csv_file(tmp_path, table(X[:, [2, 0, 1]], "c,a,b"), "T.csv")
     for path in (A, turned):
         done(capsys, "stream", path, *words)
-    expected = kp.skpca(np.vstack([X, X]), KERNEL, 40, 9, 2)
+    expected = kp.skpca(np.vstack([X, X]), KERNEL, 2, 40, 9)
     assert np.array_equal(kp.skpca_finish(kp.load(state), 2).basis, expected.basis)
     other = csv_file(tmp_path, table(X, "a,b,c"), "other.csv")
     np.save(tmp_path / "B.npy", X)  # without names, in whatever order
@@ -1053,7 +1053,7 @@ def test_a_model_in_the_place_of_another_tells_what_serves_it():
     with pytest.raises(
         ValueError, match="must be an Expansion.* got Subspace: call features\\(X, model\\)"
     ):
-        kp.expand(X, kp.skpca(X, KERNEL, 20, 5, 2))
+        kp.expand(X, kp.skpca(X, KERNEL, 2, 20, 5))
 
 
 def test_each_command_has_help_and_its_own_options_alone(capsys):
@@ -1167,7 +1167,7 @@ def test_centred_embeddings_lost_the_digits_that_centered_kpca_keeps(
     H = np.eye(200) - 1 / 200
     values, vectors = np.linalg.eigh((H @ K @ H).astype(float))
     features = (vectors * np.sqrt(values.clip(0.0)))[:, :-5:-1]
-    expected = kp.centered_kpca(points, kernel, 4)
+    expected = kp.kpca(points, kernel, 4, centered=True)
     kept = expected.values > 0.0
     with np.load(tmp_path / "o.npz") as arrays:
         embedding, found = arrays["embedding"], arrays["values"]
@@ -1480,7 +1480,7 @@ def test_a_model_on_disk_maps_new_points(tmp_path, capsys, method, words, center
     np.save(tmp_path / "X.npy", X * [1, 5, 1] + [0, 0, 7])
     np.save(tmp_path / "new.npy", new * [1, 5, 1])
     embed = [
-        "stream" if method in kp._STREAMS else "embed",
+        "stream" if method in kp._COMMAND_STREAMS else "embed",
         tmp_path / "X.npy",
         "-k",
         "2",
@@ -1669,14 +1669,14 @@ def many(tmp_path):
 
 def assert_whole(state, points):
     """The state has seen these points: the bits of one call on all of them."""
-    found, expected = kp.skpca_finish(kp.load(state), 2), kp.skpca(points, KERNEL, 16, 4, 2, 3)
+    found, expected = kp.skpca_finish(kp.load(state), 2), kp.skpca(points, KERNEL, 2, 16, 4, 3)
     assert all(np.array_equal(a, b) for a, b in zip(found[1:], expected[1:]))
 
 
 def test_a_file_is_streamed_in_blocks_to_the_result_of_one_call(many, tmp_path, capsys):
     points, path, state = many
     out = done(capsys, "stream", path, *STREAM, "-o", tmp_path / "out.npy", "--state", state)
-    expected = kp.skpca(points, KERNEL, 16, 4, 2, 3)
+    expected = kp.skpca(points, KERNEL, 2, 16, 4, 3)
     assert np.array_equal(np.load(tmp_path / "out.npy"), kp.skpca_transform(points, expected))
     assert f"20000 of 20000 points were read; state in {state}\n" in out and "sigma 2;" in out
     assert_whole(state, points)
@@ -1699,7 +1699,9 @@ def test_a_stream_of_gradients_is_that_of_its_steps(many, tmp_path, capsys):
         "3",
     ]
     done(capsys, "stream", path, *words, "--state", state, "-o", tmp_path / "o.npz")
-    expected = kp.dsgd_start(points[:2048], kp.fourier_features_map(KERNEL, 2, 600, 3, False), 2)
+    expected = kp.dsgd_start(
+        points[:2048], kp.fourier_features_map(KERNEL, 2, 600, 3, stored=False), 2
+    )
     for block in np.split(points, 20):
         expected = kp.dsgd_update(expected, block)
     assert np.array_equal(kp.load(state).coef, expected.coef)
@@ -1717,21 +1719,21 @@ def test_a_stream_of_gradients_is_that_of_its_steps(many, tmp_path, capsys):
 
 def interrupt_at(monkeypatch, number):
     """Interrupt the update of this number, and count the points of all."""
-    stream, calls = kp._STREAMS["skpca"], []
+    stream, calls = kp._STREAMS[kp.SKPCAState], []
 
     def interrupted(state, rows):
         calls.append(len(rows))
         if len(calls) == number:
             raise KeyboardInterrupt
-        return stream[2](state, rows)
+        return stream.update(state, rows)
 
-    monkeypatch.setitem(kp._STREAMS, "skpca", (*stream[:2], interrupted, stream[3]))
+    monkeypatch.setitem(kp._STREAMS, kp.SKPCAState, stream._replace(update=interrupted))
     return calls
 
 
 def test_an_interrupted_stream_goes_on_where_it_was(many, monkeypatch, capsys):
     points, path, state = many
-    stream, calls = kp._STREAMS["skpca"], interrupt_at(monkeypatch, 3)
+    stream, calls = kp._STREAMS[kp.SKPCAState], interrupt_at(monkeypatch, 3)
     assert kp.main(["stream", path, *STREAM, "--state", str(state)]) == 130
     out, error = capsys.readouterr()
     assert error == "kpcasketch: interrupted\n"
@@ -1739,7 +1741,7 @@ def test_an_interrupted_stream_goes_on_where_it_was(many, monkeypatch, capsys):
     done(capsys, "stream", path, *STREAM, "--state", state)
     assert calls == [8192, 8192, 3616, 3616]
     assert_whole(state, points)
-    monkeypatch.setitem(kp._STREAMS, "skpca", stream)
+    monkeypatch.setitem(kp._STREAMS, kp.SKPCAState, stream)
     interrupt_at(monkeypatch, 2)
     assert (
         kp.main(["stream", path, *STREAM]) == 130
@@ -1807,18 +1809,18 @@ def test_of_two_streams_with_one_state_the_slower_deleted_what_the_other_had_rea
 ):
     points, path, state = many
     np.save(tmp_path / "other.npy", points[:9000])
-    stream = kp._STREAMS["skpca"]
+    stream = kp._STREAMS[kp.SKPCAState]
     # a state that is new for both, and one that both have read: points after the other, and after all
     for after_other, after_all in ((9000, 29_000), (40_000, 60_000)):
 
         def update(held, rows):
             """The other stream reads its file while the first block is read."""
-            monkeypatch.setitem(kp._STREAMS, "skpca", stream)
+            monkeypatch.setitem(kp._STREAMS, kp.SKPCAState, stream)
             other = tmp_path / "other.npy"
             assert kp.main(["stream", str(other), *STREAM, "--state", str(state)]) == 0
-            return stream[2](held, rows)
+            return stream.update(held, rows)
 
-        monkeypatch.setitem(kp._STREAMS, "skpca", (*stream[:2], update, stream[3]))
+        monkeypatch.setitem(kp._STREAMS, kp.SKPCAState, stream._replace(update=update))
         error = refused(capsys, "stream", path, *STREAM, "--state", state)
         assert f"{state} was written by another process, and is kept: repeat the command" in error
         assert kp.load(state).sketch.count == after_other
@@ -2032,12 +2034,12 @@ def test_what_is_advised_has_the_predicted_error(data, monkeypatch):
     best = next(row for row in rows if row.method in kp._SAMPLERS)
     assert rows[0].works and best.works and best.error <= 0.003
     assert [row.works for row in rows] == sorted((row.works for row in rows), reverse=True)
-    K, norm = kp.Implicit(Z, kernel), kp.spectral_norm(kp.Implicit(Z, kernel), 0, 0.01)
-    factor = kp.nystrom(Z, kp._METHODS[best.method](Z, kernel, int(best.size), 0), kernel)
+    K, norm = kp.Implicit(Z, kernel), kp.spectral_norm(kp.Implicit(Z, kernel), 0, tol=0.01)
+    factor = kp.nystrom(Z, kp._METHODS[best.method].function(Z, kernel, int(best.size), 0), kernel)
     # of the worst draw
-    assert 0.15 < kp.spectral_error(K, kp.LowRank(factor), 0, 0.05) / norm / best.error < 2.0
+    assert 0.15 < kp.spectral_error(K, kp.LowRank(factor), 0, tol=0.05) / norm / best.error < 2.0
     row = next(row for row in rows if row.method == "quantize")
-    error = kp.spectral_error(K, kp.quantize_gram(Z, kernel), 0, 0.05) / norm
+    error = kp.spectral_error(K, kp.quantize_gram(Z, kernel), 0, tol=0.05) / norm
     assert 0.5 < error / row.error < 2.0
 
 
@@ -2051,8 +2053,8 @@ def test_advice_for_kernels_of_huge_values(rng):
         ((X, KERNEL, 0.0), "advise: error must be from"),
         ((X, KERNEL, 1.5), "advise: error must be from .* to 1.0, got 1.5"),
         ((X, KERNEL, 0.1, -1.0), "advise: memory must be"),
-        ((X, KERNEL, 0.1, None, -1), "advise: seed must be an int from 0"),
-        ((X, KERNEL, 0.1, None, 0, 151), "advise: k must be an int from 1 to 150, got 151"),
+        ((X, KERNEL, 0.1, 10, -1), "advise: seed must be an int from 0"),
+        ((X, KERNEL, 0.1, 151), "advise: k must be an int from 1 to 150, got 151"),
         ((X[0], KERNEL, 0.1), "advise: X must be a 2-D array"),
         ((X, "gaussian", 0.1), "advise: kernel must be"),
         ((np.zeros((19, 1)), kp.linear(), 0.1), "advise: kernel must not be 0"),
@@ -2070,12 +2072,12 @@ def test_advice_refuses_by_name(arguments, text):
 @pytest.mark.parametrize(
     "make",
     [
-        lambda: kp.LandmarkPoints(X[:3], np.arange(3), np.ones(3), 7),
+        lambda: kp.Landmarks(np.arange(3), np.ones(3), 7, X[:3]),
         lambda: kp.Advice("rls", 3.0, 5, 0.1, 0.2, True, "a reason"),
         lambda: kp.Difference(np.eye(2), kp.LowRank(X)),
         lambda: kp.center(np.eye(3)),
         lambda: kp.reservoir_start(2, 2),
-        lambda: kp.skpca_start(kp.fourier_features_map(KERNEL, 3, 8), 4, True),
+        lambda: kp.skpca_start(kp.fourier_features_map(KERNEL, 3, 8), 4, centered=True),
     ],
 )
 def test_whatever_is_a_tuple_of_this_module_is_saved(make, tmp_path):
@@ -2093,7 +2095,7 @@ def test_whatever_is_a_tuple_of_this_module_is_saved(make, tmp_path):
 @pytest.mark.parametrize(
     "model, field",
     [
-        (kp.LandmarkPoints(X[:3], np.arange(3), None, 7), "weights"),
+        (kp.Landmarks(np.arange(3), None, 7, X[:3]), "weights"),
         (kp.Implicit(X, None), "kernel"),
         (kp.Implicit(X, X), "kernel"),
         (kp.LowRank(np.array(["a"])), "F"),

@@ -396,7 +396,7 @@ def test_warm_up_runs_typical_tasks_in_both_precisions_and_both_twins():
     with event.install_recorder("numba:compile") as recorder:
         for dtype in (np.float64, np.float32):
             for points in (X[:20].astype(dtype), np.tile(X, (100, 1)).astype(dtype)):
-                kp.kpca(points, g, 2), kp.skpca(points, g, 8, 2, 2)
+                kp.kpca(points, g, 2), kp.skpca(points, g, 2, 8, 2)
                 kp.nystrom_ridge(
                     points, points[:, 0], kp.rpcholesky(points, kp.laplacian(2.0), 5), g, 1.0
                 )

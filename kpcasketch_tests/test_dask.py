@@ -80,10 +80,6 @@ def assert_same(a, b):
         assert np.array_equal(a, b) and np.asarray(a).dtype == np.asarray(b).dtype
 
 
-def folded(D, kind, start):
-    return kp.dask_fold(D, start, getattr(kp, kind + "_update"), getattr(kp, kind + "_merge"))
-
-
 def custom_kernel():
     return kp.custom(numba.njit(lambda x, y: np.exp(-np.abs(x - y).max())))
 
@@ -95,9 +91,9 @@ MODELS = {
     "nystrom_features": lambda: [kp.nystrom_map(X[:20], X[:20], KERNEL)],
     "fourier_features": lambda: [kp.fourier_features_map(KERNEL, 6, 40)],
     "gram_diagonal": lambda: [KERNEL],
-    "skpca_transform": lambda: [kp.skpca(X, KERNEL, 40, 9, 2)],
-    "skpca_residual": lambda: [kp.skpca(X, KERNEL, 40, 9, 2)],
-    "residual": lambda: [kp.centered_kpca(X[:100], KERNEL, 3)],
+    "skpca_transform": lambda: [kp.skpca(X, KERNEL, 2, 40, 9)],
+    "skpca_residual": lambda: [kp.skpca(X, KERNEL, 2, 40, 9)],
+    "residual": lambda: [kp.kpca(X[:100], KERNEL, 3, centered=True)],
     "novelty_pvalues": lambda: [kp.kpca(X[:100], KERNEL, 3), np.linspace(0.0, 1.0, 99)],
     "shadow_labels": lambda: [X[:9].copy(), 2.0],
     "manifold_features": lambda: [kp.laplacian_eigenmap(X[:50], np.ones(50), KERNEL, 2)],
@@ -181,7 +177,9 @@ def test_points_of_other_types_are_what_they_are_elsewhere(rng):
 def test_folded_frequent_directions_keep_the_bound_of_one_pass(chunks, rng):
     Z = rng.standard_normal((1200, 30)) * 0.9 ** np.arange(30)
     for half, share in ((True, 1.0), (False, 1.0), (True, 0.3)):
-        found = kp.fd_finish(folded(spread(Z, chunks), "fd", kp.fd_start(12, 30, half, share)))
+        found = kp.fd_finish(
+            kp.dask_fold(spread(Z, chunks), kp.fd_start(12, 30, half=half, share=share))
+        )
         off = np.linalg.eigvalsh(Z.T @ Z - found.B.T @ found.B)
         assert off[0] >= -1e-9 and off[-1] <= found.shrunk * (1 + 1e-12) and found.count == 1200
         divisor = share * (6 if half else 12)
@@ -198,11 +196,9 @@ def test_folded_skpca_keeps_its_bound_and_finds_what_one_pass_finds(centered):
     drawn = kp.fourier_features_map(KERNEL, 6, 200, 1)
     Z = kp.fourier_features(X, drawn)
     Z = Z - Z.mean(0) if centered else Z
-    one = kp.skpca(X, KERNEL, 200, 60, 4, 1, centered)
+    one = kp.skpca(X, KERNEL, 4, 200, 60, 1, centered=centered)
     for chunks in CHUNKS:
-        state = kp.dask_fold(
-            spread(X, chunks), kp.skpca_start(drawn, 60, centered), kp.skpca_update, kp.skpca_merge
-        )
+        state = kp.dask_fold(spread(X, chunks), kp.skpca_start(drawn, 60, centered=centered))
         found = kp.skpca_finish(state, 4)
         lengths = ((Z @ found.basis) ** 2).sum(0)
         assert (lengths >= found.values - 1e-9).all() and (
@@ -218,11 +214,9 @@ def test_folded_skpca_keeps_its_bound_and_finds_what_one_pass_finds(centered):
 @pytest.mark.parametrize("centered", [False, True])
 def test_sums_of_features_give_the_components_of_one_machine(centered):
     drawn = kp.fourier_features_map(KERNEL, 6, 80, 1)
-    one = kp.rnca(X, drawn, 4, 0, centered)
+    one = kp.rnca(X, drawn, 4, 0, centered=centered)
     for chunks in CHUNKS:
-        state = kp.dask_fold(
-            spread(X, chunks), kp.rnca_start(drawn, centered), kp.rnca_update, kp.rnca_merge
-        )
+        state = kp.dask_fold(spread(X, chunks), kp.rnca_start(drawn, centered=centered))
         found = kp.rnca_finish(state, 4)
         assert np.abs(found.basis - one.basis).max() < 1e-10 and np.allclose(
             found.values, one.values
@@ -234,15 +228,13 @@ def test_folded_reservoirs_hold_every_row_with_the_same_chance():
     """Reservoirs of blocks that drew by one seed would hold the same places of each block."""
     rows, places = np.arange(1200.0).reshape(-1, 1), []
     for seed in range(60):
-        state = folded(spread(rows, "many"), "reservoir", kp.reservoir_start(40, 1, seed))
+        state = kp.dask_fold(spread(rows, "many"), kp.reservoir_start(40, 1, seed))
         assert state.count == 1200 and state.points.shape == (40, 1)
         places.append(state.points.ravel())
     held = np.concatenate(places)
     assert scipy.stats.kstest(held / 1200, "uniform").pvalue > 1e-6
     assert scipy.stats.chisquare(np.bincount((held % 100).astype(int), minlength=100)).pvalue > 1e-6
-    again = kp.dask_fold(
-        spread(rows, "many"), kp.reservoir_start(40, 1, 7), kp.reservoir_update, kp.reservoir_merge
-    )
+    again = kp.dask_fold(spread(rows, "many"), kp.reservoir_start(40, 1, 7))
     assert np.array_equal(again.points.ravel(), places[7])
     assert kp.reservoir_finish(again, KERNEL, 2).coef.shape == (40, 2)
 
@@ -259,20 +251,16 @@ def test_states_that_forget_were_refused_after_the_work_of_two_blocks(row):
         kp.dask_fold(spread(X), row.start(X, half_life=9.0), update, row.merge)
 
 
-def test_the_stream_may_be_of_ones_own():
-    total = kp.dask_fold(
-        spread(X),
-        (np.zeros(6),),
-        lambda state, block: (state[0] + block.sum(0),),
-        lambda a, b: (a[0] + b[0],),
-    )
-    assert np.allclose(total[0], X.sum(0))
+def test_only_empty_states_that_can_be_merged_are_folded():
+    for state in (kp.shadow_start(1.0, 6), (np.zeros(6),), None):
+        with pytest.raises(ValueError, match="^dask_fold: state must be one of FDState, .*, got"):
+            kp.dask_fold(spread(X), state)
     state = kp.fd_update(kp.fd_start(2, 6), X)
     with pytest.raises(ValueError, match="dask_fold: state must be empty, got a count of 1200"):
-        kp.dask_fold(spread(X), state, kp.fd_update, kp.fd_merge)
+        kp.dask_fold(spread(X), state)
     skpca = kp.skpca_update(kp.skpca_start(kp.fourier_features_map(KERNEL, 6, 20), 4), X)
     with pytest.raises(ValueError, match="got a count of 1200"):
-        kp.dask_fold(spread(X), skpca, kp.skpca_update, kp.skpca_merge)
+        kp.dask_fold(spread(X), skpca)
 
 
 @pytest.mark.parametrize("chunks", CHUNKS)
@@ -323,7 +311,7 @@ def test_kernel_pca_and_ridge_over_landmarks_are_those_of_one_machine():
         found = kp.dask_landmarks(spread(points), KERNEL, 40)
         for landmarks in (found, found.indices, found.points):
             for centered in (False, True):
-                one = kp.nystrom_kpca(points, found.points, KERNEL, 3, 0, centered)
+                one = kp.nystrom_kpca(points, found.points, KERNEL, 3, 0, centered=centered)
                 many = kp.dask_nystrom_kpca(spread(points), landmarks, KERNEL, 3, centered=centered)
                 assert many.coef.dtype == dtype and many.mean.size == (40 if centered else 0)
                 assert np.allclose(
@@ -352,7 +340,7 @@ def test_every_kind_of_landmarks_is_taken_by_every_function_of_dask():
     chosen, points = kp.Landmarks(rows, np.ones(4), 0), X[rows]
     kinds = (
         chosen,
-        kp.LandmarkPoints(points, *chosen),
+        chosen._replace(points=points),
         kp.ReducedSet(points, np.ones(4), np.empty(0, int)),
         kp.CertifiedNystrom(chosen, np.empty((1200, 3)), 0.1, 0.1, 0.0),
         rows,
@@ -390,10 +378,10 @@ def results(D):
     """What each kind of function makes of points."""
     drawn, found = kp.fourier_features_map(KERNEL, 6, 60), kp.dask_landmarks(D, KERNEL, 30, 2)
     return (
-        folded(D, "skpca", kp.skpca_start(drawn, 20)),
-        folded(D, "rnca", kp.rnca_start(drawn)),
-        folded(D, "fd", kp.fd_start(4, 6)),
-        folded(D, "reservoir", kp.reservoir_start(9, 6, 3)),
+        kp.dask_fold(D, kp.skpca_start(drawn, 20)),
+        kp.dask_fold(D, kp.rnca_start(drawn)),
+        kp.dask_fold(D, kp.fd_start(4, 6)),
+        kp.dask_fold(D, kp.reservoir_start(9, 6, 3)),
         found,
         kp.dask_nystrom_kpca(D, found, KERNEL, 3, centered=True),
         kp.dask_nystrom_ridge(D, LABELS, found, KERNEL, 1.0),
@@ -426,7 +414,7 @@ def test_a_killed_worker_changes_nothing(client, rng):
         for i in range(0, 1200, 100)
     ]
     D, start = da.concatenate(parts), kp.skpca_start(kp.fourier_features_map(KERNEL, 6, 60), 20)
-    expected = folded(spread(X, "many"), "skpca", start)
+    expected = kp.dask_fold(spread(X, "many"), start)
 
     def kill():
         workers = client.run(os.getpid)
@@ -436,7 +424,7 @@ def test_a_killed_worker_changes_nothing(client, rng):
     killer = threading.Thread(target=kill)
     killer.start()
     try:
-        assert_same(folded(D, "skpca", start), expected)
+        assert_same(kp.dask_fold(D, start), expected)
     finally:
         killer.join()
     client.wait_for_workers(2)
@@ -506,10 +494,10 @@ FOUND = X[::60].copy()
         lambda D: kp.dask_map(
             kp.fourier_features, D, kp.fourier_features_map(KERNEL, 6, 9)
         ).compute(),
-        lambda D: folded(D, "skpca", kp.skpca_start(kp.fourier_features_map(KERNEL, 6, 60), 20)),
-        lambda D: folded(D, "rnca", kp.rnca_start(kp.fourier_features_map(KERNEL, 6, 9))),
-        lambda D: folded(D, "fd", kp.fd_start(3, 6)),
-        lambda D: folded(D, "reservoir", kp.reservoir_start(3, 6)),
+        lambda D: kp.dask_fold(D, kp.skpca_start(kp.fourier_features_map(KERNEL, 6, 60), 20)),
+        lambda D: kp.dask_fold(D, kp.rnca_start(kp.fourier_features_map(KERNEL, 6, 9))),
+        lambda D: kp.dask_fold(D, kp.fd_start(3, 6)),
+        lambda D: kp.dask_fold(D, kp.reservoir_start(3, 6)),
         lambda D: kp.dask_landmarks(D, KERNEL, 9),
         lambda D: kp.dask_nystrom_kpca(D, FOUND, KERNEL, 3),
         lambda D: kp.dask_nystrom_ridge(D, LABELS, FOUND, KERNEL, 1.0),
@@ -532,7 +520,7 @@ def test_the_error_of_a_block_reaches_the_caller_from_a_worker(client):
 
 CALLS = {
     "dask_map": lambda D, kernel: kp.dask_map(kp.gram_diagonal, D, kernel),
-    "dask_fold": lambda D, kernel: folded(D, "fd", kp.fd_start(3, 6)),
+    "dask_fold": lambda D, kernel: kp.dask_fold(D, kp.fd_start(3, 6)),
     "dask_landmarks": lambda D, kernel: kp.dask_landmarks(D, kernel, 9),
     "dask_nystrom_kpca": lambda D, kernel: kp.dask_nystrom_kpca(D, FOUND, kernel, 3),
     "dask_nystrom_ridge": lambda D, kernel: kp.dask_nystrom_ridge(D, LABELS, FOUND, kernel, 1.0),
@@ -588,11 +576,11 @@ def test_kernels_that_cannot_be_sent_are_refused_with_the_reason(name):
             "^dask_map: .*columns",
         ),
         (
-            lambda D: folded(D, "skpca", kp.skpca_start(kp.fourier_features_map(KERNEL, 5, 9), 3)),
+            lambda D: kp.dask_fold(D, kp.skpca_start(kp.fourier_features_map(KERNEL, 5, 9), 3)),
             "X must have 5 columns",
         ),
         (
-            lambda D: folded(D, "fd", kp.fd_start(3, 5)),
+            lambda D: kp.dask_fold(D, kp.fd_start(3, 5)),
             "^dask_fold: fd_update: Z must have 5 columns",
         ),
         (
@@ -612,7 +600,7 @@ def test_kernels_that_cannot_be_sent_are_refused_with_the_reason(name):
         (lambda D: kp.dask_nystrom_kpca(D, KERNEL, KERNEL, 1), "landmarks must be"),
         (lambda D: kp.dask_nystrom_kpca(D, D, KERNEL, 1), "landmarks must be"),
         (
-            lambda D: kp.dask_nystrom_kpca(D, FOUND, KERNEL, 1, 0, 1),
+            lambda D: kp.dask_nystrom_kpca(D, FOUND, KERNEL, 1, 0, centered=1),
             "centered must be True or False",
         ),
         (
@@ -780,14 +768,6 @@ def test_targets_of_a_series_of_unknown_sizes_or_of_three_dimensions_ended_in_er
 
 
 def test_what_is_no_function_ended_in_errors_of_python():
-    for update, merge, got in (
-        (kp.fd_update, None, "function and NoneType"),
-        (None, kp.fd_merge, "NoneType and func"),
-    ):
-        with pytest.raises(
-            ValueError, match=f"^dask_fold: update and merge must be functions, got {got}"
-        ):
-            kp.dask_fold(spread(X), kp.fd_start(3, 6), update, merge)
     with pytest.raises(ValueError, match="^dask_map: function must be callable, got NoneType"):
         kp.dask_map(None, spread(X))
 

@@ -49,7 +49,7 @@ def test_kernel_kmeans_minimises_the_cost_of_its_matrix():
     C = indicators / np.sqrt(indicators.sum(0))
     assert found.cost == pytest.approx(np.trace(LOW - C @ C.T @ LOW @ C @ C.T), rel=1e-10)
     assert found.cost == pytest.approx(kp.projection_cost(kp.LowRank(F), indicators), rel=1e-10)
-    assert found.cost <= kp.kernel_kmeans(F, 4, 0, 1).cost
+    assert found.cost <= kp.kernel_kmeans(F, 4, 0, restarts=1).cost
 
 
 def test_rings_are_clusters_under_a_kernel_of_radii_and_not_by_distances():
@@ -76,7 +76,7 @@ def test_rings_are_clusters_under_a_kernel_of_radii_and_not_by_distances():
 @pytest.mark.parametrize("squared", [True, False])
 def test_correlations_are_those_of_both_programs(squared, rng):
     G = kp.nystrom(Y + 0.1 * rng.standard_normal(Y.shape), np.arange(0, 300, 10), KERNEL)
-    found = kp.kernel_cca(F, G, 0.5, 2.0, 3, squared)
+    found = kp.kernel_cca(F, G, 0.5, 2.0, 3, squared=squared)
     expected = naive.correlations(F, G, 0.5, 2.0, squared)[:3]
     assert found.values == pytest.approx(expected, abs=1e-10)
     variates = F @ found.w, G @ found.v
@@ -97,7 +97,7 @@ def test_correlations_are_those_of_both_programs(squared, rng):
 def test_one_point_tells_the_two_programs_apart():
     one = np.ones((1, 1))
     assert kp.kernel_cca(one, one, 1.0, 1.0, 1).values == pytest.approx([0.25])
-    assert kp.kernel_cca(one, one, 1.0, 1.0, 1, False).values == pytest.approx([0.5])
+    assert kp.kernel_cca(one, one, 1.0, 1.0, 1, squared=False).values == pytest.approx([0.5])
 
 
 @pytest.mark.parametrize("n, r, q", [(1, 1, 1), (3, 2, 5), (300, 130, 40), (2500, 33, 129)])
@@ -119,8 +119,11 @@ def test_downstream_has_the_same_bits_for_any_number_of_threads(same_bits):
 @pytest.mark.parametrize("squared", [True, False])
 def test_correlations_of_views_without_full_rank_exceeded_1(lam, squared, rng):
     low = rng.standard_normal((400, 3)) @ rng.standard_normal((3, 10))
-    assert np.abs(kp.kernel_cca(low, low, lam, lam, 4, squared).values - [1, 1, 1, 0]).max() < 1e-9
-    assert (kp.kernel_cca(0 * low, low, lam, lam, 2, squared).values == 0).all()
+    assert (
+        np.abs(kp.kernel_cca(low, low, lam, lam, 4, squared=squared).values - [1, 1, 1, 0]).max()
+        < 1e-9
+    )
+    assert (kp.kernel_cca(0 * low, low, lam, lam, 2, squared=squared).values == 0).all()
 
 
 @pytest.mark.parametrize("lam", [1e-16, 1e-300])
@@ -148,7 +151,7 @@ def test_coefficients_overflowed_float32_without_a_word():
 
 def test_cost_of_clusters_stopped_early_was_that_of_centers_before():
     points = np.arange(6.0).reshape(-1, 1) ** 2
-    found = kp.kernel_kmeans(points, 2, 0, 1, 1)
+    found = kp.kernel_kmeans(points, 2, 0, restarts=1, max_iterations=1)
     assert found.cost == pytest.approx(((points - found.centers[found.labels]) ** 2).sum())
 
 
@@ -165,7 +168,9 @@ def test_a_small_ridge_was_lost_in_float32():
 def test_a_direction_of_a_view_1e_8_times_smaller_than_another_was_lost(squared, rng):
     view = rng.standard_normal((300, 3)) * [1e4, 1.0, 1e-4]
     expected = naive.correlations(view, F, 1e-9, 1.0, squared)[:3]
-    assert kp.kernel_cca(view, F, 1e-9, 1.0, 3, squared).values == pytest.approx(expected, rel=1e-6)
+    assert kp.kernel_cca(view, F, 1e-9, 1.0, 3, squared=squared).values == pytest.approx(
+        expected, rel=1e-6
+    )
 
 
 def test_predictions_of_a_vector_of_targets_were_a_column():
@@ -293,11 +298,11 @@ def test_a_learned_metric_is_the_naive_one(rng):
     A = rng.standard_normal((150, 4))
     B = np.column_stack([A[:, 0] ** 2, 100 * A[:, 1]])
     errors, metrics = naive.learned_metric(A, B, 2.0, 1e-3, 3, held_out(150))
-    M, model, found = kp.learn_metric(A, B, kp.gaussian(2.0), 1e-3, 3, 200)
+    M, model, found = kp.learn_metric(A, B, kp.gaussian(2.0), 1e-3, 200, rounds=3)
     assert found == pytest.approx(errors, rel=1e-5)
     assert np.abs(M - metrics[int(errors.argmin())]).max() < 1e-5
     rows, kernel = np.arange(150), kp.gaussian(2.0)
-    again = kp.nystrom_ridge(kp.scale_points(A, M), B, rows, kernel, 1e-3, True)
+    again = kp.nystrom_ridge(kp.scale_points(A, M), B, rows, kernel, 1e-3, intercept=True)
     predicted = kp.expand(kp.scale_points(A[:9], M), model)
     assert predicted == pytest.approx(
         kp.expand(kp.scale_points(A[:9], M), again), rel=1e-4, abs=1e-4
@@ -309,7 +314,7 @@ def test_a_metric_learned_by_linear_ridge_is_its_coefficient_vector_squared(rng)
     kept = np.setdiff1d(np.arange(200), held_out(200))
     P = A[kept] - A[kept].mean(0)  # the intercept
     b = np.linalg.solve(P.T @ P + 50 * np.eye(5), P.T @ (P @ beta))
-    M, _, errors = kp.learn_metric(A, A @ beta, kp.linear(), 50.0, 1, 50)
+    M, _, errors = kp.learn_metric(A, A @ beta, kp.linear(), 50.0, 50, rounds=1)
     assert errors[1] < 0.2 * errors[0]  # the metric is larger along b, where the ridge counts less
     assert np.abs(M - 5 * np.outer(b, b) / (b @ b)).max() < 1e-9
 
@@ -327,10 +332,12 @@ def test_a_learned_metric_forgets_columns_without_influence(rng):
 
 def test_a_metric_that_does_not_help_is_the_identity(rng):
     A = rng.standard_normal((300, 3))
-    M, _, errors = kp.learn_metric(A, rng.standard_normal(300), kp.gaussian(1.0), 1e3, 3)
+    M, _, errors = kp.learn_metric(A, rng.standard_normal(300), kp.gaussian(1.0), 1e3, rounds=3)
     best = int(errors.argmin())
     assert errors.size == 4 and np.array_equal(M, np.eye(3)) == (best == 0)
-    assert np.array_equal(kp.learn_metric(A, A[:, 0], kp.gaussian(1.0), 1.0, 0)[0], np.eye(3))
+    assert np.array_equal(
+        kp.learn_metric(A, A[:, 0], kp.gaussian(1.0), 1.0, rounds=0)[0], np.eye(3)
+    )
 
 
 @pytest.mark.parametrize(
@@ -361,7 +368,7 @@ def test_a_learned_metric_of_single_precision_far_away_and_of_large_targets(rng)
 
 def test_a_learned_metric_does_not_depend_on_threads(threads, rng):
     A = rng.standard_normal((700, 12))
-    call = lambda: kp.learn_metric(A, A[:, :2] ** 2, kp.laplacian(3.0), 1e-2, 2, 300, 5)  # noqa: E731
+    call = lambda: kp.learn_metric(A, A[:, :2] ** 2, kp.laplacian(3.0), 1e-2, 300, 5, rounds=2)  # noqa: E731
     one, two = threads(1, call), threads(2, call)
     assert all(map(np.array_equal, (one[0], one[1].coef, one[2]), (two[0], two[1].coef, two[2])))
 
@@ -372,7 +379,7 @@ def test_a_learned_metric_does_not_depend_on_threads(threads, rng):
         ({"X": X[:1]}, "X must have at least 2 rows, got 1"),
         ({"Y": np.ones(3)}, "Y must have 300 rows, got 3"),
         (
-            {"kernel": kp.laplacian(1.0, 1)},
+            {"kernel": kp.laplacian(1.0, norm=1)},
             "kernel must be polynomial or of the Euclidean distance",
         ),
         ({"lam": 0.0}, "lam must be at least"),
@@ -405,7 +412,7 @@ def test_leave_one_out_errors_are_those_of_n_models():
         for p in range(60):
             kept = np.arange(60) != p
             model = kp.nystrom_ridge(
-                points[kept], targets[kept], points[rows], kernel, found.lams[i, j], True
+                points[kept], targets[kept], points[rows], kernel, found.lams[i, j], intercept=True
             )
             total_here += ((kp.expand(points[p : p + 1], model) - targets[p]) ** 2).sum()
         assert found.errors[i, j] == pytest.approx(total_here / total, rel=1e-7)
@@ -533,7 +540,13 @@ def test_leave_one_out_with_weights_and_equal_points_is_that_of_refitted_models(
         for p in np.flatnonzero(weights):
             kept = (P != P[p]).any(1)
             model = kp.nystrom_ridge(
-                P[kept], y[kept], Z, kernel, found.lams[i, j], intercept, weights[kept]
+                P[kept],
+                y[kept],
+                Z,
+                kernel,
+                found.lams[i, j],
+                intercept=intercept,
+                weights=weights[kept],
             )
             squares += weights[p] * ((kp.expand(P[p : p + 1], model) - y[p]) ** 2).sum()
         assert found.errors[i, j] == pytest.approx(squares / total, rel=1e-10)
@@ -554,9 +567,9 @@ def test_an_offset_of_the_targets_changed_bandwidth_ridge_and_metric(rng):
         far = kp.choose(P, y + offset, Z, median)
         assert far.kernel == near.kernel and far.lam == near.lam
         assert far.errors == pytest.approx(near.errors, rel=1e-6)
-        model = kp.nystrom_ridge(P, y + offset, Z, far.kernel, far.lam, True)
+        model = kp.nystrom_ridge(P, y + offset, Z, far.kernel, far.lam, intercept=True)
         assert np.square(kp.expand(new, model) - offset - target(new)).mean() < 0.02
-        metrics = [kp.learn_metric(P, y + b, median, 1e-1, 2) for b in (0.0, offset)]
+        metrics = [kp.learn_metric(P, y + b, median, 1e-1, rounds=2) for b in (0.0, offset)]
         assert np.abs(metrics[0][0] - metrics[1][0]).max() < 1e-6
         held = [kp.expand(kp.scale_points(new, M), model) for M, model, _ in metrics]
         assert np.abs(held[0] + offset - held[1]).max() < 1e-5
@@ -603,7 +616,7 @@ def test_points_of_weight_zero_moved_the_origin_of_a_linear_kernel(rng):
     # with fewer landmarks than coordinates, the mean of the points is part of the model
     P, y = rng.standard_normal((60, 5)), rng.standard_normal(60)
     weights = rng.integers(0, 3, 60)
-    one = kp.nystrom_ridge(P, y, P[:2], kp.linear(), 0.1, True, weights)
+    one = kp.nystrom_ridge(P, y, P[:2], kp.linear(), 0.1, intercept=True, weights=weights)
     repeated = np.repeat(P, weights, 0), np.repeat(y, weights)
     two = kp.nystrom_ridge(*repeated, P[:2], kp.linear(), 0.1, True)
     assert np.abs(kp.expand(P, one) - kp.expand(P, two)).max() < 1e-10
@@ -618,8 +631,8 @@ def test_a_linear_kernel_far_from_the_origin_lost_everything(dtype, rng):
     y = P @ [1.0, -2.0, 0.5] + 7.0
     rows = np.arange(0, 400, 40)
     for kernel in (kp.linear(), kp.polynomial(1, 2.0, 3.0)):
-        near = kp.nystrom_ridge(P, y, rows, kernel, 1e-3, True)
-        model = kp.nystrom_ridge(moved, y, rows, kernel, 1e-3, True)
+        near = kp.nystrom_ridge(P, y, rows, kernel, 1e-3, intercept=True)
+        model = kp.nystrom_ridge(moved, y, rows, kernel, 1e-3, intercept=True)
         close = 1e-6 if dtype == np.float64 else 1e-2
         assert np.abs(kp.expand(moved, model) - kp.expand(P, near)).max() < close
         assert np.abs(kp.expand(P, near) - y).max() < 1e-2
@@ -627,7 +640,7 @@ def test_a_linear_kernel_far_from_the_origin_lost_everything(dtype, rng):
         A = (P - P.mean(0)) * np.sqrt(kernel.gamma)
         w = np.linalg.solve(A.T @ A + 1e-3 * np.eye(3), A.T @ (y - y.mean()))
         assert np.abs(A @ w + y.mean() - kp.expand(P, near)).max() < 1e-8
-        kpca = kp.nystrom_kpca(moved, rows, kernel, 3, 0, True)
+        kpca = kp.nystrom_kpca(moved, rows, kernel, 3, 0, centered=True)
         expected = np.linalg.svd(A)[1] ** 2
         assert kpca.values == pytest.approx(expected, rel=1e-6 if dtype == np.float64 else 1e-3)
         assert np.abs(kp.expand(moved, kpca).mean(0)).max() < close
@@ -660,7 +673,7 @@ def test_ridge_regression_computed_features_where_kernel_values_suffice(
     with monkeypatch.context() as change:
         if factor > 1.0:
             change.setattr(kp, "_map_features", None)
-        model = kp.nystrom_ridge(points, Y, ROWS, kernel, lam, intercept, weights)
+        model = kp.nystrom_ridge(points, Y, ROWS, kernel, lam, intercept=intercept, weights=weights)
     # least squares by QR, with sqrt(lam) w = 0 as further equations, and b without a ridge
     G = kp.nystrom(points.astype(float), points[ROWS].astype(float), kernel)
     G = np.column_stack([G, np.ones(300)]) if intercept else G
@@ -718,7 +731,9 @@ def test_ridge_with_weights_and_intercept_is_least_squares_on_the_features(
     targets = np.column_stack([np.sin(points[:, 0]) + 100.0, points[:, 1]])
     weights = rng.integers(0, 4, 400) if weighted else None
     kernel, few = kp.gaussian(0.7), points[:40]
-    model = kp.nystrom_ridge(points, targets, few, kernel, 0.1, intercept, weights)
+    model = kp.nystrom_ridge(
+        points, targets, few, kernel, 0.1, intercept=intercept, weights=weights
+    )
     # textbook: rows sqrt(w) [F, 1] and sqrt(lam) [I, 0]; the column of ones has no ridge
     F = naive.gaussian(points.astype(float), few.astype(float), 0.7)
     values, V = np.linalg.eigh(naive.gaussian(few.astype(float), few.astype(float), 0.7))
@@ -740,7 +755,9 @@ def test_ridge_with_weights_and_intercept_is_least_squares_on_the_features(
 
 def test_an_intercept_alone_is_the_weighted_mean():
     points, y = np.zeros((4, 1)), np.array([1.0, 2.0, 3.0, 10.0])  # features are constant
-    model = kp.nystrom_ridge(points, y, [0], kp.gaussian(1.0), 1.0, True, [1, 1, 0, 2])
+    model = kp.nystrom_ridge(
+        points, y, [0], kp.gaussian(1.0), 1.0, intercept=True, weights=[1, 1, 0, 2]
+    )
     assert kp.expand(points, model) == pytest.approx(23.0 / 4.0, rel=1e-14)
     for weights, text in (
         ([1.0, 1.0], r"weights must have one weight per point \(4\), got 2"),
@@ -750,6 +767,8 @@ def test_an_intercept_alone_is_the_weighted_mean():
         ("1111", "weights must be a 1-D array"),
     ):
         with pytest.raises(ValueError, match="^nystrom_ridge: " + text):
-            kp.nystrom_ridge(points, y, [0], kp.gaussian(1.0), 1.0, False, weights)
+            kp.nystrom_ridge(
+                points, y, [0], kp.gaussian(1.0), 1.0, intercept=False, weights=weights
+            )
     with pytest.raises(ValueError, match="^nystrom_ridge: intercept must be True or False"):
-        kp.nystrom_ridge(points, y, [0], kp.gaussian(1.0), 1.0, 1)
+        kp.nystrom_ridge(points, y, [0], kp.gaussian(1.0), 1.0, intercept=1)

@@ -26,7 +26,9 @@ def bits():
 def test_spectral_and_frobenius_error_are_the_dense_norms():
     E = kp.dense(bits()) - K
     assert kp.spectral_error(bits(), K, 0) == pytest.approx(np.linalg.norm(E, 2), rel=1e-2)
-    assert kp.spectral_error(bits(), K, 0, 1e-6) == pytest.approx(np.linalg.norm(E, 2), rel=1e-8)
+    assert kp.spectral_error(bits(), K, 0, tol=1e-6) == pytest.approx(
+        np.linalg.norm(E, 2), rel=1e-8
+    )
     assert kp.frobenius_error(bits(), K) == pytest.approx(np.linalg.norm(E), rel=1e-12)
     assert kp.frobenius_error(kp.Implicit(X, KERNEL), K) < 1e-12
 
@@ -65,10 +67,12 @@ def test_effective_dimension_is_exact_for_small_and_close_for_large_matrices():
     # probes.
     signs = kp._random_signs(700, 4, kp._key(0, kp._PROBES))
     expected = (signs.sum(0) ** 2 / 700).mean() * 700 / 707
-    assert kp.effective_dimension(kp.LowRank(np.ones((700, 1))), 7.0, 0, 4, 5) == pytest.approx(
-        expected, rel=1e-9
+    assert kp.effective_dimension(
+        kp.LowRank(np.ones((700, 1))), 7.0, 0, probes=4, steps=5
+    ) == pytest.approx(expected, rel=1e-9)
+    assert kp.effective_dimension(np.eye(700), 2.0, 0, probes=1, steps=5) == pytest.approx(
+        700 / 3, rel=1e-12
     )
-    assert kp.effective_dimension(np.eye(700), 2.0, 0, 1, 5) == pytest.approx(700 / 3, rel=1e-12)
 
 
 def decaying(n):
@@ -86,12 +90,14 @@ def test_effective_dimension_at_a_small_ridge_was_the_number_of_rows():
         (600, 8, 64, 1e-9),
     ):
         A, exact = decaying(n)
-        assert kp.effective_dimension(A, 1e-9, 0, probes, steps) == pytest.approx(exact, rel=within)
+        assert kp.effective_dimension(A, 1e-9, 0, probes=probes, steps=steps) == pytest.approx(
+            exact, rel=within
+        )
     with pytest.raises(
         ValueError,
         match="^effective_dimension: steps must be larger: after 64 steps the result is between",
     ):
-        kp.effective_dimension(decaying(2000)[0], 1e-9, 0, 1)
+        kp.effective_dimension(decaying(2000)[0], 1e-9, 0, probes=1)
 
 
 def test_bounds_of_an_effective_dimension_ended_the_search_of_an_indefinite_matrix():
@@ -129,7 +135,7 @@ def test_bounds_of_an_effective_dimension_hold_after_few_steps_and_after_many():
     found = []
     for steps in (1, 10, 20, 30, 36, 38, 40):
         with pytest.raises(ValueError, match="steps must be larger") as refusal:
-            kp.effective_dimension(A, 1e-9, 0, 4, steps)
+            kp.effective_dimension(A, 1e-9, 0, probes=4, steps=steps)
         found.append(
             [float(word) for word in re.findall(r"between (\S+) and (\S+)", str(refusal.value))[0]]
         )
@@ -139,8 +145,8 @@ def test_bounds_of_an_effective_dimension_hold_after_few_steps_and_after_many():
 
 def test_effective_dimension_errors_fall_with_more_probes():
     exact = naive.effective_dimension(K, 1.0)
-    few = [kp.effective_dimension(K, 1.0, seed, 2, 40) - exact for seed in range(12)]
-    many = [kp.effective_dimension(K, 1.0, seed, 32, 40) - exact for seed in range(12)]
+    few = [kp.effective_dimension(K, 1.0, seed, probes=2, steps=40) - exact for seed in range(12)]
+    many = [kp.effective_dimension(K, 1.0, seed, probes=32, steps=40) - exact for seed in range(12)]
     assert np.std(many) < 0.6 * np.std(few)
 
 
@@ -297,9 +303,9 @@ def test_errors_and_eigenpairs_of_one_seed_shared_their_start(rng):
 
 def test_reliable_components_of_an_error_from_below():
     # the estimate is up to tol too small: times 1 + tol it is a bound, and so are the angles
-    eigen, sketch = kp.block_lanczos(K, 7, 0, 1e-12), kp.block_lanczos(bits(), 7, 0, 1e-12)
+    eigen, sketch = kp.block_lanczos(K, 7, 0, tol=1e-12), kp.block_lanczos(bits(), 7, 0, tol=1e-12)
     exact, tol = np.linalg.norm(kp.dense(bits()) - K, 2), 0.1
-    error = (1 + tol) * kp.spectral_error(bits(), K, 0, tol)
+    error = (1 + tol) * kp.spectral_error(bits(), K, 0, tol=tol)
     assert exact <= error <= (1 + tol) * exact * (1 + 1e-9)
     found = kp.reliable_components(sketch.values, error)
     for j in range(1, found.count + 1):

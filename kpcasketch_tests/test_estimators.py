@@ -86,7 +86,7 @@ def test_the_transformer_serves_a_pipeline_and_a_search():
         > 0.98
     )
     centred = kp.LandmarkFeatures(60, n_components=5, centered=True).fit(points)
-    expected = kp.nystrom_kpca(points, centred.landmarks_, centred.kernel_, 5, 0, True)
+    expected = kp.nystrom_kpca(points, centred.landmarks_, centred.kernel_, 5, 0, centered=True)
     assert np.array_equal(centred.transform(points), kp.expand(points, expected))
     assert np.abs(centred.transform(points).mean(0)).max() < 1e-12
     for wrong, match in (

@@ -24,7 +24,7 @@ TASKS = ["kpca", "gha", "ksvd", "kcca", "ksir"]
 def start(task, m=300, k=2, stored=False, feature_batch=70, initial=40, centered=False, **more):
     """A state of each task, and what goes with the points."""
     maps = [
-        kp.fourier_features_map(kernel, d, m, seed, stored)
+        kp.fourier_features_map(kernel, d, m, seed, stored=stored)
         for kernel, d, seed in ((G, 3, 5), (L, 2, 6))
     ]
     given = {name: more.pop(name) for name in ("theta0", "theta1") if name in more}
@@ -67,7 +67,7 @@ def test_steps_are_those_of_stored_features(task, centered, n):
     # 40 features at the start, four blocks of 65 to 300, then five blocks of 60 in random order
     more = {"ridge": 0.3} if task in ("kcca", "ksir") else {}
     state, other = start(task, centered=centered, theta0=0.2, theta1=0.1, **more)
-    phi, revisited = features(state.map, X[:n]), []
+    phi, revisited = features(state.feature_map, X[:n]), []
     psi = second(state, X[:n] if other is None else other[:n])
     for step in range(8):
         eta, used = 0.2 / (1 + 0.1 * step), state.used
@@ -124,7 +124,7 @@ def test_evaluation_sums_the_features(m, k, rng):
         coef=rng.standard_normal((m, k)), other_coef=np.zeros((0, k)), moment=np.eye(k), used=m
     )
     for n in (1, 129, 700):
-        expected = features(state.map, X[:n]) @ state.coef
+        expected = features(state.feature_map, X[:n]) @ state.coef
         assert np.abs(kp.dsgd_evaluate(X[:n], state) - expected).max() < 1e-13 * m
         single = kp.dsgd_evaluate(X[:n].astype(np.float32), state)
         assert single.dtype == np.float32 and np.abs(single - expected).max() < 1e-5 * m
@@ -144,7 +144,7 @@ def test_stored_frequencies_give_the_same_bits(task):
         states[0].other_coef, states[1].other_coef
     )
     assert np.array_equal(kp.dsgd_evaluate(X, states[0]), kp.dsgd_evaluate(X, states[1]))
-    assert states[0].map.frequencies.size == 0
+    assert states[0].feature_map.frequencies.size == 0
 
 
 @pytest.mark.parametrize("task", TASKS)
@@ -175,7 +175,7 @@ def test_one_line_functions_are_start_steps_and_finish():
         (kp._uniforms(kp._python_subkey(key, t), np.arange(50)) * 700).astype(int) for t in range(9)
     ]
     first = kp._draw_uniformly(700, 700, kp._python_subkey(key, 2**62))
-    drawn = kp.fourier_features_map(G, 3, 300, 5, False)
+    drawn = kp.fourier_features_map(G, 3, 300, 5, stored=False)
     by_hand = kp.dsgd_start(X[first], drawn, 2, steps=kp.DSGDSteps(feature_batch=70))
     for t in range(9):
         by_hand = kp.dsgd_update(by_hand, X[rows[t]])
@@ -245,7 +245,7 @@ def test_steps_chosen_from_the_data_are_those_of_the_docstring():
         2,
         steps=kp.DSGDSteps(feature_batch=2, initial=60),
     )
-    Z = features(state.map, X)[:, :60] / np.sqrt(60)
+    Z = features(state.feature_map, X)[:, :60] / np.sqrt(60)
     l = np.linalg.eigvalsh(Z.T @ Z / 700)[::-1]
     assert (
         state.theta0
@@ -265,7 +265,7 @@ def test_steps_chosen_from_the_data_are_those_of_the_docstring():
     [
         G,
         L,
-        kp.laplacian(3.0, 1),
+        kp.laplacian(3.0, norm=1),
         kp.matern(2.5, 2.0),
         kp.rational_quadratic(1.5, 2.0),
         kp.cauchy(3.0),
@@ -297,7 +297,9 @@ def test_hebbian_functions_are_single_and_svd_functions_have_norm_one(rng):
     state = kp.dsgd_ksvd(points, points, kp.gaussian(1.0), kp.gaussian(1.0), 2, 4000, 2, steps=400)
     for view in (False, True):
         assert (
-            np.abs((kp.dsgd_evaluate(points, state, view) ** 2).mean(0) / values[:2] - 1).max()
+            np.abs(
+                (kp.dsgd_evaluate(points, state, second=view) ** 2).mean(0) / values[:2] - 1
+            ).max()
             < 0.1
         )
     assert np.abs(kp.dsgd_values(state) / values[:2] - 1).max() < 0.1
@@ -311,7 +313,7 @@ def test_canonical_variates_have_unit_variance_and_find_what_views_share(rng):
     )
     u, v = (
         kp.dsgd_evaluate(points[:, :2].copy(), state)[:, 0],
-        kp.dsgd_evaluate(other, state, True)[:, 0],
+        kp.dsgd_evaluate(other, state, second=True)[:, 0],
     )
     assert abs(u.std() - 1) < 0.1 and abs(v.std() - 1) < 0.1
     best = np.corrcoef(np.sin(2 * points[:, 0]), other[:, 0])[0, 1]
@@ -346,9 +348,9 @@ def test_constant_targets_passed_where_features_are_not_centred():
         )
 
 
-HUGE = kp.fourier_features_map(kp.scaled(G, 1e80), 3, 300, 0, False)
-MAP = kp.fourier_features_map(G, 3, 300, 0, False)
-OTHER = kp.fourier_features_map(L, 2, 300, 1, False)
+HUGE = kp.fourier_features_map(kp.scaled(G, 1e80), 3, 300, 0, stored=False)
+MAP = kp.fourier_features_map(G, 3, 300, 0, stored=False)
+OTHER = kp.fourier_features_map(L, 2, 300, 1, stored=False)
 FAR = (1e15 * X).astype(np.float32)
 
 
@@ -387,7 +389,7 @@ def known(task):
         (lambda: kp.dsgd_start(np.ones((9, 3)), MAP, 2), "k must be at most the rank"),
         (lambda: kp.dsgd_start(X[:, :2], MAP, 2), "X must have 3 columns"),
         (
-            lambda: kp.dsgd_start(X, kp.orthogonal_features_map(G, 3, 300, 0, False), 2),
+            lambda: kp.dsgd_start(X, kp.orthogonal_features_map(G, 3, 300, 0, stored=False), 2),
             "feature_map must come from fourier_features_map or",
         ),
         (
@@ -437,17 +439,17 @@ def known(task):
             lambda: kp.dsgd_update(known("kcca")._replace(other_coef=np.ones((5, 2))), X, Y),
             "state must be a DSGDState",
         ),
-        (lambda: kp.dsgd_evaluate(X, known("kpca"), True), "second must be False"),
+        (lambda: kp.dsgd_evaluate(X, known("kpca"), second=True), "second must be False"),
         (lambda: kp.dsgd_evaluate(X[:, :2], known("kpca")), "X must have 3 columns"),
         (
             lambda: kp.dsgd_evaluate(
-                FAR, known("kpca")._replace(map=MAP._replace(kernel=kp.gaussian(1e-30)))
+                FAR, known("kpca")._replace(feature_map=MAP._replace(kernel=kp.gaussian(1e-30)))
             ),
             "angles .* overflow",
         ),
         (
             lambda: kp.dsgd_update(
-                known("kpca")._replace(map=MAP._replace(kernel=kp.gaussian(1e-30))), FAR
+                known("kpca")._replace(feature_map=MAP._replace(kernel=kp.gaussian(1e-30))), FAR
             ),
             "angles .* overflow",
         ),
@@ -523,8 +525,8 @@ def known(task):
             "state.centered must be True or False",
         ),
         (
-            lambda: kp.dsgd_update(known("kpca")._replace(map=MAP._replace(seed=-1)), X),
-            "state.map.seed must be",
+            lambda: kp.dsgd_update(known("kpca")._replace(feature_map=MAP._replace(seed=-1)), X),
+            "state.feature_map.seed must be",
         ),
         (lambda: kp.dsgd_evaluate(X, (1, 2)), "state must be a DSGDState"),
     ],
@@ -577,7 +579,10 @@ def test_memory_does_not_grow_with_the_coordinates(rng):
     wide = rng.standard_normal((200, 5625))
     state = kp.dsgd_kpca(wide, kp.gaussian(100.0), 2, 512, steps=kp.DSGDSteps(4, 100))
     assert (
-        sum(a.nbytes for a in (state.coef, state.other_coef, state.moment, state.map.frequencies))
+        sum(
+            a.nbytes
+            for a in (state.coef, state.other_coef, state.moment, state.feature_map.frequencies)
+        )
         < 10_000
     )
     assert kp.dsgd_evaluate(wide, state).shape == (200, 2)
@@ -662,7 +667,7 @@ def test_steps_with_all_features_are_those_with_stored_points(rng):
         2,
         steps=kp.DSGDSteps(feature_batch=200, theta0=0.5, theta1=0.01, initial=200),
     )
-    Z = kp.fourier_features(X, state.map)
+    Z = kp.fourier_features(X, state.feature_map)
     K, alpha = Z @ Z.T, np.linalg.lstsq(Z.T, math.sqrt(200) * state.coef, rcond=None)[0]
     assert np.allclose(K @ alpha, kp.dsgd_evaluate(X, state))
     for t in range(30):
@@ -680,7 +685,7 @@ def test_steps_with_all_features_are_those_with_stored_points(rng):
 def test_features_that_are_all_alike_were_written_out_of_bounds():
     # Of no variance a whitener has no columns, and the last diagonal entry of a matrix without rows stood before its
     # memory: an hour of attacks ended in a crash, far from there.
-    drawn = kp.fourier_features_map(kp.gaussian(2.0), 2, 300, 0, False)
+    drawn = kp.fourier_features_map(kp.gaussian(2.0), 2, 300, 0, stored=False)
     X, targets = np.ones((5, 2)), np.arange(5.0).reshape(5, 1)
     steps = kp.DSGDSteps(feature_batch=16, initial=5)
     for points, views in ((X, targets), (np.ones((5, 2), np.float32), targets)):

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Kernel PCA: training points and new points agree, with and without centring, with naive.py and with scikit-learn."""
 
+import functools
 import os
 import pathlib
 import subprocess
@@ -23,7 +24,7 @@ K, K_NEW = naive.gaussian(X, X, 2.0), naive.gaussian(NEW, X, 2.0)
 
 
 def test_features_of_training_points_are_those_of_the_eigenvectors():
-    eigen = kp.block_lanczos(K, 6, 0, 1e-13)
+    eigen = kp.block_lanczos(K, 6, 0, tol=1e-13)
     features = kp.expand(X, kp.kpca_from_eigen(X, KERNEL, eigen))
     assert np.abs(features - eigen.vectors * np.sqrt(eigen.values)).max() < 1e-10
 
@@ -32,7 +33,7 @@ def test_features_of_training_points_are_those_of_the_eigenvectors():
     "make",
     [
         lambda A: kp.kpca(A, KERNEL, 3),
-        lambda A: kp.centered_kpca(A, KERNEL, 3),
+        lambda A: kp.kpca(A, KERNEL, 3, centered=True),
         lambda A: kp.kpca_from_eigen(A, KERNEL, kp.block_lanczos(K, 3)),
         lambda A: kp.rskpca(A, np.ones(len(A)), KERNEL, 3),
         lambda A: kp.weighted_nystrom(A, A, np.ones(len(A)), KERNEL, 3),
@@ -65,15 +66,15 @@ def test_features_of_new_points_are_the_naive_ones():
 
 
 def test_centered_features_are_the_naive_ones():
-    expansion = kp.centered_kpca(X, KERNEL, 6, 0)
+    expansion = kp.kpca(X, KERNEL, 6, 0, centered=True)
     assert np.abs(kp.expand(NEW, expansion) - naive.centered_features(K_NEW, K, 6)).max() < 1e-8
     assert np.abs(kp.expand(X, expansion).mean(0)).max() < 1e-12
 
 
 def test_centering_the_operator_and_then_the_expansion_is_centered_kpca():
-    eigen = kp.block_lanczos(kp.center(kp.gram(X, X, KERNEL)), 6, 0, 1e-13)
+    eigen = kp.block_lanczos(kp.center(kp.gram(X, X, KERNEL)), 6, 0, tol=1e-13)
     by_parts = kp.center_expansion(kp.kpca_from_eigen(X, KERNEL, eigen))
-    whole = kp.centered_kpca(X, KERNEL, 6, 0)
+    whole = kp.kpca(X, KERNEL, 6, 0, centered=True)
     assert np.abs(kp.expand(NEW, by_parts) - kp.expand(NEW, whole)).max() < 1e-9
 
 
@@ -92,7 +93,7 @@ def test_centered_kpca_agrees_with_scikit_learn(name):
             ),
         ),
     }[name]
-    expansion = kp.centered_kpca(X, kernel, 5, 0)
+    expansion = kp.kpca(X, kernel, 5, 0, centered=True)
     model.fit(X)
     assert np.allclose(expansion.values, model.eigenvalues_, rtol=1e-8)
     ours, theirs = kp.expand(NEW, expansion), model.transform(NEW)
@@ -100,8 +101,8 @@ def test_centered_kpca_agrees_with_scikit_learn(name):
 
 
 def test_shifted_data_give_the_same_centered_features_for_the_linear_kernel():
-    a = kp.expand(NEW, kp.centered_kpca(X, kp.linear(), 3, 0))
-    b = kp.expand(NEW + 50, kp.centered_kpca(X + 50, kp.linear(), 3, 0))
+    a = kp.expand(NEW, kp.kpca(X, kp.linear(), 3, 0, centered=True))
+    b = kp.expand(NEW + 50, kp.kpca(X + 50, kp.linear(), 3, 0, centered=True))
     assert np.abs(np.abs(a) - np.abs(b)).max() < 1e-8
 
 
@@ -175,7 +176,7 @@ def test_an_outlier_spoilt_the_centred_features_of_later_components():
     points = np.random.default_rng(0).standard_normal((40, 5))
     points[3] *= 1e4
     K = naive.linear(points, points)
-    model = kp.centered_kpca(points, kp.linear(), 4, 0)
+    model = kp.kpca(points, kp.linear(), 4, 0, centered=True)
     assert np.abs(model.coef.sum(0)).max() < 1e-15
     features = kp.expand(points, model)
     assert np.allclose(
@@ -187,7 +188,7 @@ def test_an_outlier_spoilt_the_centred_features_of_later_components():
 def test_rounding_of_the_mean_that_centring_takes_off_was_taken_for_components(dtype, rng):
     # 8 components of points in 3 dimensions, far from the origin, with a linear kernel; the largest .46 of the first
     points = (rng.standard_normal((100, 3)) + 100).astype(dtype)
-    values = kp.centered_kpca(points, kp.linear(), 12).values
+    values = kp.kpca(points, kp.linear(), 12, centered=True).values
     assert (values > 0).sum() == 3
     assert np.allclose(
         values[:3],
@@ -204,7 +205,7 @@ def test_small_components_of_spectra_with_a_large_mean_were_rounding_in_float32(
     U, sizes, _ = np.linalg.svd(
         spectra.astype(float) - spectra.astype(float).mean(0), full_matrices=False
     )
-    found = kp.centered_kpca(spectra, kp.linear(), 4)
+    found = kp.kpca(spectra, kp.linear(), 4, centered=True)
     assert (
         found.values[:3] == pytest.approx(sizes[:3] ** 2, rel=1e-5)
         and found.values[3] < 1e-6 * found.values[0]
@@ -238,7 +239,7 @@ def test_components_of_a_polynomial_far_from_the_origin_were_the_rounding_of_cen
     wide = points.astype(np.longdouble)
     _, values = centered_in_long_double((wide @ wide.T + 1) ** 2)
     kernel = kp.polynomial(2, 1.0, 1.0)
-    model = kp.centered_kpca(points, kernel, 6)
+    model = kp.kpca(points, kernel, 6, centered=True)
     by_parts = kp.kpca_from_eigen(
         points, kernel, kp.block_lanczos(kp.center(kp.gram(points, points, kernel)), 6)
     )
@@ -254,7 +255,7 @@ def test_float32_polynomials_far_from_the_origin_took_all_iterations_for_three_d
     points = (np.random.default_rng(0).standard_normal((400, 20)) + 100).astype(np.float32)
     kernel, wide = kp.polynomial(2, 1 / 20, 1.0), points.astype(np.longdouble)
     _, values = centered_in_long_double((wide @ wide.T / 20 + 1) ** 2)
-    model = kp.centered_kpca(points, kernel, 12)
+    model = kp.kpca(points, kernel, 12, centered=True)
     assert np.abs(model.values - values[:12]).max() < 1e-6 * values[0] and len(products) <= 30
 
 
@@ -263,10 +264,10 @@ def test_centring_a_wide_gaussian_ran_through_all_iterations(products):
     points = np.random.default_rng(0).standard_normal((500, 2))
     D = np.square(points[:, None].astype(np.longdouble) - points).sum(2)
     exact, values = centered_in_long_double(np.expm1(-D / 2e10))
-    model = kp.centered_kpca(points, kp.gaussian(1e5), 5)
+    model = kp.kpca(points, kp.gaussian(1e5), 5, centered=True)
     assert len(products) <= 20
     assert np.allclose(model.values[:2], values[:2], rtol=1e-6) and not model.values[2:].any()
-    found = kp.block_lanczos(kp.center(kp.gram(points, points, kp.gaussian(1e5))), 5, 0, 1e-13)
+    found = kp.block_lanczos(kp.center(kp.gram(points, points, kp.gaussian(1e5))), 5, 0, tol=1e-13)
     assert found.iterations <= 20  # an operator knows what cancels in it
     true = (
         np.linalg.norm(exact.astype(float) @ found.vectors - found.vectors * found.values, axis=0)
@@ -281,7 +282,7 @@ def test_components_that_centring_leaves_of_many_float32_points_were_cut():
     points = np.random.default_rng(0).standard_normal((9000, 5)).astype(np.float32)
     values = np.linalg.svd(points - points.mean(0, np.float64), compute_uv=False) ** 2 / 300.0**2
     assert np.allclose(
-        kp.centered_kpca(points, kp.gaussian(300.0), 3).values, values[:3], rtol=1e-3
+        kp.kpca(points, kp.gaussian(300.0), 3, centered=True).values, values[:3], rtol=1e-3
     )
 
 
@@ -302,9 +303,9 @@ def test_weighted_components_of_a_linear_kernel_lost_all_digits_far_from_the_ori
     C, w = np.random.default_rng(0).standard_normal((60, 3)) + 1e9, np.arange(1.0, 61.0)
     deviations = C - (w @ C) / w.sum()
     values = np.linalg.svd(np.sqrt(w)[:, None] * deviations, compute_uv=False) ** 2
-    model = kp.rskpca(C, w, kp.linear(), 3, 0, True)
+    model = kp.rskpca(C, w, kp.linear(), 3, 0, centered=True)
     assert model.values == pytest.approx(values, rel=1e-6)
-    assert kp.centered_kpca(C, kp.linear(), 3).values == pytest.approx(
+    assert kp.kpca(C, kp.linear(), 3, centered=True).values == pytest.approx(
         np.linalg.svd(C - C.mean(0), compute_uv=False) ** 2, rel=1e-6
     )
 
@@ -314,7 +315,7 @@ def test_components_of_landmarks_were_the_rounding_of_centring():
     points = np.random.default_rng(0).standard_normal((200, 2))
     D = np.square(points[:, None].astype(np.longdouble) - points).sum(2)
     values = centered_in_long_double(np.expm1(-D / 2e8))[1]
-    found = kp.nystrom_kpca(points, np.arange(50), kp.gaussian(1e4), 6, 0, True)
+    found = kp.nystrom_kpca(points, np.arange(50), kp.gaussian(1e4), 6, 0, centered=True)
     assert np.allclose(found.values[:2], values[:2], rtol=1e-6) and not found.values[2:].any()
 
 
@@ -386,7 +387,7 @@ def test_learned_preimages_are_scikit_learns_of_points_about_their_mean():
     peer = decomposition.KernelPCA(
         6, kernel="rbf", gamma=0.3, fit_inverse_transform=True, alpha=0.5
     ).fit(noisy - mean)
-    expansion = kp.centered_kpca(noisy, kp.gaussian(np.sqrt(0.5 / 0.3)), 6)
+    expansion = kp.kpca(noisy, kp.gaussian(np.sqrt(0.5 / 0.3)), 6, centered=True)
     ours = kp.kernel_pca_preimage(kp.expand(noisy + 0.1, expansion), expansion, 0.5)
     assert (
         np.abs(ours - mean - peer.inverse_transform(peer.transform(noisy - mean + 0.1))).max()
@@ -398,9 +399,9 @@ def test_learned_preimages_of_centred_linear_models_had_mean_0():
     # two components of points in the plane tell all of a point
     points = np.random.default_rng(0).standard_normal((80, 2)) + [0.93, 1.24]
     for model in (
-        kp.centered_kpca(points, kp.linear(), 2),
-        kp.nystrom_kpca(points, np.arange(9), kp.linear(), 2, 0, True),
-        kp.rskpca(points, np.arange(1.0, 81.0), kp.linear(), 2, 0, True),
+        kp.kpca(points, kp.linear(), 2, centered=True),
+        kp.nystrom_kpca(points, np.arange(9), kp.linear(), 2, 0, centered=True),
+        kp.rskpca(points, np.arange(1.0, 81.0), kp.linear(), 2, 0, centered=True),
         kp.kpca(points, kp.linear(), 2),
     ):
         found = kp.kernel_pca_preimage(kp.expand(points, model), model, 1e-9)
@@ -435,13 +436,18 @@ def test_preimages_of_far_features_and_odd_kernels():
 
 def test_preimages_guessed_from_an_offset_whether_a_model_was_centred():
     # of symmetric points the offset is 0; of weighted centers the mean is not that of equal weights
-    two = kp.centered_kpca(np.array([[-1.0], [1.0]]), kp.gaussian(1.0), 1)
+    two = kp.kpca(np.array([[-1.0], [1.0]]), kp.gaussian(1.0), 1, centered=True)
     assert abs(two.offset[0]) < 1e-15
     assert np.allclose(
         kp.kernel_pca_preimage(kp.expand(two.points, two), two), two.points, atol=1e-8
     )
     three = kp.rskpca(
-        np.array([[0.0], [1.0], [3.0]]), np.array([10.0, 1.0, 1.0]), kp.gaussian(1.0), 2, 0, True
+        np.array([[0.0], [1.0], [3.0]]),
+        np.array([10.0, 1.0, 1.0]),
+        kp.gaussian(1.0),
+        2,
+        0,
+        centered=True,
     )
     assert np.allclose(
         kp.kernel_pca_preimage(kp.expand(three.points, three), three), three.points, atol=1e-8
@@ -450,7 +456,7 @@ def test_preimages_guessed_from_an_offset_whether_a_model_was_centred():
 
 def test_preimages_of_models_that_do_not_know_their_mean_are_refused(rng):
     X = rng.standard_normal((30, 2))
-    model = kp.centered_kpca(X, kp.gaussian(1.0), 2)
+    model = kp.kpca(X, kp.gaussian(1.0), 2, centered=True)
     features = kp.expand(X, model)
     thinned = kp.thin_expansion(model, kp.round_expansion(model.coef, 2.0, 0))
     for unknown in (
@@ -595,7 +601,7 @@ def test_gradients_of_a_linear_model_are_its_coefficient_vectors():
     directions = np.linalg.eigh(X.T @ X)[1][:, ::-1][:, :2]
     found = np.abs(kp.gradient(NEW, kp.kpca(X, kp.linear(), 2)))
     assert np.abs(found - np.abs(directions.T)).max() < 1e-12
-    shares = kp.relevance(NEW, kp.centered_kpca(X, kp.linear(), 2), by_component=True)
+    shares = kp.relevance(NEW, kp.kpca(X, kp.linear(), 2, centered=True), by_component=True)
     centered = np.linalg.eigh(np.cov(X.T))[1][:, ::-1][:, :2]
     assert np.abs(shares - centered.T**2).max() < 1e-12
 
@@ -623,8 +629,8 @@ def test_relevance_is_the_share_of_squared_gradients():
     G = naive.gaussian_gradient(NEW, E.points, E.coef, 1.3)
     M = np.einsum("qjs,qjt->jst", G, G) / 40
     parts = np.diagonal(M, 0, 1, 2)
-    assert np.allclose(kp.relevance(NEW, E, True, True), M, rtol=1e-11)
-    assert np.allclose(kp.relevance(NEW, E, True), M.sum(0), rtol=1e-11)
+    assert np.allclose(kp.relevance(NEW, E, full=True, by_component=True), M, rtol=1e-11)
+    assert np.allclose(kp.relevance(NEW, E, full=True), M.sum(0), rtol=1e-11)
     shares = kp.relevance(NEW, E, by_component=True)
     assert np.allclose(shares, parts / parts.sum(1)[:, None], rtol=1e-11)
     assert np.allclose(kp.relevance(NEW, E), parts.sum(0) / parts.sum(), rtol=1e-11)
@@ -637,7 +643,7 @@ def test_relevance_finds_the_columns_of_a_regression_and_of_components(rng):
     shares = kp.relevance(A, model)
     assert shares.argmax() == 4 and shares[4] > 0.9
     B = A * np.array([0.01, 0.01, 3.0, 0.01, 0.01, 1.0])
-    shares = kp.relevance(B, kp.centered_kpca(B, kp.gaussian(60.0), 2), by_component=True)
+    shares = kp.relevance(B, kp.kpca(B, kp.gaussian(60.0), 2, centered=True), by_component=True)
     assert shares.argmax(1).tolist() == [2, 5] and shares.max(1).min() > 0.9
 
 
@@ -655,7 +661,7 @@ def test_gradients_do_not_depend_on_threads(threads, rng):
     E = weighted(kp.matern(1.5, 9.0), A, 2)
     for call in (
         lambda: kp.gradient(A, E),
-        lambda: kp.relevance(A, E, True),
+        lambda: kp.relevance(A, E, full=True),
         lambda: kp.scale_points(A, A.T @ A),
     ):
         assert np.array_equal(threads(1, call), threads(2, call))
@@ -684,7 +690,7 @@ def test_scaled_points_have_the_distances_of_the_metric(rng):
             lambda: kp.gradient(X, weighted(kp.laplacian(1.0, norm=1))),
             "model.kernel must be polynomial or of the Euclidean distance, got laplacian of the city",
         ),
-        (lambda: kp.relevance(X, weighted(KERNEL), 1), "full must be True or False"),
+        (lambda: kp.relevance(X, weighted(KERNEL), full=1), "full must be True or False"),
         (lambda: kp.relevance(X, weighted(KERNEL), by_component=2), "by_component must be True"),
         (
             lambda: kp.relevance(
@@ -713,7 +719,7 @@ def test_gradients_that_no_machine_holds_are_refused_before_any_work(monkeypatch
     with pytest.raises(ValueError, match="gradient: X must be smaller"):
         kp.gradient(NEW, weighted(KERNEL))
     with pytest.raises(ValueError, match="relevance: X must be smaller"):
-        kp.relevance(X, weighted(KERNEL, k=200), True)
+        kp.relevance(X, weighted(KERNEL, k=200), full=True)
 
 
 # Arrays that are larger than memory
@@ -739,10 +745,10 @@ def test_large_arrays_are_converted_block_by_block(kind, rng, tmp_path, monkeypa
     sizes = []
     models = [
         kp.kpca(few, kp.gaussian(2.0), 4),
-        kp.centered_kpca(few, kp.linear(), 2),
+        kp.kpca(few, kp.linear(), 2, centered=True),
         kp.nystrom_ridge(points, points[:, 0], few, kp.gaussian(2.0), 0.1),
         kp.nystrom_map(points, few, kp.gaussian(2.0)),
-        kp.skpca(points, kp.gaussian(2.0), 60, 9, 4),
+        kp.skpca(points, kp.gaussian(2.0), 4, 60, 9),
     ]
     expected = [
         [f(points, m) for m in ms] for f, ms in ((kp.expand, models[:3]), (kp.residual, models))
@@ -756,7 +762,7 @@ def test_large_arrays_are_converted_block_by_block(kind, rng, tmp_path, monkeypa
             assert found.dtype == value.dtype and np.allclose(found, value, atol=1e-6)
     assert max(sizes, default=0) <= 256
     out = np.empty((900, 4))
-    assert kp.expand(given, models[0], out) is out and np.allclose(out, expected[0][0])
+    assert kp.expand(given, models[0], out=out) is out and np.allclose(out, expected[0][0])
 
 
 def test_a_bad_row_of_a_large_array_is_named_before_any_work(rng, monkeypatch):
@@ -766,13 +772,13 @@ def test_a_bad_row_of_a_large_array_is_named_before_any_work(rng, monkeypatch):
     points[700, 1] = np.nan
     out = np.full((900, 4), 7.0)
     with pytest.raises(ValueError, match="^expand: X must be finite .* row 700 is not"):
-        kp.expand(points, model, out)
+        kp.expand(points, model, out=out)
     assert (out == 7.0).all()
     with pytest.raises(ValueError, match="^residual: X must be finite .* row 700 is not"):
         kp.residual(points, model)
     points[700, 1] = 0.0
     with pytest.raises(ValueError, match="^expand: out must be a writable C-ordered float64 array"):
-        kp.expand(points, model, out[:800])
+        kp.expand(points, model, out=out[:800])
     with pytest.raises(ValueError, match="^expand: expansion must be an Expansion"):
         kp.expand(points, None)
     with pytest.raises(ValueError, match="^residual: model must be an Expansion"):

@@ -339,7 +339,7 @@ def test_results_print_shapes_and_kernels_their_name():
 
 def test_vectors_that_are_not_contiguous_could_not_be_compared():
     Z = np.arange(12.0).reshape(4, 3)
-    for kernel in (kp.gaussian(3.0), kp.polynomial(2, 1.0, 1.0), kp.laplacian(2.0, 1)):
+    for kernel in (kp.gaussian(3.0), kp.polynomial(2, 1.0, 1.0), kp.laplacian(2.0, norm=1)):
         matrix = kp.gram(Z[:, :1].T, Z[:, 1:2].T, kernel)
         assert kp.kernel_value(kernel, Z[:, 0], Z[:, 1]) == pytest.approx(matrix[0, 0])
 

@@ -162,13 +162,15 @@ def test_merged_streams_of_features_are_one_stream(X, seed, centred):
     map = kp.fourier_features_map(kp.gaussian(3.0), X.shape[1], 12, 5)
     Z = kp.fourier_features(X, map)
     Z -= Z.mean(0) if centred else 0.0
-    state, sums = kp.skpca_start(map, 12, centred), kp.rnca_start(map, centred)
+    state, sums = kp.skpca_start(map, 12, centered=centred), kp.rnca_start(map, centered=centred)
     for rows in cuts(len(X), seed):
         if rows.size:
             state = kp.skpca_merge(
-                state, kp.skpca_update(kp.skpca_start(map, 12, centred), X[rows])
+                state, kp.skpca_update(kp.skpca_start(map, 12, centered=centred), X[rows])
             )
-            sums = kp.rnca_merge(sums, kp.rnca_update(kp.rnca_start(map, centred), X[rows]))
+            sums = kp.rnca_merge(
+                sums, kp.rnca_update(kp.rnca_start(map, centered=centred), X[rows])
+            )
     values = np.linalg.eigvalsh(Z.T @ Z)[::-1]
     found, exact = kp.skpca_finish(state, 1), kp.rnca_finish(sums, 1)
     assert found.count == exact.count == len(X)
@@ -180,9 +182,11 @@ def test_merged_streams_of_features_are_one_stream(X, seed, centred):
 @given(X=points(), power=st.integers(-40, 40))
 def test_features_know_differences_alone(X, power):
     for make in KERNELS:
-        map = kp.fourier_features_map(make(3.0), X.shape[1], 16, 7, True, True)
+        map = kp.fourier_features_map(make(3.0), X.shape[1], 16, 7, stored=True, paired=True)
         Z, W = kp.fourier_features(X, map), kp.fourier_features(X + 8.0, map)
         assert np.abs(Z @ Z.T - W @ W.T).max() < 1e-12
-        scaled = kp.fourier_features_map(make(3.0 * 2.0**power), X.shape[1], 16, 7, True, True)
+        scaled = kp.fourier_features_map(
+            make(3.0 * 2.0**power), X.shape[1], 16, 7, stored=True, paired=True
+        )
         assert np.array_equal(kp.fourier_features(X * 2.0**power, scaled), Z)
     assert np.abs(naive.gaussian(X, X, 3.0) - kp.gram(X, X, kp.gaussian(3.0))).max() < 1e-15

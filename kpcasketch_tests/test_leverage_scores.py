@@ -129,15 +129,15 @@ def test_points_are_kept_with_the_probability_of_algorithm_1():
     p = np.minimum(1, 16 * scores * np.log(scores.sum() / delta))
     counts = np.zeros(5)
     for seed in range(3000):
-        found = kp.sample_landmarks(scores, delta, seed)
+        found = kp.sample_landmarks(scores, seed, delta=delta)
         counts[found.indices] += 1
         assert found.weights == pytest.approx(1 / np.sqrt(p[found.indices]))
     assert all(stats.binomtest(int(c), 3000, q).pvalue > CHANCE for c, q in zip(counts, p))
 
 
 def test_algorithm_1_samples_by_its_exact_scores():
-    found = kp.rls_nystrom(X, KERNEL, LAM, 0.1, 5)
-    again = kp.sample_landmarks(kp.ridge_leverage_scores(X, KERNEL, LAM), 0.1, 5)
+    found = kp.rls_nystrom(X, KERNEL, LAM, 5, delta=0.1)
+    again = kp.sample_landmarks(kp.ridge_leverage_scores(X, KERNEL, LAM), 5, delta=0.1)
     assert np.array_equal(found.indices, again.indices) and found.evaluations == N * (N + 1) // 2
     assert spectral_gap(found.indices) <= LAM
 
@@ -174,7 +174,7 @@ def test_fixed_sizes_are_kept_to(name, s):
 def weight_sums(X, kernel, s, delta, trials):
     out = np.zeros((trials, X.shape[0]))
     for t in range(trials):
-        found = kp.recursive_rls_practical(X, kernel, s, t, delta)
+        found = kp.recursive_rls_practical(X, kernel, s, t, delta=delta)
         out[t][found.indices] = found.weights**2
     return out
 
@@ -225,7 +225,7 @@ def test_recursion_of_algorithm_2_is_its_naive_form():
         return rows[kept], 1 / np.sqrt(p[kept])
 
     rows, weights = recursion(0, delta)
-    found = kp.recursive_rls(MANY, SMOOTH, lam, delta, seed)
+    found = kp.recursive_rls(MANY, SMOOTH, lam, seed, delta=delta)
     assert 0 < rows.size < 1500 and np.array_equal(found.indices, rows)
     assert found.weights == pytest.approx(weights, rel=1e-9)
 
@@ -249,7 +249,7 @@ def test_recursion_of_algorithm_3_had_constants_that_nothing_tested(n, s, c, lev
 
     monkeypatch.setattr(kp, "_scores", watched)
     monkeypatch.setattr(kp, "_tail_ridge", watched_ridge)
-    found = kp.recursive_rls_fixed(points, SMOOTH, s, 0.03, 4, c)
+    found = kp.recursive_rls_fixed(points, SMOOTH, s, 4, delta=0.03, constant=c)
     expected = naive.recursive_rls_fixed(
         naive.gaussian(points, points, 3.0), s, 0.03, depth, uniform, c
     )
@@ -270,7 +270,7 @@ def test_recursion_of_algorithm_3_had_constants_that_nothing_tested(n, s, c, lev
 
 def test_recursive_samples_meet_theorem_7_and_the_practical_one_beats_uniform(rng):
     matrix = naive.gaussian(MANY, MANY, 3.0)
-    F = kp.nystrom(MANY, kp.recursive_rls(MANY, SMOOTH, RIDGE, 0.03, 0), SMOOTH)
+    F = kp.nystrom(MANY, kp.recursive_rls(MANY, SMOOTH, RIDGE, 0, delta=0.03), SMOOTH)
 
     def norm(A):  # np.linalg.norm takes five times as long
         return np.abs(np.linalg.eigvalsh(A)[[0, -1]]).max()
@@ -305,8 +305,8 @@ def test_evaluations_are_counted_as_a_kernel_that_counts_sees_them():
     try:
         kernel = kp.custom(counting)
         for sample in (
-            lambda: kp.recursive_rls_practical(X[:300], kernel, 40, 0, 0.1),
-            lambda: kp.rpcholesky(X[:300], kernel, 40, 0, 8),
+            lambda: kp.recursive_rls_practical(X[:300], kernel, 40, 0, delta=0.1),
+            lambda: kp.rpcholesky(X[:300], kernel, 40, 0, block=8),
         ):
             calls[0] = 0
             claimed = sample().evaluations
@@ -329,7 +329,7 @@ def test_pivots_of_randomly_pivoted_cholesky_follow_their_law(block):
                 law[i, j] = rest[j] / rest.sum() / 3
     counts = dict.fromkeys(law, 0)
     for seed in range(2000):
-        counts[tuple(kp.rpcholesky(points, kp.gaussian(1.0), 2, seed, block).indices)] += 1
+        counts[tuple(kp.rpcholesky(points, kp.gaussian(1.0), 2, seed, block=block).indices)] += 1
     assert stats.chisquare([counts[p] for p in law], [2000 * law[p] for p in law]).pvalue > CHANCE
 
 
@@ -337,7 +337,7 @@ def test_pivots_of_randomly_pivoted_cholesky_follow_their_law(block):
 def test_greedy_pivots_are_the_naive_ones_whatever_the_block():
     expected = naive.pivoted_cholesky(K, 30)
     for block in (1, 16, 128):
-        assert kp.pivoted_cholesky(X, KERNEL, 30, block).indices.tolist() == expected
+        assert kp.pivoted_cholesky(X, KERNEL, 30, block=block).indices.tolist() == expected
 
 
 def test_pivoted_cholesky_ends_where_everything_is_explained():
@@ -359,7 +359,7 @@ def test_factor_is_the_nystrom_approximation(n, m, dtype, tolerance, rng):
 CHOSEN = kp.Landmarks(np.array([3, 50, 9]), np.ones(3), 0)
 KINDS = {
     "Landmarks": CHOSEN,
-    "LandmarkPoints": kp.LandmarkPoints(X[CHOSEN.indices], *CHOSEN),
+    "Landmarks with points": CHOSEN._replace(points=X[CHOSEN.indices]),
     "ReducedSet": kp.ReducedSet(X[CHOSEN.indices], np.ones(3), np.empty(0, int)),
     "CertifiedNystrom": kp.CertifiedNystrom(CHOSEN, np.empty((N, 3)), 0.1, 0.1, 0.0),
     "rows": CHOSEN.indices,
@@ -492,11 +492,13 @@ def test_precomputed_and_custom_kernels_give_the_same_landmarks():
     intersection = kp.custom(
         numba.njit(lambda x, y: math.exp(-math.sqrt(((x - y) ** 2).sum()) / 5.0))
     )
-    expected = kp.recursive_rls_practical(X, KERNEL, 40, 0, 0.1).indices
+    expected = kp.recursive_rls_practical(X, KERNEL, 40, 0, delta=0.1).indices
     assert np.array_equal(
-        kp.recursive_rls_practical(rows, kp.precomputed(K), 40, 0, 0.1).indices, expected
+        kp.recursive_rls_practical(rows, kp.precomputed(K), 40, 0, delta=0.1).indices, expected
     )
-    assert np.array_equal(kp.recursive_rls_practical(X, intersection, 40, 0, 0.1).indices, expected)
+    assert np.array_equal(
+        kp.recursive_rls_practical(X, intersection, 40, 0, delta=0.1).indices, expected
+    )
 
 
 def test_a_kernel_that_is_not_positive_semidefinite_is_refused():
@@ -509,12 +511,16 @@ def test_a_kernel_that_is_not_positive_semidefinite_is_refused():
             "approximate_ridge_leverage_scores": lambda: kp.approximate_ridge_leverage_scores(
                 X, rows, np.ones(100), kernel, 1.0
             ),
-            "rls_nystrom": lambda: kp.rls_nystrom(X, kernel, 1.0, 0.1, 0),
-            "recursive_rls": lambda: kp.recursive_rls(np.repeat(X, 3, 0), kernel, 1.0, 0.01, 0),
-            "recursive_rls_fixed": lambda: kp.recursive_rls_fixed(X, kernel, 100, 0.01, 0),
-            "recursive_rls_practical": lambda: kp.recursive_rls_practical(X, kernel, 100, 0, 0.01),
+            "rls_nystrom": lambda: kp.rls_nystrom(X, kernel, 1.0, 0, delta=0.1),
+            "recursive_rls": lambda: kp.recursive_rls(
+                np.repeat(X, 3, 0), kernel, 1.0, 0, delta=0.01
+            ),
+            "recursive_rls_fixed": lambda: kp.recursive_rls_fixed(X, kernel, 100, 0, delta=0.01),
+            "recursive_rls_practical": lambda: kp.recursive_rls_practical(
+                X, kernel, 100, 0, delta=0.01
+            ),
             "recursive_rls_accelerated": lambda: kp.recursive_rls_accelerated(
-                X, kernel, 100, 0, 0.01
+                X, kernel, 100, 0, delta=0.01
             ),
             "rpcholesky": lambda: kp.rpcholesky(X, kernel, 100, 0),
             "pivoted_cholesky": lambda: kp.pivoted_cholesky(X, kernel, 9),
@@ -531,8 +537,8 @@ def test_a_kernel_that_is_not_positive_semidefinite_is_refused():
 def test_landmarks_and_factor_have_the_same_bits_for_any_number_of_threads(same_bits, rng):
     points = rng.standard_normal((1500, 3))
     kernel = kp.gaussian(1.0)
-    same_bits(kp.recursive_rls_practical, points, kernel, 150, 0, 0.1)
-    same_bits(kp.recursive_rls, points, kernel, 1.0, 0.01, 0)
+    same_bits(kp.recursive_rls_practical, points, kernel, 150, 0)
+    same_bits(functools.partial(kp.recursive_rls, delta=0.01), points, kernel, 1.0, 0)
     same_bits(kp.rpcholesky, points, kernel, 150, 0)
     same_bits(kp.nystrom, points, np.arange(0, 1500, 7), kernel)
     same_bits(kp.nystrom_kpca, points, np.arange(0, 1500, 7), kernel, 3, 0)
@@ -572,11 +578,11 @@ def test_a_ridge_below_rounding_made_landmarks_lose_their_scores(lam):
     assert (
         kp.approximate_ridge_leverage_scores(apart, np.arange(9), np.ones(9), kernel, lam) == 1
     ).all()
-    assert kp.recursive_rls(apart, kernel, lam, 0.03, 0).indices.size == 900
+    assert kp.recursive_rls(apart, kernel, lam, 0, delta=0.03).indices.size == 900
 
 
 def test_a_tiny_constant_made_the_rank_be_counted_without_end():
-    assert kp.recursive_rls_fixed(X, KERNEL, 50, 0.01, 0, 1e-12).indices.size > 0
+    assert kp.recursive_rls_fixed(X, KERNEL, 50, 0, delta=0.01, constant=1e-12).indices.size > 0
 
 
 @pytest.mark.parametrize(
@@ -631,7 +637,9 @@ def test_all_points_came_back_where_a_half_was_empty(sampler):
 
 
 def test_a_ridge_below_the_rounding_of_the_matrix_left_points_out_that_matter():
-    assert kp.rls_nystrom(np.diag([1e9, 1.0]), kp.linear(), 1e-3, 0.1, 0).indices.tolist() == [0, 1]
+    assert kp.rls_nystrom(
+        np.diag([1e9, 1.0]), kp.linear(), 1e-3, 0, delta=0.1
+    ).indices.tolist() == [0, 1]
     assert kp.ridge_leverage_scores(np.diag([1e9, 1.0]), kp.linear(), 1e-3).min() > 0.99
 
 
@@ -642,7 +650,9 @@ def test_an_empty_sample_did_not_look_at_the_diagonal():
         with pytest.raises(
             ValueError, match="recursive_rls: kernel values on X must be finite and form"
         ):
-            kp.recursive_rls(np.arange(3000)[:, None], kp.precomputed(matrix), 1e-3, 0.01, seed)
+            kp.recursive_rls(
+                np.arange(3000)[:, None], kp.precomputed(matrix), 1e-3, seed, delta=0.01
+            )
 
 
 @pytest.mark.parametrize(
@@ -700,7 +710,7 @@ def test_tiny_kernel_values_were_refused_as_not_positive():
     points = 1e-93 * np.random.default_rng(0).standard_normal((165, 1))
     for found in (
         kp.rpcholesky(points, kp.linear(), 9, 0),
-        kp.recursive_rls_practical(points, kp.linear(), 9, 0, 0.1),
+        kp.recursive_rls_practical(points, kp.linear(), 9, 0, delta=0.1),
     ):
         assert found.indices.size in (1, 9)
 
@@ -825,7 +835,7 @@ def test_columns_are_counted_by_the_norm_of_the_last_approximation():
 
 def test_nystrom_to_stops_at_its_limit_and_says_so():
     points, kernel = np.random.default_rng(0).standard_normal((400, 5)), kp.gaussian(1.0)
-    found = kp.nystrom_to(points, kernel, 1e-4, 0, 60)
+    found = kp.nystrom_to(points, kernel, 1e-4, 0, limit=60)
     K = naive.gaussian(points, points, 1.0)
     true = np.linalg.norm(K - found.factor @ found.factor.T, 2) / np.linalg.norm(K, 2)
     assert found.landmarks.indices.size == 60 and 1e-4 < true <= found.error_bound < 1.6 * true
@@ -884,7 +894,7 @@ def test_certificates_say_their_chance(rng):
     X = rng.standard_normal((700, 3))
     by_trace, by_norm = (
         kp.nystrom_to(X, kp.gaussian(6.0), 1e-2),
-        kp.nystrom_to(X, kp.laplacian(1.0), 0.3, 0, 40),
+        kp.nystrom_to(X, kp.laplacian(1.0), 0.3, 0, limit=40),
     )
     assert by_trace.chance == 0.0 and by_trace.error_bound <= 1e-2
     assert 0 < by_norm.chance < 1e-5
@@ -923,8 +933,8 @@ def assert_same_up_to_signs(A, B, far):
 def test_centred_components_over_all_points_are_those_of_centered_kpca(kernel, dtype, rng):
     X, new = (rng.standard_normal((n, 4)).astype(dtype) + dtype(1.0) for n in (90, 20))
     found, exact = (
-        kp.nystrom_kpca(X, np.arange(90), kernel, 3, 0, True),
-        kp.centered_kpca(X, kernel, 3),
+        kp.nystrom_kpca(X, np.arange(90), kernel, 3, 0, centered=True),
+        kp.kpca(X, kernel, 3, centered=True),
     )
     far = 1e-6 if dtype == np.float64 else 2e-2
     assert np.allclose(found.values, exact.values, rtol=1e-7 if dtype == np.float64 else 1e-3)
@@ -942,14 +952,14 @@ def test_centred_components_over_few_landmarks_are_those_of_their_matrix(rng):
     C, W = naive.gaussian(X, X[rows], 1.0), naive.gaussian(X[rows], X[rows], 1.0)
     K, H = C @ np.linalg.pinv(W, 1e-10) @ C.T, np.eye(70) - 1 / 70
     values, vectors = np.linalg.eigh(H @ K @ H)
-    found = kp.nystrom_kpca(X, rows, kernel, 4, 0, True)
+    found = kp.nystrom_kpca(X, rows, kernel, 4, 0, centered=True)
     assert np.allclose(found.values, values[::-1][:4])
     assert_same_up_to_signs(
         kp.expand(X, found), (vectors * np.sqrt(np.abs(values)))[:, ::-1][:, :4], 1e-6
     )
     uncentred = kp.nystrom_kpca(X, rows, kernel, 4)
     assert uncentred.mean.size == 0 and not uncentred.offset.any()
-    point = kp.nystrom_kpca(X[:1], np.array([0]), kernel, 1, 0, True)  # nothing varies
+    point = kp.nystrom_kpca(X[:1], np.array([0]), kernel, 1, 0, centered=True)  # nothing varies
     assert point.values[0] == 0.0 and not kp.expand(X, point).any()
 
 
@@ -959,14 +969,18 @@ def test_centred_components_over_few_landmarks_are_those_of_their_matrix(rng):
 def test_centred_values_in_single_precision_were_rounding(move, kernel, rng):
     # of 20,000 points near each other, or far from the origin, what the mean took was rounded in float32
     X = move(rng.standard_normal((20_000, 4))).astype(np.float32)
-    found = kp.nystrom_kpca(X, np.arange(50), kernel, 4, 0, True)
-    features = kp.expand(X, kp.nystrom_kpca(X.astype(float), np.arange(50), kernel, 4, 0, True))
+    found = kp.nystrom_kpca(X, np.arange(50), kernel, 4, 0, centered=True)
+    features = kp.expand(
+        X, kp.nystrom_kpca(X.astype(float), np.arange(50), kernel, 4, 0, centered=True)
+    )
     assert np.allclose(found.values, (features**2).sum(0), rtol=2e-3)
 
 
 def test_centred_components_over_landmarks_have_preimages(rng):
     X = rng.standard_normal((200, 2)) * [3.0, 0.1]
-    model = kp.nystrom_kpca(X, kp.rpcholesky(X, kp.gaussian(2.0), 40), kp.gaussian(2.0), 8, 0, True)
+    model = kp.nystrom_kpca(
+        X, kp.rpcholesky(X, kp.gaussian(2.0), 40), kp.gaussian(2.0), 8, 0, centered=True
+    )
     assert np.abs(kp.kernel_pca_preimage(kp.expand(X[:9], model), model) - X[:9]).max() < 0.3
 
 

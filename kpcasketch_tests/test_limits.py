@@ -2,6 +2,7 @@
 """Both sides of every constant at which the code changes its way: one below, at it, one above, and inside the next
 block."""
 
+import functools
 import numpy as np
 import pytest
 import scipy.linalg
@@ -170,7 +171,7 @@ def test_eigenproblems_with_and_without_lapack_and_norms_solved_directly_or_not(
     values = np.linalg.eigvalsh(A)[::-1]
     assert np.abs(inner(kp._small_eigen)(A)[0] - values).max() < 1e-11
     assert np.abs(kp.block_lanczos(A, n, 0).values - values).max() < 1e-10
-    assert kp.spectral_norm(A, 0, 1e-9) == pytest.approx(np.abs(values).max(), rel=1e-9)
+    assert kp.spectral_norm(A, 0, tol=1e-9) == pytest.approx(np.abs(values).max(), rel=1e-9)
 
 
 @pytest.mark.parametrize("n", [272, 273, 400, 769, 784, 785])
@@ -179,7 +180,7 @@ def test_norms_whose_basis_fills_the_space_or_its_768_columns(n):
     A = scipy.linalg.toeplitz([2.0, -1.0] + [0.0] * (n - 2))
     exact = 2 - 2 * np.cos(n * np.pi / (n + 1))
     for tol in (1e-2, 1e-4):
-        assert exact * (1 - tol) <= kp.spectral_norm(A, 0, tol) <= exact * (1 + 1e-13)
+        assert exact * (1 - tol) <= kp.spectral_norm(A, 0, tol=tol) <= exact * (1 + 1e-13)
 
 
 @pytest.mark.parametrize("n", [511, 512, 513, 540])
@@ -246,18 +247,22 @@ MANY = np.broadcast_to(np.ones((1, 1)), (400_000, 1))
         (kp.quasi_features_map, (KERNEL, 2**20, 2**31 - 1), "m"),
         (kp.fastfood_features_map, (KERNEL, 2, 2**31 - 1), "m"),
         (kp.fd_start, (2**31 - 1, 2**31 - 1), "ell"),
-        (kp.reservoir_start, (2**31 - 1, 2**31 - 1), "c"),
+        (kp.reservoir_start, (2**31 - 1, 2**31 - 1), "s"),
         (kp.rademacher_projection, (np.ones((100, 2)), 2**31 - 1), "s"),
         (kp.gram, (MANY, MANY, KERNEL), "Y"),
         (
             kp.fourier_features,
-            (np.ones((1000, 2)), kp.fourier_features_map(KERNEL, 2, 2**31 - 1, 0, False)),
+            (np.ones((1000, 2)), kp.fourier_features_map(KERNEL, 2, 2**31 - 1, 0, stored=False)),
             "feature_map.m",
         ),
-        (kp.skpca_start, (kp.fourier_features_map(KERNEL, 2, 2**31 - 1, 0, False), 2**20), "ell"),
+        (
+            kp.skpca_start,
+            (kp.fourier_features_map(KERNEL, 2, 2**31 - 1, 0, stored=False), 2**20),
+            "ell",
+        ),
         (
             kp.rnca_start,
-            (kp.fourier_features_map(KERNEL, 2, 2**31 - 1, 0, False),),
+            (kp.fourier_features_map(KERNEL, 2, 2**31 - 1, 0, stored=False),),
             "feature_map.m",
         ),
         (kp.dense, (kp.Implicit(MANY, KERNEL),), "A"),
@@ -268,7 +273,11 @@ MANY = np.broadcast_to(np.ones((1, 1)), (400_000, 1))
         (kp.sample_gram, (MANY, KERNEL, 2.0), "s"),
         (kp.sample_quantize_gram, (MANY, KERNEL, 2.0), "s"),
         (kp.ridge_leverage_scores, (MANY, KERNEL, 1.0), "X"),
-        (kp.rls_nystrom, (MANY, KERNEL, 1.0, 0.1), "X"),
+        (
+            functools.update_wrapper(functools.partial(kp.rls_nystrom, delta=0.1), kp.rls_nystrom),
+            (MANY, KERNEL, 1.0),
+            "X",
+        ),
         (kp.rpcholesky, (MANY, KERNEL, 10_000), "s"),
         (kp.pivoted_cholesky, (MANY, KERNEL, 10_000), "s"),
         (kp.nystrom_map, (MANY, MANY, KERNEL), "landmarks"),

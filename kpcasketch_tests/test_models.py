@@ -36,7 +36,7 @@ def sketches(points, kernel, centered):
     made["eigen"] = kp.block_lanczos(made["sampled"], 12)
     rows = kp.uniform_landmarks(len(points), 30)
     made["expansion"] = kp.nystrom_kpca(points, rows, kernel, 12, centered=centered)
-    made["subspace"] = kp.skpca(points, kernel, 500, 40, 12, centered=centered)
+    made["subspace"] = kp.skpca(points, kernel, 12, 500, 40, centered=centered)
     F = kp.nystrom(points, rows, kernel)
     made["factor"] = kp.LowRank(F - F.mean(0) if centered else F)
     if not centered:
@@ -61,7 +61,7 @@ def test_all_rows_tell_the_errors_of_a_sketch_to_a_tenth(centered):
     exact = naive.centered(K) if centered else K
     true_values, true_vectors = naive.eigenpairs(exact, 3)
     for name, sketch, values, V in sketches(X, KERNEL, centered):
-        found = kp.sketch_error(sketch, X, KERNEL, 3, 0, 600, centered)
+        found = kp.sketch_error(sketch, X, KERNEL, 3, 0, rows=600, centered=centered)
         assert found.values == pytest.approx(values[:3] - true_values, rel=0.02, abs=1e-3), name
         assert found.angles == pytest.approx(
             kp.principal_angles(true_vectors, V[:, :3].copy()), rel=0.1
@@ -72,7 +72,7 @@ def test_sketch_error_is_that_of_naive_on_all_rows():
     for centered in (False, True):
         A = naive.centered(K) if centered else K
         eigen = kp.block_lanczos(kp.center(bits()) if centered else bits(), 10)
-        found = kp.sketch_error(eigen, X, KERNEL, 4, 0, 10**6, centered)
+        found = kp.sketch_error(eigen, X, KERNEL, 4, 0, rows=10**6, centered=centered)
         values, angles = naive.sketch_error(A, eigen.values, eigen.vectors, 4)
         assert found.values == pytest.approx(values, abs=1e-8) and found.angles == pytest.approx(
             angles, abs=1e-7
@@ -125,7 +125,7 @@ def test_without_the_next_components_an_angle_would_be_a_guess():
     # .4 to 1.7 times the truth on real data: it is refused
     model = kp.rnca(X, kp.fourier_features_map(KERNEL, 3, 100), 12)
     few = model._replace(basis=model.basis[:, :4], values=model.values[:4])
-    whole = kp.sketch_error(model, X, KERNEL, 4, 0, 600).angles[0]
+    whole = kp.sketch_error(model, X, KERNEL, 4, 0, rows=600).angles[0]
     true = kp.principal_angles(naive.eigenpairs(K, 4)[1], kp.skpca_transform(X, few))[0]
     alone = naive.sketch_error(K, few.values, np.linalg.qr(kp.skpca_transform(X, few))[0], 4)[1][0]
     assert abs(whole / true - 1.0) < 0.1 and abs(alone / true - 1.0) > 0.5
@@ -161,14 +161,18 @@ def test_rows_that_miss_a_small_cluster_gave_an_error_of_ten_thousand(rng):
     with pytest.raises(
         ValueError, match="^sketch_error: rows must be larger to distinguish 20 directions, got 100"
     ):
-        kp.sketch_error(exact, points, kp.gaussian(0.45), 5, 0, 100)
-    assert np.abs(kp.sketch_error(exact, points, kp.gaussian(0.45), 5, 0, 2000).values).max() < 1e-6
+        kp.sketch_error(exact, points, kp.gaussian(0.45), 5, 0, rows=100)
+    assert (
+        np.abs(kp.sketch_error(exact, points, kp.gaussian(0.45), 5, 0, rows=2000).values).max()
+        < 1e-6
+    )
 
 
 def test_what_is_not_centred_was_judged_about_the_mean_as_if_it_were():
     # a matrix and a map are centred here; directions lose their mean
     plain, done = [
-        kp.sketch_error(A, X, KERNEL, 4, 0, 600, True) for A in (bits(), kp.center(bits()))
+        kp.sketch_error(A, X, KERNEL, 4, 0, rows=600, centered=True)
+        for A in (bits(), kp.center(bits()))
     ]
     assert np.allclose(plain.values, done.values, atol=1e-6) and np.allclose(
         plain.angles, done.angles, atol=1e-4
@@ -176,12 +180,13 @@ def test_what_is_not_centred_was_judged_about_the_mean_as_if_it_were():
     found = kp.nystrom_map(X, kp.uniform_landmarks(600, 30), KERNEL)
     F = kp.nystrom_features(X, found)
     a, b = [
-        kp.sketch_error(A, X, KERNEL, 4, 0, 600, True) for A in (found, kp.LowRank(F - F.mean(0)))
+        kp.sketch_error(A, X, KERNEL, 4, 0, rows=600, centered=True)
+        for A in (found, kp.LowRank(F - F.mean(0)))
     ]
     assert np.allclose(a.values, b.values, atol=1e-6) and np.allclose(a.angles, b.angles, atol=1e-4)
     eigen = kp.block_lanczos(kp.center(bits()), 10)
     a, b = [
-        kp.sketch_error(eigen._replace(vectors=V), X, KERNEL, 4, 0, 600, True)
+        kp.sketch_error(eigen._replace(vectors=V), X, KERNEL, 4, 0, rows=600, centered=True)
         for V in (eigen.vectors, eigen.vectors + 0.02)
     ]
     assert np.allclose(a.values, b.values, atol=1e-9) and np.allclose(a.angles, b.angles, atol=1e-9)
@@ -192,7 +197,7 @@ def test_components_that_depend_on_others_are_none():
     coef = model.coef.copy()
     coef[:, 5] = coef[:, 0] + coef[:, 1]
     twice = model._replace(coef=coef)
-    assert kp.sketch_error(twice, X, KERNEL, 5, 0, 600).angles.max() < 1e-6
+    assert kp.sketch_error(twice, X, KERNEL, 5, 0, rows=600).angles.max() < 1e-6
     with pytest.raises(ValueError, match="k = 6; got 12 components, the first 5 nonzero"):
         kp.sketch_error(twice, X, KERNEL, 6)
 
@@ -218,8 +223,8 @@ def test_few_rows_are_right_on_average_whatever_the_order_of_points(rng):
     points = np.sort(rng.standard_normal((1500, 2)) * [2.0, 1.0], axis=0)
     kernel = kp.gaussian(1.5)
     eigen = kp.block_lanczos(kp.sample_gram(points, kernel, 3.0), 16)
-    whole = kp.sketch_error(eigen, points, kernel, 4, 0, 1500).angles
-    found = [kp.sketch_error(eigen, points, kernel, 4, seed, 60).angles for seed in range(80)]
+    whole = kp.sketch_error(eigen, points, kernel, 4, 0, rows=1500).angles
+    found = [kp.sketch_error(eigen, points, kernel, 4, seed, rows=60).angles for seed in range(80)]
     assert np.sqrt(np.square(found).mean(0)) == pytest.approx(whole, rel=0.1)
 
 
@@ -228,12 +233,12 @@ def test_sketch_error_in_another_order_of_points_is_the_same_on_all_rows(rng):
     eigen = kp.block_lanczos(bits(), 10)
     turned = eigen._replace(vectors=eigen.vectors[order])
     a, b = (
-        kp.sketch_error(eigen, X, KERNEL, 5, 0, 600),
-        kp.sketch_error(turned, X[order], KERNEL, 5, 3, 600),
+        kp.sketch_error(eigen, X, KERNEL, 5, 0, rows=600),
+        kp.sketch_error(turned, X[order], KERNEL, 5, 3, rows=600),
     )
     assert np.allclose(a.values, b.values, atol=1e-9) and np.allclose(a.angles, b.angles, atol=1e-9)
     scaled = kp.sketch_error(
-        eigen._replace(values=eigen.values * 7.0), X, kp.scaled(KERNEL, 7.0), 5, 0, 600
+        eigen._replace(values=eigen.values * 7.0), X, kp.scaled(KERNEL, 7.0), 5, 0, rows=600
     )
     assert np.allclose(scaled.values, 7.0 * a.values) and np.allclose(scaled.angles, a.angles)
 
@@ -324,9 +329,9 @@ def test_residuals_are_those_of_explicit_features(make, shift, dtype, rng):
     else:
         model = {
             "kpca": lambda: kp.kpca(X, SQUARE, 2),
-            "centered_kpca": lambda: kp.centered_kpca(X, SQUARE, 2),
+            "centered_kpca": lambda: kp.kpca(X, SQUARE, 2, centered=True),
             "nystrom_kpca": lambda: kp.nystrom_kpca(X, rows, SQUARE, 2),
-            "centred landmarks": lambda: kp.nystrom_kpca(X, rows, SQUARE, 2, 0, True),
+            "centred landmarks": lambda: kp.nystrom_kpca(X, rows, SQUARE, 2, 0, centered=True),
             "sketch": lambda: kp.kpca_from_eigen(
                 X, SQUARE, kp.block_lanczos(kp.quantize_gram(X, SQUARE), 2)
             ),
@@ -355,8 +360,8 @@ def test_residuals_of_random_features_and_at_the_ends(rng):
     X = rng.standard_normal((80, 3))
     kernel = kp.scaled(kp.gaussian(2.0), 9.0)
     for centered in (False, True):
-        model = kp.skpca(X, kernel, 50, 12, 3, 0, centered)
-        Z = kp.fourier_features(X, model.map) - model.means
+        model = kp.skpca(X, kernel, 3, 50, 12, 0, centered=centered)
+        Z = kp.fourier_features(X, model.feature_map) - model.means
         expected = np.linalg.norm(Z - Z @ model.basis @ model.basis.T, axis=1) / 3.0
         assert np.allclose(kp.residual(X, model), expected, atol=1e-10)
     whole = kp.kpca(X, kernel, 80)
@@ -367,7 +372,7 @@ def test_residuals_of_random_features_and_at_the_ends(rng):
     assert kp.residual(X[:5], kp.nystrom_map(X, np.arange(5), kernel)).max() < 1e-7
     # Two points at a distance r: the mean explains none of their difference; half of it is sqrt((1 - k) / 2) long.
     two = np.array([[0.0], [1.0]])
-    alone = kp.centered_kpca(two, kp.gaussian(1.0), 1)
+    alone = kp.kpca(two, kp.gaussian(1.0), 1, centered=True)
     flat = alone._replace(coef=np.zeros((2, 1)))
     assert kp.residual(two, flat) == pytest.approx(np.sqrt((1.0 - np.exp(-0.5)) / 2.0))
     assert kp.residual(two, alone).max() < 1e-7
@@ -381,9 +386,9 @@ def test_explained_variance_is_that_of_explicit_features(shift, rng):
     shares = np.linalg.svd(F, compute_uv=False) ** 2 / (F**2).sum()
     near = 1e-9 if shift == 0.0 else 1e-4  # 1e8 in size, of which 1e4 vary
     assert np.allclose(
-        kp.explained_variance_ratio(X, kp.centered_kpca(X, SQUARE, 4)), shares[:4], atol=near
+        kp.explained_variance_ratio(X, kp.kpca(X, SQUARE, 4, centered=True)), shares[:4], atol=near
     )
-    over_all = kp.nystrom_kpca(X, np.arange(70), SQUARE, 4, 0, True)
+    over_all = kp.nystrom_kpca(X, np.arange(70), SQUARE, 4, 0, centered=True)
     assert np.allclose(kp.explained_variance_ratio(X, over_all), shares[:4], atol=near)
     # of a sketch: what each adds to the span of those before it
     sketch = kp.kpca_from_eigen(X, SQUARE, kp.block_lanczos(kp.quantize_gram(X, SQUARE), 3))
@@ -403,7 +408,9 @@ def test_explained_variance_of_linear_components_is_scikit_learns(rng):
     X = rng.standard_normal((90, 5)) * [5.0, 3.0, 2.0, 1.0, 0.5] + 40.0
     expected = decomposition.PCA(3).fit(X).explained_variance_ratio_
     assert np.allclose(
-        kp.explained_variance_ratio(X, kp.centered_kpca(X, kp.linear(), 3)), expected, atol=1e-9
+        kp.explained_variance_ratio(X, kp.kpca(X, kp.linear(), 3, centered=True)),
+        expected,
+        atol=1e-9,
     )
 
 
@@ -412,21 +419,29 @@ def test_explained_variance_of_linear_components_lost_its_digits_far_from_the_or
     # 1.0008 for 1 in all, then points that differ were refused as if they did not
     X = np.random.default_rng(0).standard_normal((300, 2)) * [1.0, 0.2] + offset
     squares = np.linalg.svd(X - X.mean(0), compute_uv=False) ** 2
-    found = kp.explained_variance_ratio(X, kp.centered_kpca(X, kp.linear(), 2))
+    found = kp.explained_variance_ratio(X, kp.kpca(X, kp.linear(), 2, centered=True))
     assert np.allclose(found, squares / squares.sum(), rtol=0.0, atol=1e-6)
     with pytest.raises(
         ValueError, match="explained_variance_ratio: X must have points that differ"
     ):
         kp.explained_variance_ratio(
-            np.full((9, 2), 0.1 * offset), kp.centered_kpca(X, kp.linear(), 2)
+            np.full((9, 2), 0.1 * offset), kp.kpca(X, kp.linear(), 2, centered=True)
         )
 
 
 def test_what_a_sketch_gets_wrong_was_rounding_for_linear_kernels_far_from_the_origin():
     X = np.random.default_rng(0).standard_normal((200, 6)) * [6.0, 5.0, 4.0, 3.0, 2.0, 1.0]
-    near = kp.sketch_error(kp.centered_kpca(X, kp.linear(), 6), X, kp.linear(), 3, 0, 50, True)
+    near = kp.sketch_error(
+        kp.kpca(X, kp.linear(), 6, centered=True), X, kp.linear(), 3, 0, rows=50, centered=True
+    )
     far = kp.sketch_error(
-        kp.centered_kpca(X + 1e9, kp.linear(), 6), X + 1e9, kp.linear(), 3, 0, 50, True
+        kp.kpca(X + 1e9, kp.linear(), 6, centered=True),
+        X + 1e9,
+        kp.linear(),
+        3,
+        0,
+        rows=50,
+        centered=True,
     )
     assert (
         np.abs(near.values).max() < 1e-6
@@ -438,20 +453,20 @@ def test_what_a_sketch_gets_wrong_was_rounding_for_linear_kernels_far_from_the_o
 def test_explained_variance_of_random_features(rng):
     X = rng.standard_normal((60, 2))
     for paired in (False, True):
-        drawn = kp.fourier_features_map(kp.gaussian(1.0), 2, 40, 0, True, paired)
-        model, Z = kp.rnca(X, drawn, 40, 0, True), kp.fourier_features(X, drawn)
+        drawn = kp.fourier_features_map(kp.gaussian(1.0), 2, 40, 0, stored=True, paired=paired)
+        model, Z = kp.rnca(X, drawn, 40, 0, centered=True), kp.fourier_features(X, drawn)
         found = kp.explained_variance_ratio(X, model)
         total = ((Z - Z.mean(0)) ** 2).sum()  # of unpaired features |z(x)|^2 is not k(x, x)
         expected = (((Z - Z.mean(0)) @ model.basis) ** 2).sum(0) / total
         assert np.allclose(found, expected) and np.isclose(found.sum(), 1.0)
         # all but one point: shares were up to 3.7, or refused
-        alike = kp.rnca(X * 0.01, drawn, 2, 0, True)
+        alike = kp.rnca(X * 0.01, drawn, 2, 0, centered=True)
         assert 0.9 < kp.explained_variance_ratio(X * 0.01, alike).sum() <= 1.0 + 1e-9
 
 
 def test_the_size_of_a_component_changed_what_it_explains(rng):
     X, scale = rng.standard_normal((60, 2)), np.array([1.0, 1e-6, 1.0])
-    exact = kp.centered_kpca(X, SQUARE, 3)
+    exact = kp.kpca(X, SQUARE, 3, centered=True)
     scaled = exact._replace(coef=exact.coef * scale, offset=exact.offset * scale)
     assert np.allclose(
         kp.explained_variance_ratio(X, scaled), kp.explained_variance_ratio(X, exact), atol=1e-9
@@ -559,7 +574,7 @@ def test_shares_of_many_components_cost_a_pseudoinverse_each(rng):
     X = rng.standard_normal((400, 4))
     F = np.linalg.cholesky(naive.gaussian(X, X, 1.0) + 1e-13 * np.eye(400))
     shares = np.linalg.svd(F - F.mean(0), compute_uv=False) ** 2 / ((F - F.mean(0)) ** 2).sum()
-    found = kp.explained_variance_ratio(X, kp.centered_kpca(X, kp.gaussian(1.0), 200))
+    found = kp.explained_variance_ratio(X, kp.kpca(X, kp.gaussian(1.0), 200, centered=True))
     assert np.abs(found - shares[:200]).max() < 1e-10
 
 
@@ -624,10 +639,12 @@ def test_a_model_with_nan_is_refused_and_not_answered_with_nan(make, rows, rng):
     X, kernel = rng.standard_normal((300, 2)), kp.gaussian(1.0)
     model = {
         "kpca": lambda: kp.kpca(X, kernel, 3),
-        "centered_kpca": lambda: kp.centered_kpca(X, kernel, 3),
+        "centered_kpca": lambda: kp.kpca(X, kernel, 3, centered=True),
         "nystrom_map": lambda: kp.nystrom_map(X, X[:9], kernel),
-        "skpca": lambda: kp.skpca(X, kernel, 40, 9, 3, centered=True),
-        "drawn anew": lambda: kp.rnca(X, kp.fourier_features_map(kernel, 2, 40, 0, False), 3),
+        "skpca": lambda: kp.skpca(X, kernel, 3, 40, 9, centered=True),
+        "drawn anew": lambda: kp.rnca(
+            X, kp.fourier_features_map(kernel, 2, 40, 0, stored=False), 3
+        ),
     }[make]()
     new = X[:rows]
     out = np.empty(kp.features(new, model).shape[1])
@@ -641,8 +658,8 @@ def test_a_model_with_nan_is_refused_and_not_answered_with_nan(make, rows, rng):
         with pytest.raises(ValueError, match="^features_of: .*must be finite"):
             kp.features_of(new[0], wrong, out)
     if make == "skpca":
-        frequencies = model.map.frequencies * np.nan
-        wrong = model._replace(map=model.map._replace(frequencies=frequencies))
+        frequencies = model.feature_map.frequencies * np.nan
+        wrong = model._replace(feature_map=model.feature_map._replace(frequencies=frequencies))
         with pytest.raises(ValueError, match="^residual: X must be smaller relative"):
             kp.residual(new, wrong)
 
@@ -706,16 +723,16 @@ def test_features_of_one_point_are_those_of_all(rng):
     for dtype, tolerance in ((np.float64, 1e-11), (np.float32, 2e-4)):
         P = X.astype(dtype)
         maps = [
-            kp.fourier_features_map(k, 3, 33, 5, True, paired)
-            for k in (kernel, kp.laplacian(1.0, 1), kp.cauchy(1.0))
+            kp.fourier_features_map(k, 3, 33, 5, stored=True, paired=paired)
+            for k in (kernel, kp.laplacian(1.0, norm=1), kp.cauchy(1.0))
             for paired in (True, False)
         ]
         maps += [kp.orthogonal_features_map(kernel, 3, 32), kp.quasi_features_map(kernel, 3, 9)]
         models = [
-            (kp.centered_kpca(P, kernel, 4), kp.expand),
+            (kp.kpca(P, kernel, 4, centered=True), kp.expand),
             (kp.kpca(P, kernel, 4)._replace(offset=np.empty(0)), kp.expand),
             (kp.nystrom_map(P, np.r_[:20, 3], kernel), kp.nystrom_features),
-            (kp.skpca(P, kernel, 40, 20, 4, centered=True), kp.skpca_transform),
+            (kp.skpca(P, kernel, 4, 40, 20, centered=True), kp.skpca_transform),
             *((map, kp.fourier_features) for map in maps),
         ]
         for model, features in models:
@@ -766,8 +783,8 @@ def test_maps_whose_frequencies_are_not_at_hand_are_refused_for_one_point():
     kernel = kp.gaussian(1.0)
     for model in (
         kp.fastfood_features_map(kernel, 3, 8),
-        kp.fourier_features_map(kernel, 3, 8, 0, False),
-        kp.quasi_features_map(kernel, 3, 8, 0, False),
+        kp.fourier_features_map(kernel, 3, 8, 0, stored=False),
+        kp.quasi_features_map(kernel, 3, 8, 0, stored=False),
     ):
         with pytest.raises(ValueError, match="model must store its frequencies"):
             scored(np.zeros((1, 3)), model, np.empty((1, 8)))
@@ -805,7 +822,7 @@ def test_models_of_other_columns_or_without_an_offset_broke_within(rng):
     assert np.array_equal(
         kp.explained_variance_ratio(X, bare), kp.explained_variance_ratio(X, plain)
     )
-    for model in (plain, kp.nystrom_map(X, np.arange(5), kernel), kp.skpca(X, kernel, 20, 5, 2)):
+    for model in (plain, kp.nystrom_map(X, np.arange(5), kernel), kp.skpca(X, kernel, 2, 20, 5)):
         for function in (kp.residual, kp.explained_variance_ratio):
             with pytest.raises(ValueError, match=f"^{function.__name__}: X .*columns"):
                 function(np.ones((3, 3)), model)

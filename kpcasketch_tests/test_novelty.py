@@ -14,10 +14,10 @@ KERNEL = kp.gaussian(2.0)
 RESIDUAL_MODELS = {
     "kpca": lambda X: kp.kpca(X, kp.gaussian(3.0), min(5, len(X))),
     "all components": lambda X: kp.kpca(X, kp.gaussian(3.0), len(X)),
-    "centered": lambda X: kp.centered_kpca(X, kp.gaussian(3.0), 3),
+    "centered": lambda X: kp.kpca(X, kp.gaussian(3.0), 3, centered=True),
     "linear": lambda X: kp.kpca(X, kp.linear(), 2),
     "map": lambda X: kp.nystrom_map(X, np.arange(len(X) // 2), kp.gaussian(3.0)),
-    "skpca": lambda X: kp.skpca(X, kp.gaussian(3.0), 40, 8, 3),
+    "skpca": lambda X: kp.skpca(X, kp.gaussian(3.0), 3, 40, 8),
 }
 
 
@@ -96,7 +96,7 @@ def test_a_window_of_known_residuals_follows_a_drift(rng):
 
 def test_infinite_residuals_and_what_novelty_refuses(rng):
     X = rng.standard_normal((9, 2)) + 3.0
-    model = kp.centered_kpca(X, kp.linear(), 1)
+    model = kp.kpca(X, kp.linear(), 1, centered=True)
     origin = np.zeros((1, 2))
     assert np.isinf(kp.residual(origin, model)).all()
     assert kp.novelty_pvalues(origin, model, [0.1, np.inf, 0.2]) == 0.5
@@ -196,7 +196,7 @@ def test_one_seed_has_the_level_for_few_divisions(rng):
         p = []
         for first in itertools.combinations(range(6), 3):
             rest = np.setdiff1d(range(6), first)
-            p.append(kp.mmd_test(X[list(first)], X[rest], KERNEL, 4, permutations))
+            p.append(kp.mmd_test(X[list(first)], X[rest], KERNEL, 4, permutations=permutations))
         for alpha in np.arange(1, 20) / 20:
             assert np.mean(np.array(p) <= alpha + 1e-9) <= alpha + 1e-9
 
@@ -217,7 +217,14 @@ def test_two_samples_of_zeros_and_ones_have_hypergeometric_counts():
 
 def test_pvalues_of_equal_laws_are_uniform_and_differences_are_seen(rng):
     p = [
-        kp.mmd_test(rng.standard_normal((20, 2)), rng.standard_normal((30, 2)), KERNEL, 10, 19, t)
+        kp.mmd_test(
+            rng.standard_normal((20, 2)),
+            rng.standard_normal((30, 2)),
+            KERNEL,
+            10,
+            t,
+            permutations=19,
+        )
         for t in range(400)
     ]
     assert stats.chisquare(np.bincount(np.round(20 * np.array(p)).astype(int))[1:]).pvalue > (1e-3)
@@ -230,7 +237,9 @@ def test_pvalues_of_equal_laws_are_uniform_and_differences_are_seen(rng):
 def test_one_seed_for_all_data_had_another_level(rng):
     # Divisions of sorted points were nearly the same for all data on a line: the level of this seed was .08.
     p = [
-        kp.mmd_test(rng.integers(3, size=(15, 1)), rng.integers(3, size=(60, 1)), KERNEL, 9, 99)
+        kp.mmd_test(
+            rng.integers(3, size=(15, 1)), rng.integers(3, size=(60, 1)), KERNEL, 9, permutations=99
+        )
         for _ in range(1000)
     ]
     assert 0.03 < np.mean(np.array(p) <= 0.05) < 0.07
@@ -244,7 +253,11 @@ def test_one_seed_for_all_data_had_another_level(rng):
 def test_equal_points_do_not_differ(kernel, rng):
     for value in (0.0, 1.3):
         X = np.full((20, 3), value)
-        assert kp.mmd_test(X, X[:7], kernel) == kp.mmd_test(X[:1], X[:1], kernel, 5, 3) == 1.0
+        assert (
+            kp.mmd_test(X, X[:7], kernel)
+            == kp.mmd_test(X[:1], X[:1], kernel, 5, permutations=3)
+            == 1.0
+        )
     X = rng.standard_normal((90, 3))
     assert kp.mmd_test(X, X, kernel) == kp.mmd_test(X, X.copy(), kernel) == 1.0
     mixed = rng.permutation(40), rng.permutation(50)
@@ -266,8 +279,11 @@ def test_what_a_test_of_two_samples_refuses(rng):
         (lambda: kp.mmd_test(X, X[:, :1].copy(), KERNEL), "Y must have 2 columns, got 1"),
         (lambda: kp.mmd_test(X, X * np.nan, KERNEL), "Y must be finite"),
         (lambda: kp.mmd_test(X, X, KERNEL, 0), "s must be an int from 1"),
-        (lambda: kp.mmd_test(X, X, KERNEL, 3, 0), "permutations must be an int from 1"),
-        (lambda: kp.mmd_test(X, X, KERNEL, 3, 9, -1), "seed must be an int from 0"),
+        (
+            lambda: kp.mmd_test(X, X, KERNEL, 3, permutations=0),
+            "permutations must be an int from 1",
+        ),
+        (lambda: kp.mmd_test(X, X, KERNEL, 3, -1, permutations=9), "seed must be an int from 0"),
         (lambda: kp.mmd_test(X, X, 3), "kernel must be a Kernel"),
         (
             lambda: kp.mmd_test(X, X, kp.precomputed(np.eye(9))),

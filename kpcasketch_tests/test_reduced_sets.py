@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Reduced sets: k-means, shadows, herding, thinning; kernel PCA, manifolds and distances of reduced sets (RSKPCA)."""
 
+import functools
 import decimal
 import itertools
 import math
@@ -20,7 +21,7 @@ X = np.repeat(CENTERS, 50, 0) + np.random.default_rng(1).standard_normal((300, 3
 
 
 def test_kmeans_finds_far_clusters_and_ends_in_a_fixed_point():
-    found = kp.kmeans_select(X, 6, 0, 5)
+    found = kp.kmeans_select(X, 6, 0, restarts=5)
     labels = found.labels.reshape(6, 50)
     assert (labels == labels[:, :1]).all() and len(np.unique(labels)) == 6
     assert np.abs(found.centers - [X[found.labels == c].mean(0) for c in range(6)]).max() < 1e-12
@@ -43,8 +44,8 @@ def test_more_centers_than_distinct_points_leave_some_without_weight():
 
 
 def test_more_restarts_and_iterations_do_not_raise_the_cost():
-    def cost(*arguments):
-        found = kp.kmeans_select(X, 20, 0, *arguments)
+    def cost(restarts, most=100):
+        found = kp.kmeans_select(X, 20, 0, restarts=restarts, max_iterations=most)
         return ((X - found.centers[found.labels]) ** 2).sum()
 
     assert cost(10) <= cost(1) <= cost(1, 2)
@@ -54,7 +55,9 @@ def test_starts_of_kmeans_follow_the_squared_distance():
     # three sites; the second center of k-means++ is the far one with probability 100 / 101, the near one with 1 / 101
     points = np.array([[0.0], [1.0], [10.0]])
     pairs = [
-        tuple(np.sort(kp.kmeans_select(points, 2, seed, 1, 1).centers.ravel()))
+        tuple(
+            np.sort(kp.kmeans_select(points, 2, seed, restarts=1, max_iterations=1).centers.ravel())
+        )
         for seed in range(300)
     ]
     assert all(
@@ -262,7 +265,7 @@ def test_bounds_of_shadows_are_for_kernels_of_the_distance():
     for kernel in (
         kp.linear(),
         kp.polynomial(2, 1.0, 1.0),
-        kp.laplacian(1.0, 1),
+        kp.laplacian(1.0, norm=1),
         kp.precomputed(np.eye(2)),
     ):
         with pytest.raises(ValueError, match="shadow_bounds: kernel must"):
@@ -281,13 +284,13 @@ def test_herding_is_the_greedy_choice(rng):
         kp.custom(product),
     ):
         K = kp.gram(points, points, kernel)
-        found = kp.herd(points, 30, kernel)
+        found = kp.herd(points, kernel, 30)
         chosen = naive.herd(K, 30)
         assert np.array_equal(found.centers, points[chosen]) and (found.weights == 260 / 30).all()
         gaps = np.diag(K)[chosen] - 2 * K[:, chosen]
         assert np.abs(gaps[np.arange(260), found.labels] - gaps.min(1)).max() < 1e-12 * K.max()
     herded, order = (
-        kp.herd(points, 260, kp.gaussian(1.0)),
+        kp.herd(points, kp.gaussian(1.0), 260),
         naive.herd(kp.gram(points, points, kp.gaussian(1.0)), 260),
     )
     assert np.array_equal(herded.centers[np.argsort(order)], points)
@@ -324,17 +327,17 @@ def test_thinned_and_herded_points_stand_for_all_better_than_random_ones(rng):
         return kp.mmd(points, found.centers, found.weights, kernel)
 
     at_random = np.mean([distance(kp.kde_pare(points, m, seed)) for seed in range(20)])
-    thinned = [distance(kp.kernel_thin(points, m, kernel, seed)) for seed in range(5)]
+    thinned = [distance(kp.kernel_thin(points, kernel, m, seed)) for seed in range(5)]
     # over 345 draws the shares are log-normal, .22 +- .021 and .18 +- .018: six deviations of the logarithm above
     assert (
-        distance(kp.herd(points, m, kernel)) < 0.4 * at_random and max(thinned) < 0.33 * at_random
+        distance(kp.herd(points, kernel, m)) < 0.4 * at_random and max(thinned) < 0.33 * at_random
     )
 
 
 @pytest.mark.parametrize("n, m", [(1, 1), (2, 1), (7, 2), (130, 129), (257, 8), (300, 300)])
 def test_thinning_keeps_different_points_of_any_number(n, m, rng):
     points = rng.standard_normal((n, 2))
-    found = kp.kernel_thin(points, m, kp.gaussian(1.0), 3)
+    found = kp.kernel_thin(points, kp.gaussian(1.0), m, 3)
     assert len(np.unique(found.centers, axis=0)) == m and np.allclose(found.weights, n / m)
     assert found.labels.shape == (n,)
 
@@ -359,7 +362,7 @@ def test_thinning_halves_evenly():
 
 HALVED = {
     "gaussian": kp.gaussian(2.0),
-    "city block": kp.laplacian(3.0, 1),
+    "city block": kp.laplacian(3.0, norm=1),
     "polynomial": kp.polynomial(2, 0.1, 1.0),
     "custom": kp.custom(product),
 }
@@ -409,14 +412,14 @@ def test_points_are_exchanged_for_better_ones(n, m, rng):
 
 def test_the_last_point_is_herded_once():
     points = np.array([[-1.0], [1.0], [-2.0], [2.0], [0.0]])  # the last one comes first
-    found = kp.herd(points, 5, kp.gaussian(2.0))
+    found = kp.herd(points, kp.gaussian(2.0), 5)
     assert found.centers[0] == 0.0 and np.unique(found.centers).size == 5
 
 
 def test_far_labels_of_thinned_points_are_the_nearest(rng):
     # all kernel values underflow there, and the first center got all points
     points = np.concatenate([rng.standard_normal((60, 2)), rng.standard_normal((4, 2)) + 1e3])
-    found = kp.kernel_thin(points, 8, kp.gaussian(0.1))
+    found = kp.kernel_thin(points, kp.gaussian(0.1), 8)
     square = naive.squared_distances(points, found.centers)
     assert np.array_equal(found.labels, square.argmin(1))
 
@@ -451,13 +454,13 @@ def test_reduced_set_kpca_is_kpca_of_the_quantized_points(kernel, centered, rng)
         rng.integers(0, 6, 60).astype(float),
         rng.standard_normal((50, 3)),
     )
-    found = kp.rskpca(C, w, kernel, 6, 0, centered)
+    found = kp.rskpca(C, w, kernel, 6, 0, centered=centered)
     K, at = naive.quantized(kp.gram(C, C, kernel), w)
     H = np.eye(len(at)) - centered / len(at)
     values = np.linalg.eigvalsh(H @ K @ H)[::-1]
     assert np.abs(found.values - values[:6]).max() < 1e-12 * values[0]
     assert (
-        np.abs(kp.rskpca(C, w, kernel, 60, 0, centered).values[:40] - values[:40]).max()
+        np.abs(kp.rskpca(C, w, kernel, 60, 0, centered=centered).values[:40] - values[:40]).max()
         < 1e-12 * values[0]
     )
     exact = (kp.centered_kpca if centered else kp.kpca)(C[at], kernel, 6)
@@ -520,7 +523,7 @@ def test_manifolds_of_reduced_sets_are_those_of_the_quantized_points(alpha, time
     )
     K, at = naive.quantized(kp.gram(C, C, kernel), w)
     values, psi, _ = naive.diffusion(K, alpha)
-    found = kp.diffusion_map(C, w, kernel, 4, 0, alpha, time)
+    found = kp.diffusion_map(C, w, kernel, 4, 0, alpha=alpha, time=time)
     assert np.abs(found.values - values[1:5]).max() < 1e-12
     expected = psi[:, 1:5] * values[1:5] ** time
     assert np.abs(np.abs(kp.manifold_features(C[at], found)) - np.abs(expected)).max() < 1e-8
@@ -615,7 +618,7 @@ def test_distance_of_projections_is_that_in_feature_space(rng):
     with pytest.raises(ValueError, match="must have the same kernel"):
         kp.projection_distance(same, kp.kpca(A, kp.gaussian(2.1), 3))
     with pytest.raises(ValueError, match="must have no offset"):
-        kp.projection_distance(kp.centered_kpca(A, kp.gaussian(2.0), 3), same)
+        kp.projection_distance(kp.kpca(A, kp.gaussian(2.0), 3, centered=True), same)
 
 
 def test_distance_of_projections_on_oblique_components_is_that_of_their_spans(rng):
@@ -646,8 +649,8 @@ def test_distance_of_projections_on_oblique_components_is_that_of_their_spans(rn
 @pytest.mark.parametrize(
     "function, arguments",
     [
-        (kp.herd, (X, 20, kp.gaussian(8.0))),
-        (kp.kernel_thin, (X, 20, kp.gaussian(8.0))),
+        (kp.herd, (X, kp.gaussian(8.0), 20)),
+        (kp.kernel_thin, (X, kp.gaussian(8.0), 20)),
         (kp.kde_pare, (X, 20, 0)),
         (kp.mmd, (X, X[:30], np.full(30, 10.0), kp.gaussian(8.0))),
         (kp.rskpca, (X, np.ones(300), kp.gaussian(8.0), 4)),
@@ -715,7 +718,7 @@ def test_manifold_coordinates_of_small_eigenvalues_were_lost_in_the_constant():
     values, psi, _ = naive.diffusion(
         kp.gram(C, C, kp.gaussian(6.0)).astype(np.longdouble).astype(float), 0
     )
-    maps = kp.diffusion_map(C, np.ones(12), kp.gaussian(6.0), 11, 0, 0.0, 0.0)
+    maps = kp.diffusion_map(C, np.ones(12), kp.gaussian(6.0), 11, 0, alpha=0.0, time=0.0)
     found = kp.manifold_features(C, maps)
     good = values[1:] > 1e-9
     assert good.sum() > 5
@@ -820,8 +823,8 @@ def test_centers_of_points_in_small_units_lost_their_points(dtype, unit):
 @pytest.mark.parametrize("power", [-990, -600, 600, 990])
 def test_choices_do_not_depend_on_the_scale_of_the_kernel(power):
     for choose in (
-        lambda kernel: kp.kernel_thin(X[:90], 10, kernel),
-        lambda kernel: kp.herd(X[:90], 10, kernel),
+        lambda kernel: kp.kernel_thin(X[:90], kernel, 10),
+        lambda kernel: kp.herd(X[:90], kernel, 10),
     ):
         assert np.array_equal(
             choose(kp.scaled(kp.gaussian(9.0), 2.0**power)).centers,
@@ -885,13 +888,13 @@ def test_far_outliers_do_not_empty_the_cells_of_their_use(cells):
 def test_centred_features_of_a_reduced_set_lacked_the_mean_of_the_excess():
     # the offset was made of coefficients whose sum was taken off afterwards: 2.6e-3 and 596 standard deviations
     C, w = np.linspace(0.0, 1.0, 200)[:, None], np.ones(200)
-    model = kp.rskpca(C, w, kp.gaussian(3.0), 6, 0, True)
+    model = kp.rskpca(C, w, kp.gaussian(3.0), 6, 0, centered=True)
     means, kept = kp.expand(C, model).mean(0), model.values > 0
     assert kept.sum() == 5 and (np.abs(means[:4]) < 1e-5 * np.sqrt(model.values[:4] / 200)).all()
     # a law beside the oracle: weights of whole numbers are copies of points
     w = 1.0 + np.arange(200) % 3
-    copies = kp.centered_kpca(np.repeat(C, w.astype(int), axis=0), kp.gaussian(3.0), 4)
-    model = kp.rskpca(C, w, kp.gaussian(3.0), 4, 0, True)
+    copies = kp.kpca(np.repeat(C, w.astype(int), axis=0), kp.gaussian(3.0), 4, centered=True)
+    model = kp.rskpca(C, w, kp.gaussian(3.0), 4, 0, centered=True)
     assert np.allclose(model.values, copies.values, rtol=1e-6)
     a, b = kp.expand(C, model), kp.expand(C, copies)
     assert (np.abs(np.abs(a) - np.abs(b)).max(0) < 1e-4 * np.sqrt(model.values / w.sum())).all()
@@ -901,8 +904,8 @@ def test_a_reduced_set_in_float32_had_eigenvalues_of_rounding():
     # 1.9e-7 where 2e-8 is true, and features off by 350 %
     C, w = np.linspace(0.0, 1.0, 200, dtype=np.float32)[:, None], np.ones(200)
     for centered in (False, True):
-        exact = kp.rskpca(C.astype(float), w, kp.gaussian(3.0), 6, 0, centered)
-        model = kp.rskpca(C, w, kp.gaussian(3.0), 6, 0, centered)
+        exact = kp.rskpca(C.astype(float), w, kp.gaussian(3.0), 6, 0, centered=centered)
+        model = kp.rskpca(C, w, kp.gaussian(3.0), 6, 0, centered=centered)
         kept = model.values > 0
         assert (
             np.allclose(model.values[kept], exact.values[kept], rtol=1e-6)
@@ -922,7 +925,7 @@ def test_thinned_points_in_float32_mixed_two_scales(size, rng):
     # the diagonal was of scaled points with the unscaled gamma: a mean distance of .877 for .256
     X, kernel = rng.standard_normal((512, 3)) * size, kp.polynomial(2, 1 / size**2, 1.0)
     wide, single = [
-        kp.kernel_thin(X.astype(dtype), 16, kernel, 3) for dtype in (np.float64, np.float32)
+        kp.kernel_thin(X.astype(dtype), kernel, 16, 3) for dtype in (np.float64, np.float32)
     ]
     errors = [
         kp.mmd(X, found.centers.astype(float), found.weights, kernel) for found in (wide, single)
@@ -1006,8 +1009,8 @@ def test_compressed_points_are_nearly_as_good_as_thinned_ones(rng):
             [
                 distance(choose(seed))
                 for choose in (
-                    lambda seed: kp.compress_thin(X, 64, kernel, seed),
-                    lambda seed: kp.kernel_thin(X, 64, kernel, seed),
+                    lambda seed: kp.compress_thin(X, kernel, 64, seed),
+                    lambda seed: kp.kernel_thin(X, kernel, 64, seed),
                     lambda seed: kp.kde_pare(X, 64, seed),
                 )
             ]
@@ -1025,7 +1028,7 @@ def test_compressed_points_are_nearly_as_good_as_thinned_ones(rng):
 def test_compressed_points_are_different_points_of_all(n, m, dtype, rng):
     X = rng.standard_normal((n, 3)).astype(dtype)
     for g in (2, 3):
-        found = kp.compress_thin(X, m, kp.laplacian(1.0), 5, g)
+        found = kp.compress_thin(X, kp.laplacian(1.0), m, 5, g=g)
         rows = [int(np.flatnonzero((X == center).all(1))[0]) for center in found.centers]
         assert (
             len(set(rows)) == m
@@ -1036,21 +1039,21 @@ def test_compressed_points_are_different_points_of_all(n, m, dtype, rng):
         assert (found.labels == nearest).mean() > 0.99
     for g in (1, 17, 2.5):
         with pytest.raises(ValueError, match="compress_thin: g must be an int from 2 to 16"):
-            kp.compress_thin(X, m, kp.gaussian(1.0), 0, g)
+            kp.compress_thin(X, kp.gaussian(1.0), m, 0, g=g)
 
 
 def test_compressed_points_follow_order_and_duplicates(same_bits, rng):
     X = np.repeat(rng.standard_normal((40, 2)), 30, 0)
-    same_bits(kp.compress_thin, X, 20, kp.gaussian(1.0), 3)
+    same_bits(kp.compress_thin, X, kp.gaussian(1.0), 20, 3)
     assert np.isfinite(
-        kp.mmd(X, *kp.compress_thin(X, 20, kp.gaussian(1.0), 3)[:2], kp.gaussian(1.0))
+        kp.mmd(X, *kp.compress_thin(X, kp.gaussian(1.0), 20, 3)[:2], kp.gaussian(1.0))
     )
 
 
 @pytest.mark.parametrize("unit", [1e-100, 1e140])
 def test_thinning_far_from_1_overflowed(unit, rng):
     X = rng.standard_normal((150, 2))
-    near, far = [kp.kernel_thin(factor * X, 4, kp.linear(), 1).labels for factor in (1.0, unit)]
+    near, far = [kp.kernel_thin(factor * X, kp.linear(), 4, 1).labels for factor in (1.0, unit)]
     assert np.array_equal(near, far)
 
 
@@ -1061,9 +1064,7 @@ def test_distances_of_predictions_were_0_without_a_word(rng):
         kp.kpca(points, kernel, 2),
         kp.nystrom_ridge(points, y, np.arange(9), kernel, 1e-3),
     )
-    words = (
-        "projection_distance: expansion and other must have no offset, and must not predict targets"
-    )
+    words = "projection_distance: model and other must have no offset, and must not predict targets"
     for predicts in (few, kp.kernel_ridge_cg(points, y, kernel, 1e-3)):
         for pair in ((predicts, predicts), (components, predicts), (predicts, components)):
             with pytest.raises(ValueError, match=words):
@@ -1104,5 +1105,5 @@ def test_compressing_left_a_third_where_odd_points_were_dropped(monkeypatch):
         (64, 8, 3),
         (683, 1, 2),
     ):
-        kp.compress_thin(np.random.default_rng(0).standard_normal((n, 1)), m, kp.gaussian(1.0), g=g)
+        kp.compress_thin(np.random.default_rng(0).standard_normal((n, 1)), kp.gaussian(1.0), m, g=g)
         assert 0.5 <= left[-1] / min(n, max(2**g * m, n**0.5)) <= 1.25

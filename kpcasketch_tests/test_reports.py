@@ -116,7 +116,7 @@ def test_correlations_of_identical_views_are_known_from_singular_values(n, squar
     F, lam = rng.standard_normal((n, 6)), 0.7
     s = np.linalg.svd(F, compute_uv=False)
     shares = s**2 / (s**2 + lam)
-    found = kp.kernel_cca(F, F, lam, lam, 6, squared)
+    found = kp.kernel_cca(F, F, lam, lam, 6, squared=squared)
     assert found.values == pytest.approx(shares**2 if squared else shares, rel=1e-10)
 
 

@@ -41,7 +41,7 @@ def test_features_give_the_kernel_on_average(name, maker):
 
 
 def test_features_of_the_city_block_laplacian_have_a_law_of_their_own():
-    kernel = kp.laplacian(3.0, 1)
+    kernel = kp.laplacian(3.0, norm=1)
     assert np.abs(kp.gram(X, X[:50], kernel) - naive.city_block(X, X[:50], 3.0)).max() < 1e-15
     assert (
         np.abs(
@@ -158,7 +158,8 @@ def test_fastfood_is_its_product_of_matrices(d, m, paired, rng):
     )
     assert (
         np.abs(
-            kp.fourier_features(points, kp.fastfood_features_map(G, d, m, 4, paired)) - expected
+            kp.fourier_features(points, kp.fastfood_features_map(G, d, m, 4, paired=paired))
+            - expected
         ).max()
         < 1e-12
     )
@@ -210,7 +211,7 @@ def test_large_angles_are_still_cosines():
 )
 def test_frequent_directions_are_the_naive_ones_and_keep_their_bounds(n, m, ell, half, share, rng):
     Z = rng.standard_normal((n, m)) * np.geomspace(1, 0.01, m)
-    found = kp.frequent_directions(Z, ell, half, share)
+    found = kp.frequent_directions(Z, ell, half=half, share=share)
     B, shrunk = naive.frequent_directions(Z, ell, half, share)
     assert found.B.shape == (ell, m) and np.abs(found.B.T @ found.B - B.T @ B).max() < 1e-10
     assert found.shrunk == pytest.approx(shrunk, abs=1e-10)
@@ -275,7 +276,7 @@ def test_equal_lengths_on_both_sides_of_what_the_gram_matrix_tells(share, half, 
     # one long direction and 39 of a billionth of its squared length, turned
     turn = np.linalg.qr(rng.standard_normal((40, 40)))[0]
     Z = np.tile(np.sqrt(np.append(1.0, np.full(39, 1e-9 * share)))[:, None] * turn, (2, 1))
-    found = kp.frequent_directions(Z, 12, half)
+    found = kp.frequent_directions(Z, 12, half=half)
     error = np.linalg.eigvalsh(Z.T @ Z - found.B.T @ found.B)
     assert error[0] > -1e-14 and error[-1] <= found.shrunk + 1e-14
     assert (
@@ -329,11 +330,13 @@ def test_the_last_rows_were_lost_without_a_last_decomposition():
 )
 def test_what_fits_exactly_was_shrunk_to_zeros(n, m, ell, rank, half, rng):
     Z = rng.standard_normal((n, rank)) @ rng.standard_normal((rank, m))
-    parts = [kp.fd_update(kp.fd_start(ell, m, half), part) for part in np.array_split(Z, min(n, 3))]
+    parts = [
+        kp.fd_update(kp.fd_start(ell, m, half=half), part) for part in np.array_split(Z, min(n, 3))
+    ]
     merged = parts[0]
     for part in parts[1:]:
         merged = kp.fd_merge(merged, part)
-    for found in (kp.frequent_directions(Z, ell, half), kp.fd_finish(merged)):
+    for found in (kp.frequent_directions(Z, ell, half=half), kp.fd_finish(merged)):
         assert np.abs(found.B.T @ found.B - Z.T @ Z).max() <= 1e-12 * np.linalg.norm(Z) ** 2
         assert found.shrunk <= 1e-12 * found.squares and found.B.shape == (ell, m)
 
@@ -345,7 +348,7 @@ def test_rows_beyond_the_rank_that_fits_are_paid_for(
     Z = rng.standard_normal((300, 13)) @ rng.standard_normal((13, 40))
     tail = np.linalg.svd(Z, compute_uv=False)[:12] ** 2
     for half, rows in ((True, 6), (False, 12)):
-        found = kp.frequent_directions(Z, 12, half)
+        found = kp.frequent_directions(Z, 12, half=half)
         error = np.linalg.norm(Z.T @ Z - found.B.T @ found.B, 2)
         assert 1e-6 * found.squares < error <= found.shrunk * (1 + 1e-12)
         assert error <= min((found.squares - tail[:k].sum()) / (rows - k) for k in range(rows))
@@ -354,8 +357,8 @@ def test_rows_beyond_the_rank_that_fits_are_paid_for(
 @pytest.mark.parametrize("half", [True, False])
 def test_a_stream_has_the_same_bits_however_it_is_cut(half, rng):
     Z = rng.standard_normal((301, 40))
-    whole = kp.fd_update(kp.fd_start(10, 40, half), Z)
-    state, before = kp.fd_start(10, 40, half), []
+    whole = kp.fd_update(kp.fd_start(10, 40, half=half), Z)
+    state, before = kp.fd_start(10, 40, half=half), []
     for part in np.split(Z, [1, 2, 9, 10, 11, 29, 30, 150]):
         before.append((state, state.run.columns.copy()))
         state = kp.fd_update(state, part)
@@ -383,13 +386,13 @@ def bits_of(state):
 @pytest.mark.parametrize("maker", [kp.fourier_features_map, kp.fastfood_features_map])
 def test_runs_of_a_long_stream_begin_at_the_same_rows_however_it_is_cut(centered, maker, tmp_path):
     points = np.random.default_rng(2).standard_normal((3700, 3))
-    start = kp.skpca_start(maker(G, 3, 130, 1), 8, centered)
+    start = kp.skpca_start(maker(G, 3, 130, 1), 8, centered=centered)
     whole, cut = kp.skpca_update(start, points), start
     for part in np.split(points, [1, 999, 1000, 1001, 2500, 3000]):
         kp.save(tmp_path / "state.npz", cut)
         cut = kp.skpca_update(kp.load(tmp_path / "state.npz"), part)
     assert bits_of(cut) == bits_of(whole) and whole.sketch.older.count == 3000
-    Z = kp.fourier_features(points, start.map)
+    Z = kp.fourier_features(points, start.feature_map)
     mean = Z.mean(0) if centered else 0.0
     for state in (whole, kp.skpca_merge(whole, cut)):
         found = kp.fd_finish(kp.skpca_merge(state, start).sketch)
@@ -423,11 +426,13 @@ def test_rows_of_many_runs_are_weighted_by_their_age(centered, rng):
     # ell = m = 12 keeps all directions, so the sketch has the weighted scatter matrix exactly
     n, half_life = 4321, 700.0
     points = rng.standard_normal((n, 2)) + np.linspace(0, 1, n)[:, None]
-    start = kp.skpca_start(kp.fourier_features_map(G, 2, 12), 12, centered, half_life=half_life)
+    start = kp.skpca_start(
+        kp.fourier_features_map(G, 2, 12), 12, centered=centered, half_life=half_life
+    )
     state = start
     for part in np.split(points, [5, 1000, 3333]):
         state = kp.skpca_update(state, part)
-    Z = kp.fourier_features(points, start.map)
+    Z = kp.fourier_features(points, start.feature_map)
     weights = 2.0 ** (-np.arange(n)[::-1] / half_life)
     mean = np.average(Z, 0, weights) if centered else 0.0
     found = kp.skpca_finish(state, 12)
@@ -440,7 +445,9 @@ def test_rows_of_many_runs_are_weighted_by_their_age(centered, rng):
 def test_saved_states_with_earlier_fields_are_refused(tmp_path):
     # their sketches had no field for the current run, but its fields
     points = np.random.default_rng(3).standard_normal((1900, 3))
-    state = kp.skpca_update(kp.skpca_start(kp.fourier_features_map(G, 3, 40), 6, True), points)
+    state = kp.skpca_update(
+        kp.skpca_start(kp.fourier_features_map(G, 3, 40), 6, centered=True), points
+    )
     kp.save(tmp_path / "new.npz", state)
     with np.load(tmp_path / "new.npz") as held:
         old = {name.replace(".run.", "."): held[name] for name in held if name != "sketch.run"}
@@ -467,8 +474,8 @@ def test_streaming_kernel_pca_is_near_the_exact_one(centered):
     K = K - K.mean(0) - K.mean(1)[:, None] + K.mean() if centered else K
     drawn = kp.fourier_features_map(G, 3, 1500)
     streamed, rival = (
-        kp.skpca(points, G, 1500, 60, 10, 0, centered),
-        kp.rnca(points, drawn, 10, 0, centered),
+        kp.skpca(points, G, 10, 1500, 60, 0, centered=centered),
+        kp.rnca(points, drawn, 10, 0, centered=centered),
     )
     best = np.linalg.eigvalsh(K)[-11]
     for found in (streamed, rival):
@@ -487,7 +494,7 @@ def test_streaming_kernel_pca_is_near_the_exact_one(centered):
 @pytest.mark.parametrize("centered", [False, True])
 def test_streaming_kernel_pca_in_any_cut_merged_and_resumed(centered, tmp_path):
     drawn = kp.fourier_features_map(G, 5, 90, 5)
-    start = kp.skpca_start(drawn, 12, centered)
+    start = kp.skpca_start(drawn, 12, centered=centered)
     whole, cut = kp.skpca_update(start, X), start
     for part in np.split(X, [1, 7, 100, 101]):
         kp.save(tmp_path / "state.npz", cut)
@@ -511,9 +518,9 @@ def test_streaming_kernel_pca_in_any_cut_merged_and_resumed(centered, tmp_path):
 
 
 def test_novel_points_stand_out():
-    found = kp.skpca(X, G, 800, 60, 30)
+    found = kp.skpca(X, G, 30, 800, 60)
     near, far = kp.skpca_residual(X, found), kp.skpca_residual(X + 30.0, found)
-    Z = kp.fourier_features(X, found.map)
+    Z = kp.fourier_features(X, found.feature_map)
     assert np.allclose(
         near, np.linalg.norm(Z - Z @ found.basis @ found.basis.T, axis=1), atol=1e-12
     )
@@ -522,12 +529,12 @@ def test_novel_points_stand_out():
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_streams_take_both_precisions(dtype):
-    found = kp.skpca(X.astype(dtype), G, 100, 10, 4)
+    found = kp.skpca(X.astype(dtype), G, 4, 100, 10)
     assert kp.skpca_transform(X.astype(dtype), found).dtype == dtype
     assert (
         np.abs(
             np.abs(kp.skpca_transform(X.astype(dtype), found))
-            - np.abs(kp.skpca_transform(X, kp.skpca(X, G, 100, 10, 4)))
+            - np.abs(kp.skpca_transform(X, kp.skpca(X, G, 4, 100, 10)))
         ).max()
         < 2e-3
     )
@@ -572,7 +579,7 @@ def test_reservoir_nystrom_is_c_w_c():
         < 1e-6
     )
     values, V = np.linalg.eigh(W)
-    few = kp.expand(X, kp.reservoir_nystrom(X, G, 40, 7, 2))
+    few = kp.expand(X, kp.reservoir_nystrom(X, G, 7, 40, 2))
     assert np.abs(few @ few.T - C @ (V[:, -7:] / values[-7:]) @ V[:, -7:].T @ C.T).max() < 1e-10
 
 
@@ -602,7 +609,7 @@ def test_reservoir_nystrom_is_c_w_c():
         ),
         (lambda: kp.fd_start(5, 4), "fd_start: ell must be an int from 1 to 4, got 5"),
         (
-            lambda: kp.fd_start(2, 4, True, -0.1),
+            lambda: kp.fd_start(2, 4, half=True, share=-0.1),
             "fd_start: share must be from 0.0 to 1.0, got -0.1",
         ),
         (
@@ -654,7 +661,7 @@ def test_reservoir_nystrom_is_c_w_c():
         (
             lambda: kp.skpca_merge(
                 kp.skpca_start(kp.fourier_features_map(G, 5, 3), 2),
-                kp.skpca_start(kp.fourier_features_map(G, 5, 3), 2, True),
+                kp.skpca_start(kp.fourier_features_map(G, 5, 3), 2, centered=True),
             ),
             "skpca_merge: a and b must have been started with the same arguments",
         ),
@@ -663,11 +670,11 @@ def test_reservoir_nystrom_is_c_w_c():
             "skpca_finish: k must be an int from 1 to",
         ),
         (
-            lambda: kp.skpca_transform(X[:, :2], kp.skpca(X, G, 20, 5, 2)),
+            lambda: kp.skpca_transform(X[:, :2], kp.skpca(X, G, 2, 20, 5)),
             "skpca_transform: X must have 5 columns",
         ),
         (
-            lambda: kp.skpca_transform(X, kp.skpca(X, G, 20, 5, 2)._replace(values=np.ones(9))),
+            lambda: kp.skpca_transform(X, kp.skpca(X, G, 2, 20, 5)._replace(values=np.ones(9))),
             "skpca_transform: subspace must be a Subspace",
         ),
         (
@@ -699,7 +706,7 @@ def test_reservoir_nystrom_is_c_w_c():
             lambda: kp.reservoir_finish(kp.reservoir_start(3, 2), G, 4),
             "reservoir_finish: k must be an int",
         ),
-        (lambda: kp.laplacian(1.0, 3), "laplacian: norm must be an int from 1 to 2"),
+        (lambda: kp.laplacian(1.0, norm=3), "laplacian: norm must be an int from 1 to 2"),
     ],
 )
 def test_wrong_arguments_are_refused_by_name(call, text):
@@ -708,12 +715,14 @@ def test_wrong_arguments_are_refused_by_name(call, text):
 
 
 def test_a_refused_block_leaves_the_state_as_it_was():
-    state = kp.skpca_update(kp.skpca_start(kp.fourier_features_map(G, 5, 30), 6, True), X[:50])
+    state = kp.skpca_update(
+        kp.skpca_start(kp.fourier_features_map(G, 5, 30), 6, centered=True), X[:50]
+    )
     before = bits_of(state)
     with pytest.raises(ValueError, match="skpca_update: X must be finite"):
         kp.skpca_update(state, np.where(np.arange(5) == 2, np.nan, X))
     assert bits_of(state) == before
-    whole = kp.skpca_update(kp.skpca_start(kp.fourier_features_map(G, 5, 30), 6, True), X)
+    whole = kp.skpca_update(kp.skpca_start(kp.fourier_features_map(G, 5, 30), 6, centered=True), X)
     assert bits_of(kp.skpca_update(state, X[50:])) == bits_of(whole)
 
 
@@ -739,7 +748,7 @@ def test_means_were_taken_off_squares_at_the_end(sigma, dtype):
     # in the precision of the points: what is summed is judged
     Z = kp.fourier_features(points, drawn).astype(float)
     exact = np.linalg.svd(Z - Z.mean(0), compute_uv=False)[:3] ** 2
-    found = kp.rnca(points, drawn, 3, 0, True)
+    found = kp.rnca(points, drawn, 3, 0, centered=True)
     assert np.allclose(
         found.values,
         exact,
@@ -753,7 +762,7 @@ def test_means_were_taken_off_squares_at_the_end(sigma, dtype):
 @pytest.mark.parametrize("centered", [False, True])
 def test_random_components_in_a_stream_are_those_of_all_points(centered, tmp_path, rng):
     drawn = kp.fourier_features_map(G, 5, 60, 5)
-    start, points = kp.rnca_start(drawn, centered), X + 0.3 * rng.standard_normal(X.shape)
+    start, points = kp.rnca_start(drawn, centered=centered), X + 0.3 * rng.standard_normal(X.shape)
     states, whole = [], start
     for part in np.split(points, [1, 7, 100, 101]):
         kp.save(tmp_path / "state.npz", whole)
@@ -767,7 +776,7 @@ def test_random_components_in_a_stream_are_those_of_all_points(centered, tmp_pat
         functools.reduce(kp.rnca_merge, states[::-1]),
     ):
         assert state.count == len(points) and np.abs(state.squares - Z.T @ Z).max() < 1e-11
-        found, once = kp.rnca_finish(state, 4), kp.rnca(points, drawn, 4, 0, centered)
+        found, once = kp.rnca_finish(state, 4), kp.rnca(points, drawn, 4, 0, centered=centered)
         assert np.allclose(found.values, once.values, rtol=1e-11) and np.allclose(
             found.means, once.means, atol=1e-14
         )
@@ -783,7 +792,7 @@ def test_merged_centred_streams_lost_the_squares_between_their_means():
     # 7 copies of 0 and 5 of (3, 3): 0.0 for 5.54
     drawn = kp.fourier_features_map(kp.gaussian(2.0), 2, 50)
     start, points = (
-        kp.skpca_start(drawn, 4, True),
+        kp.skpca_start(drawn, 4, centered=True),
         np.repeat([[0.0, 0.0], [3.0, 3.0]], [7, 5], axis=0),
     )
     merged = kp.skpca_merge(kp.skpca_update(start, points[:7]), kp.skpca_update(start, points[7:]))
@@ -795,7 +804,7 @@ def test_merged_centred_streams_lost_the_squares_between_their_means():
 def test_merging_with_an_empty_state_changed_the_other(centered, rng):
     drawn = kp.fourier_features_map(G, 5, 50)
     for n in (1, 5, 6, 7, 11, 12, 40):
-        start = kp.skpca_start(drawn, 6, centered)
+        start = kp.skpca_start(drawn, 6, centered=centered)
         state = kp.skpca_update(start, rng.standard_normal((n, 5)))
         for a, b in ((state, start), (start, state)):
             merged = kp.skpca_merge(a, b)
@@ -862,9 +871,9 @@ def test_errors_of_low_discrepancy_fall_faster_than_one_over_m():
 def test_streams_and_gradients_take_paired_features(rng):
     points, drawn = (
         rng.standard_normal((600, 3)),
-        kp.fourier_features_map(kp.gaussian(2.0), 3, 300, 1, False, True),
+        kp.fourier_features_map(kp.gaussian(2.0), 3, 300, 1, stored=False, paired=True),
     )
-    stored = kp.fourier_features_map(kp.gaussian(2.0), 3, 300, 1, True, True)
+    stored = kp.fourier_features_map(kp.gaussian(2.0), 3, 300, 1, stored=True, paired=True)
     assert drawn.frequencies.size == 0
     assert np.array_equal(kp.fourier_features(points, drawn), kp.fourier_features(points, stored))
     exact = kp.kpca(points, kp.gaussian(2.0), 3).values
@@ -1028,7 +1037,9 @@ def in_blocks(update, state, X, block):
 @pytest.mark.parametrize("block", [1, 7, 400])
 def test_rows_of_a_sketch_that_forgets_halve_in_weight(half, share, block, rng):
     Z = rng.standard_normal((400, 12)) * 0.8 ** np.arange(12) + np.linspace(0, 2, 400)[:, None]
-    state = in_blocks(kp.fd_update, kp.fd_start(6, 12, half, share, 50.0), Z, block)
+    state = in_blocks(
+        kp.fd_update, kp.fd_start(6, 12, half=half, share=share, half_life=50.0), Z, block
+    )
     found = kp.fd_finish(state)
     weighted = np.sqrt(weights_of(400, 50.0))[:, None] * Z
     values = np.linalg.eigvalsh(weighted.T @ weighted - found.B.T @ found.B)
@@ -1039,9 +1050,13 @@ def test_rows_of_a_sketch_that_forgets_halve_in_weight(half, share, block, rng):
         -1e-9 * found.squares < values[0]
         and values[-1] <= found.shrunk * (1 + 1e-9) < found.squares
     )
-    whole = kp.fd_finish(kp.fd_update(kp.fd_start(6, 12, half, share, 50.0), Z))
+    whole = kp.fd_finish(
+        kp.fd_update(kp.fd_start(6, 12, half=half, share=share, half_life=50.0), Z)
+    )
     assert np.abs(found.B.T @ found.B - whole.B.T @ whole.B).max() < 1e-9 * found.squares
-    exact = kp.fd_finish(kp.fd_update(kp.fd_start(12, 12, half, share, 50.0), Z)).B  # of full rank
+    exact = kp.fd_finish(
+        kp.fd_update(kp.fd_start(12, 12, half=half, share=share, half_life=50.0), Z)
+    ).B  # of full rank
     assert np.abs(exact.T @ exact - weighted.T @ weighted).max() < 1e-10 * found.squares
 
 
@@ -1054,8 +1069,12 @@ def test_moments_of_features_that_are_forgotten_are_weighted_ones(centered, bloc
     means = w @ Z / w.sum()
     centred = Z - means * centered
     C = (w[:, None] * centred).T @ centred
-    moments = in_blocks(kp.rnca_update, kp.rnca_start(map, centered, 80.0), X, block)
-    sketch = in_blocks(kp.skpca_update, kp.skpca_start(map, 24, centered, half_life=80.0), X, block)
+    moments = in_blocks(
+        kp.rnca_update, kp.rnca_start(map, centered=centered, half_life=80.0), X, block
+    )
+    sketch = in_blocks(
+        kp.skpca_update, kp.skpca_start(map, 24, centered=centered, half_life=80.0), X, block
+    )
     assert np.abs(moments.squares - C).max() < 1e-10 and np.abs(moments.means - means).max() < 1e-12
     B = kp.fd_finish(sketch.sketch).B
     assert np.abs(B.T @ B - C).max() < 1e-10 and (
@@ -1068,7 +1087,7 @@ def test_moments_of_features_that_are_forgotten_are_weighted_ones(centered, bloc
 
 def test_points_of_reservoirs_that_forget_have_chances_as_their_weights():
     X, c = np.arange(120.0)[:, None], 40_000
-    state = in_blocks(kp.reservoir_update, kp.reservoir_start(c, 1, 3, 15.0), X, 29)
+    state = in_blocks(kp.reservoir_update, kp.reservoir_start(c, 1, 3, half_life=15.0), X, 29)
     counts, w = np.bincount(state.points[:, 0].astype(int), minlength=120), weights_of(120, 15.0)
     recent = slice(40, 120)  # expected numbers of five and more
     expected = c * w[recent] / w.sum()
@@ -1078,7 +1097,7 @@ def test_points_of_reservoirs_that_forget_have_chances_as_their_weights():
     )
     assert counts[:40].sum() < 5 * c * w[:40].sum() / w.sum()
     assert np.array_equal(
-        state.points, kp.reservoir_update(kp.reservoir_start(c, 1, 3, 15.0), X).points
+        state.points, kp.reservoir_update(kp.reservoir_start(c, 1, 3, half_life=15.0), X).points
     )
 
 
@@ -1090,7 +1109,8 @@ def test_a_stream_that_forgets_follows_its_subspace_within_two_half_lives(rng):
     angles = {}
     for forget in (None, 500.0):
         state = kp.fd_update(
-            kp.fd_update(kp.fd_start(6, 6, False, 1.0, forget), first), second[:1000]
+            kp.fd_update(kp.fd_start(6, 6, half=False, share=1.0, half_life=forget), first),
+            second[:1000],
         )
         angles[forget] = np.degrees(
             kp.principal_angles(kp.fd_finish(state).B[:2].T, np.eye(6)[:, 3:5])[0]
@@ -1120,7 +1140,7 @@ def test_more_components_than_rows_were_refused_after_the_pass(monkeypatch):
 
     monkeypatch.setattr(kp, "skpca_update", read)
     with pytest.raises(ValueError, match="^skpca: k must be an int from 1 to 4, got 5"):
-        kp.skpca(X, kp.gaussian(2.0), 16, 4, 5)
+        kp.skpca(X, kp.gaussian(2.0), 5, 16, 4)
 
 
 def test_fields_of_a_new_reservoir_were_one_array():
@@ -1174,7 +1194,11 @@ def test_sums_of_an_equispaced_stream_give_the_components_of_its_features(d, cen
     X, low, high = in_a_box(d, 1500)
     kernel = kp.scaled(kp.gaussian(1.0), 3.0)
     found = kp.equispaced_features_map(kernel, low, high, 1e-9 if d < 3 else 1e-3)
-    start, states, whole = kp.rnca_start(found, centered), [], kp.rnca_start(found, centered)
+    start, states, whole = (
+        kp.rnca_start(found, centered=centered),
+        [],
+        kp.rnca_start(found, centered=centered),
+    )
     for part in np.split(X, [1, 7, 1200]):
         kp.save(tmp_path / "state.npz", whole)
         whole = kp.rnca_update(kp.load(tmp_path / "state.npz"), part)
@@ -1187,7 +1211,7 @@ def test_sums_of_an_equispaced_stream_give_the_components_of_its_features(d, cen
     values = np.linalg.eigvalsh(K @ K.T)[::-1][:5]
     exact = kp.dense(kp.center(kp.gram(X, X, kernel))) if centered else kp.gram(X, X, kernel)
     kp.save(tmp_path / "model.npz", kp.rnca_finish(merged, 5))
-    for model in (kp.load(tmp_path / "model.npz"), kp.rnca(X, found, 5, 0, centered)):
+    for model in (kp.load(tmp_path / "model.npz"), kp.rnca(X, found, 5, 0, centered=centered)):
         assert np.abs(model.values - values).max() < 1e-12 * values[0] + 1e-13 * len(X)
         assert np.abs(model.values - np.linalg.eigvalsh(exact)[::-1][:5]).max() < (
             3 * len(X) * (1e-9 if d < 3 else 1e-3)
@@ -1213,7 +1237,7 @@ def test_eigenvalues_of_two_points_are_known():
 def test_weights_of_an_equispaced_stream_halve():
     X, low, high = in_a_box(2, 2000)
     found = kp.equispaced_features_map(kp.gaussian(1.0), low, high, 1e-9)
-    start = kp.rnca_start(found, True, 300.0)
+    start = kp.rnca_start(found, centered=True, half_life=300.0)
     state = kp.rnca_update(start, X)
     assert np.abs(state.squares - in_blocks(kp.rnca_update, start, X, 77).squares).max() < 1e-12
     w = weights_of(len(X), 300.0)
@@ -1230,7 +1254,7 @@ def test_equal_points_single_points_and_flat_boxes_have_one_component():
         found = kp.equispaced_features_map(kp.gaussian(2.0), X[0], X[0], 1e-6)
         model = kp.rnca(X, found, 3)
         assert np.allclose(model.values, [len(X), 0, 0], atol=1e-11 * len(X))
-        assert not kp.rnca(X, found, 3, 0, True).values.any()
+        assert not kp.rnca(X, found, 3, 0, centered=True).values.any()
 
 
 @pytest.mark.parametrize("d, width", [(1, 3.0), (1, 300.0), (2, 3.0), (2, 12.0), (3, 2.0)])
@@ -1240,10 +1264,12 @@ def test_centered_components_of_nearly_equal_points_are_those_of_a_line_or_zero(
     found = kp.equispaced_features_map(kp.gaussian(1.0), low, low + width, 1e-3)
     center = low + 0.4 * width
     for n in (1, 2, 500):  # refused as "product must be a function V -> A V", by rounding errors
-        model = kp.rnca(np.tile(center, (n, 1)), found, 3, 0, True)
+        model = kp.rnca(np.tile(center, (n, 1)), found, 3, 0, centered=True)
         assert not model.values.any() and not model.basis.any()
     X = center + 1e-5 * rng.uniform(size=(500, 1)) * np.ones(d)
-    values = kp.rnca(X, found, 3, 0, True).values  # |phi(x) - phi(y)| is |x - y| / sigma here
+    values = kp.rnca(
+        X, found, 3, 0, centered=True
+    ).values  # |phi(x) - phi(y)| is |x - y| / sigma here
     assert abs(values[0] / np.square(X - X.mean(0)).sum() - 1.0) < 0.01 and not values[1:].any()
 
 
@@ -1265,7 +1291,7 @@ def test_a_stream_without_rows_can_be_finished():
     assert not kp.skpca_finish(kp.skpca_start(drawn, 4), 2).values.any()
     for map in (drawn, box_map()):  # the second one was refused, and sketches never ended
         for centered in (False, True):
-            found = kp.rnca_finish(kp.rnca_start(map, centered), 2)
+            found = kp.rnca_finish(kp.rnca_start(map, centered=centered), 2)
             assert not found.values.any() and not found.basis.any() and found.count == 0
 
 
@@ -1279,7 +1305,7 @@ def test_sketches_take_equispaced_features():
 def test_bits_of_an_equispaced_stream_do_not_depend_on_threads(same_bits):
     X, low, high = in_a_box(2, 3000)
     found = kp.equispaced_features_map(kp.gaussian(0.5), low, high, 1e-9)
-    same_bits(lambda: kp.rnca(X, found, 4, 0, True).basis)
+    same_bits(lambda: kp.rnca(X, found, 4, 0, centered=True).basis)
 
 
 def box_map(low=(0.0, 0.0), high=(1.0, 1.0), kernel=kp.gaussian(1.0), eps=1e-3):

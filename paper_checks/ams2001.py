@@ -323,12 +323,12 @@ def sampled_and_quantized(options, m):
         A = kp.sample_gram(X, kernel, s, options.seed)
         yield (
             f"s = {s:g}",
-            1.01 * kp.spectral_error(A, K, options.seed, 1e-2),
+            1.01 * kp.spectral_error(A, K, options.seed, tol=1e-2),
             math.sqrt((s - 1) * (K**2).max()),
             K,
         )
     A = kp.quantize_gram(X, kernel, options.seed)
-    yield "1 bit", 1.01 * kp.spectral_error(A, K, options.seed, 1e-2), A.scale, K
+    yield "1 bit", 1.01 * kp.spectral_error(A, K, options.seed, tol=1e-2), A.scale, K
 
 
 @claim(
@@ -350,10 +350,10 @@ def four_sigma_rule(options):
         kp.sample_gram(np.zeros((m, 1)), kp.gaussian(1.0), 20.0 * m, options.seed),
         np.ones((m, m)),
         options.seed,
-        1e-4,
+        tol=1e-4,
     ) / math.sqrt((20.0 * m - 1) * m)
     X, kernel = points(options, 1000)
-    trivial = kp.spectral_norm(kp.gram(X, X, kernel), options.seed, 1e-4) / math.sqrt(len(X))
+    trivial = kp.spectral_norm(kp.gram(X, X, kernel), options.seed, tol=1e-4) / math.sqrt(len(X))
     return bounded(
         max(found.values()),
         4.0,
@@ -432,7 +432,10 @@ def factor_four(options):
         kernel = kp.gaussian(width * kp.median_bandwidth(X, options.seed))
         K, A = kp.gram(X, X, kernel), kp.sample_gram(X, kernel, 4.0, options.seed)
         rms, largest = math.sqrt(3 * (K**2).mean()), math.sqrt(3 * (K**2).max())
-        error, realised = kp.spectral_error(A, K, options.seed, 1e-4), kp.frobenius_error(A, K) / m
+        error, realised = (
+            kp.spectral_error(A, K, options.seed, tol=1e-4),
+            kp.frobenius_error(A, K) / m,
+        )
         ratios.append(
             (error / (realised * math.sqrt(m)), error / (rms * math.sqrt(m)), 4 * largest / rms)
         )
@@ -943,7 +946,9 @@ def costs(options):
         [
             kp.principal_angles(
                 vectors[:, :wanted],
-                kp.orthogonal_iteration(sketch, wanted, options.seed, 0.0, int(count)).vectors,
+                kp.orthogonal_iteration(
+                    sketch, wanted, options.seed, tol=0.0, max_iterations=int(count)
+                ).vectors,
             )[0]
             for count in steps
         ]
@@ -1247,7 +1252,9 @@ def draw_error_norm(axes, options):
                 kept,
                 [
                     [
-                        kp.spectral_error(kp.sample_gram(X, kernel, m / each, seed), K, seed, 1e-2)
+                        kp.spectral_error(
+                            kp.sample_gram(X, kernel, m / each, seed), K, seed, tol=1e-2
+                        )
                         / math.sqrt((m / each - 1) * (K**2).max() * m)
                         for seed in seeds(options, 5)
                     ]

@@ -237,7 +237,7 @@ def singular_functions(options):
     state = kp.dsgd_ksvd(X, X, UNIT, UNIT, 2, 8192, options.seed, steps=300)
     moments = np.array(
         [
-            (kp.dsgd_evaluate(X, state, view) ** 2).mean(0) / hermite(NODES, 2)[0]
+            (kp.dsgd_evaluate(X, state, second=view) ** 2).mean(0) / hermite(NODES, 2)[0]
             for view in (False, True)
         ]
     )
@@ -317,9 +317,9 @@ def canonical_correlations(options):
     score = np.abs((steps.mean(0) - mean) / (steps.std(0) / math.sqrt(len(steps)))).max()
     kept, ends = reached(independent), {B: reached(printed(B)) for B in (1, 16, 1024)}
     state = kp.dsgd_kcca(X, Y, kp.gaussian(8.0), kp.gaussian(8.0), 1, 2048, options.seed, steps=600)
-    ours = np.corrcoef(kp.dsgd_evaluate(X, state)[:, 0], kp.dsgd_evaluate(Y, state, True)[:, 0])[
-        0, 1
-    ]
+    ours = np.corrcoef(
+        kp.dsgd_evaluate(X, state)[:, 0], kp.dsgd_evaluate(Y, state, second=True)[:, 0]
+    )[0, 1]
     return bounded(
         abs(ends[1024] - best),
         0.01,
@@ -898,12 +898,13 @@ def closed_form(options):
 
 def held(state):
     return sum(
-        a.nbytes for a in (state.coef, state.other_coef, state.moment, state.map.frequencies)
+        a.nbytes
+        for a in (state.coef, state.other_coef, state.moment, state.feature_map.frequencies)
     )
 
 
 def state_of(X, d, features, k, stored, seed=3, **more):
-    drawn = kp.fourier_features_map(kp.gaussian(math.sqrt(d)), d, features, seed, stored)
+    drawn = kp.fourier_features_map(kp.gaussian(math.sqrt(d)), d, features, seed, stored=stored)
     return kp.dsgd_start(X, drawn, k, steps=kp.DSGDSteps(**more))
 
 

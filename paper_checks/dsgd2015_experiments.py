@@ -34,7 +34,7 @@ def synthetic(full, seed):
     X = np.random.default_rng([seed, 1]).standard_normal((n, 1))
     state = kp.dsgd_start(
         X[:60],
-        kp.fourier_features_map(UNIT, 1, features, seed, False),
+        kp.fourier_features_map(UNIT, 1, features, seed, stored=False),
         3,
         steps=kp.DSGDSteps(theta0=0.8, theta1=0.06, initial=64),
     )
@@ -67,7 +67,7 @@ def synthetic_converges(options):
         f"Exponent {fit.slope:.2f} +- {1.96 * fit.stderr:.2f}, from {potential[late][0]:.2g} to "
         f"{potential[-1]:.2g}. Inner products of the functions with the true ones: "
         f"{', '.join(f'{o:.4f}' for o in overlap)}.",
-        f"{seen[-1]:,} points, {state.map.m} features, 512 and 128 a step",
+        f"{seen[-1]:,} points, {state.feature_map.m} features, 512 and 128 a step",
         measured=fit.slope,
         bound=-1,
     )
@@ -96,7 +96,7 @@ def molecules(folder, full, seed):
         H = kp.dsgd_evaluate(X, state)
         runs.append(H - H.mean(0))
     linear = (X - X.mean(0)) @ linalg.eigh(np.cov(X.T))[1][:, ::-1][:, :2]
-    exact = kp.expand(X, kp.centered_kpca(X, kernel, 2, seed))
+    exact = kp.expand(X, kp.kpca(X, kernel, 2, seed, centered=True))
     return y, {"kernel PCA by DSGD": runs[0], "PCA": linear, "kernel PCA": exact}, runs, name
 
 
@@ -340,7 +340,10 @@ def _correlations(folder, full, seed):
 
         first = start(steps=1)
         state = start(step * first.theta0, step * first.theta1)
-        return lambda new: [kp.dsgd_evaluate(new[0], state), kp.dsgd_evaluate(new[1], state, True)]
+        return lambda new: [
+            kp.dsgd_evaluate(new[0], state),
+            kp.dsgd_evaluate(new[1], state, second=True),
+        ]
 
     def judged(key, settings, fit):
         best = tuned(

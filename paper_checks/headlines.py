@@ -137,7 +137,7 @@ def hermite_at_size(run):
     def start():
         return kp.dsgd_start(
             batch(0)[0][:60],
-            kp.fourier_features_map(dsgd2015.UNIT, 1, features, run.seed, False),
+            kp.fourier_features_map(dsgd2015.UNIT, 1, features, run.seed, stored=False),
             3,
             steps=kp.DSGDSteps(theta0=0.8, theta1=0.06, initial=64),
         )
@@ -278,7 +278,7 @@ def molecules_at_size(run):
         H = kp.dsgd_evaluate(X, state)
         H -= H.mean(0)
         linear = (X - X.mean(0)) @ linalg.eigh(np.cov(X.T))[1][:, ::-1][:, :2]
-        exact = kp.expand(X, kp.centered_kpca(X, kernel, 2, run.seed))
+        exact = kp.expand(X, kp.kpca(X, kernel, 2, run.seed, centered=True))
         return {
             "sin2": sin2(exact - exact.mean(0), H),
             "crowding": [dsgd2015_experiments.crowding(Z) for Z in (linear, H)],
@@ -437,7 +437,7 @@ def correlations_at_size(run):
 
     def start(stored=True):
         maps = [
-            kp.fourier_features_map(kernel, 392, features, 2 * run.seed + view, stored)
+            kp.fourier_features_map(kernel, 392, features, 2 * run.seed + view, stored=stored)
             for view, kernel in enumerate(kernels)
         ]
         some = [view[:8192].copy() for view in first]
@@ -453,7 +453,7 @@ def correlations_at_size(run):
             test,
             lambda views: [
                 kp.dsgd_evaluate(views[0], state),
-                kp.dsgd_evaluate(views[1], state, True),
+                kp.dsgd_evaluate(views[1], state, second=True),
             ],
         ),
     )
@@ -462,7 +462,10 @@ def correlations_at_size(run):
         """Seconds of a step in the end, frequencies stored and drawn anew, and of the images for it."""
         undrawn = start(False).mean
         drawn = implicit_steps.Implicit(
-            *(state._replace(map=undrawn.map, other=undrawn.other) for state in found)
+            *(
+                state._replace(feature_map=undrawn.feature_map, other=undrawn.other)
+                for state in found
+            )
         )
         states, views, taken = [found, drawn], batch(0), []
         for one in (*states, *states, *states):  # the first of each may have to be compiled
@@ -775,7 +778,7 @@ def landmarks_at_size(run):
             f"factor, {name}", lambda i=indices: {"sum": float(kp.nystrom(X, i, kernel).sum())}
         )
         whole = whole or run.piece(
-            "norm", lambda: {"norm": kp.spectral_norm(kp.Implicit(near, kernel), 0, 0.05)}
+            "norm", lambda: {"norm": kp.spectral_norm(kp.Implicit(near, kernel), 0, tol=0.05)}
         )
         error = run.piece(
             f"error, {name}",
@@ -784,7 +787,7 @@ def landmarks_at_size(run):
                     kp.Implicit(near, kernel),
                     kp.LowRank(kp.nystrom_features(near, kp.nystrom_map(X, i, kernel))),
                     0,
-                    0.05,
+                    tol=0.05,
                 )
             },
         )
@@ -838,18 +841,18 @@ def streams_at_size(run):
     K, rows = kp.gram(some, some, kernel), []
     methods = {
         "SKPCA, l = 50": (
-            lambda: kp.skpca(X, kernel, m, 50, 50, run.seed),
+            lambda: kp.skpca(X, kernel, 50, m, 50, run.seed),
             kp.skpca_transform,
             d * m + 50 * m,
         ),
         "SKPCA, l = 20": (
-            lambda: kp.skpca(X, kernel, m, 20, 20, run.seed),
+            lambda: kp.skpca(X, kernel, 20, m, 20, run.seed),
             kp.skpca_transform,
             d * m + 20 * m,
         ),
         "RNCA, 50": (lambda: kp.rnca(X, map, 50), kp.skpca_transform, m * m + m * d),
         "Nystrom, 50": (
-            lambda: kp.reservoir_nystrom(X, kernel, m, 50, run.seed),
+            lambda: kp.reservoir_nystrom(X, kernel, 50, m, run.seed),
             kp.expand,
             m * m + m * d,
         ),
@@ -862,7 +865,7 @@ def streams_at_size(run):
             return {
                 "train": seconds,
                 "test": testing / near,
-                "error": kp.spectral_error(K, kp.LowRank(F), 0, 0.01) / near,
+                "error": kp.spectral_error(K, kp.LowRank(F), 0, tol=0.01) / near,
             }
 
         found = run.piece(name, measured)
@@ -889,7 +892,7 @@ def matrices_at_size(run):
     )
 
     def exact():
-        found = kp.block_lanczos(kp.Implicit(X, kernel), k, run.seed, 1e-6)
+        found = kp.block_lanczos(kp.Implicit(X, kernel), k, run.seed, tol=1e-6)
         np.save(run.out / "ams-large-vectors.npy", found.vectors)
         return {"values": found.values.tolist()}
 
@@ -905,7 +908,7 @@ def matrices_at_size(run):
 
         def measured(make=make):
             A, making = timed(make)
-            found, seconds = timed(lambda: kp.block_lanczos(A, k, run.seed, 1e-6))
+            found, seconds = timed(lambda: kp.block_lanczos(A, k, run.seed, tol=1e-6))
             angle = kp.principal_angles(
                 np.load(run.out / "ams-large-vectors.npy")[:, :1], found.vectors[:, :1]
             )[0]

@@ -59,7 +59,7 @@ def start(state, X, Y=None):
     ridge, and theta1 = .01.
     """
     largest = 0.0
-    for map, points in ((state.map, X), (state.other, Y)):
+    for map, points in ((state.feature_map, X), (state.other, Y)):
         if points is not None:
             Z = features_of(map, points)[:, : state.used]
             Z = Z - Z.mean(0) if state.centered else Z
@@ -70,13 +70,15 @@ def start(state, X, Y=None):
 
 def feature_block(state):
     """Features of a step: new ones while at least half a block is left, then blocks of all in random order."""
-    m, b = state.map.m, min(state.feature_batch, state.map.m)
+    m, b = state.feature_map.m, min(state.feature_batch, state.feature_map.m)
     new = m - state.used
     if 2 * new >= b:
         return slice(state.used, state.used + -(-new // -(-new // b)))
     blocks = -(-m // b)
     turn, place = divmod(state.step, blocks)
-    chosen = int(np.random.default_rng([int(state.map.seed), turn]).permutation(blocks)[place])
+    chosen = int(
+        np.random.default_rng([int(state.feature_map.seed), turn]).permutation(blocks)[place]
+    )
     return slice(chosen * m // blocks, (chosen + 1) * m // blocks)
 
 
@@ -89,7 +91,7 @@ def step_size(state, n):
     """
     share = 3.0 * min(1.0, n / (12.0 * state.coef.shape[1])) ** 2
     eta = state.theta0 / (1.0 + state.theta1 * state.step)
-    return min(eta, share * n / max(state.map.kernel.scale, state.other.kernel.scale))
+    return min(eta, share * n / max(state.feature_map.kernel.scale, state.other.kernel.scale))
 
 
 def resolvent(A, G, pull, level):
@@ -128,7 +130,7 @@ def dsgd_update(found, X, Y):
         held = sum(coef.T @ coef for coef in coefs)
         return (U.T @ U + V.T @ V) / count + state.ridge * mean.used * held
 
-    phi, psi = features_of(mean.map, X), second_features(mean, Y)
+    phi, psi = features_of(mean.feature_map, X), second_features(mean, Y)
     U, P = np.hsplit(centred(phi @ np.hstack([moving.coef, mean.coef])), 2)
     V, Q = np.hsplit(centred(psi @ np.hstack([moving.other_coef, mean.other_coef])), 2)
     # A half with hardly more points than functions has no regression: the ridge is for it (.01 for k = 50, n = 1024).
@@ -217,7 +219,9 @@ def compare(folder, seed=0, k=50, features=2048, steps=200, batch=512, block=512
 
     def total(state):
         state = kp.dsgd_finish(state)
-        values = [kp.dsgd_evaluate(view, state, bool(side)) for side, view in enumerate(test)]
+        values = [
+            kp.dsgd_evaluate(view, state, second=bool(side)) for side, view in enumerate(test)
+        ]
         return dsgd2015_experiments.correlation_sum(*values)
 
     begin = explicit = kp.dsgd_kcca_start(

@@ -268,7 +268,9 @@ def sampling_by_scores_keeps_the_spectrum(options):
     A, _ = scaled_modes(kp.gram(X, X, kernel), lam)
     norms, weaker = (
         [
-            spectral_deviation(A, kp.sample_landmarks(scores, delta, seed, factor))
+            spectral_deviation(
+                A, kp.sample_landmarks(scores, seed, delta=delta, oversampling=factor)
+            )
             for seed in seeds(options, trials)
         ]
         for factor in (16.0, 1.0)
@@ -325,7 +327,10 @@ def samples_are_counted(options):
     scores = kp.ridge_leverage_scores(X, kernel, 10.0)
     p = np.minimum(1, 16 * scores * math.log(scores.sum() / 0.1))
     counts = np.array(
-        [kp.sample_landmarks(scores, 0.1, seed).indices.size for seed in seeds(options, trials)]
+        [
+            kp.sample_landmarks(scores, seed, delta=0.1).indices.size
+            for seed in seeds(options, trials)
+        ]
     )
     counts = counts / p.sum()
     return probability(
@@ -366,7 +371,7 @@ def weights_do_not_matter(options):
     p = np.minimum(1, 16 * scores * math.log(scores.sum() / delta))
     excess = {"2/min p": [], "1/2": []}  # of B^T B over C B^T S S^T B + lam
     for seed in seeds(options, 12):
-        rows = kp.sample_landmarks(scores, delta, seed).indices
+        rows = kp.sample_landmarks(scores, seed, delta=delta).indices
         inner, gap = A[rows].T @ A[rows], np.diag((lam - w) / (w + lam))
         for name, C in zip(excess, (2 / p[rows].min(), 0.5)):
             excess[name].append(-np.linalg.eigvalsh(C * inner + gap)[0])
@@ -396,7 +401,10 @@ def algorithm_1_keeps_its_promise(options):
     total = np.minimum(1, 16 * scores * math.log(scores.sum() / delta)).sum()
     errors, failures, weaker = [], 0, 0
     for seed in seeds(options, trials):
-        found, few = (kp.sample_landmarks(scores, delta, seed, factor) for factor in (16.0, 0.25))
+        found, few = (
+            kp.sample_landmarks(scores, seed, delta=delta, oversampling=factor)
+            for factor in (16.0, 0.25)
+        )
         errors.append(1.03 * nystrom_error(K, X, found, kernel, 0.03))  # from above
         failures += errors[-1] > lam or found.indices.size > 2 * total
         weaker += nystrom_error(K, X, few, kernel, 0.03) > lam
@@ -567,10 +575,12 @@ def recursion_runs(seed):
     ):
         found = [
             [
-                kp.recursive_rls(of.points, of.kernel, lam, delta, 1000 * seed + t, *factor)
+                kp.recursive_rls(
+                    of.points, of.kernel, lam, 1000 * seed + t, delta=delta, oversampling=factor
+                )
                 for t in range(trials)
             ]
-            for factor in ((), (weak,))
+            for factor in (16.0, weak)
         ]
         runs[name] = of, lam, *found
     return runs, delta, trials
@@ -622,7 +632,9 @@ def algorithm_2_keeps_its_promise(options):
             weaker = sum(one.indices.size > 0 and of.error(one) > lam for one in few)
             trivial = of.values[0] / lam
             half = np.flatnonzero(np.random.default_rng(options.seed).random(n) < 0.5)
-            sample = kp.recursive_rls(of.points[half], of.kernel, lam, delta / 3, options.seed)
+            sample = kp.recursive_rls(
+                of.points[half], of.kernel, lam, options.seed, delta=delta / 3
+            )
             near = kp.approximate_ridge_leverage_scores(
                 of.points, half[sample.indices], sample.weights, of.kernel, lam
             )
@@ -737,7 +749,9 @@ def fixed_size_runs(of, k, c, delta, draws, oversampling=16.0):
     """(deviations, errors over lam, sizes) of algorithm 3 with s = c k log(2 k / delta), and s."""
     s, lam = math.ceil(c * k * math.log(2 * k / delta)), of.values[k:].sum() / k
     found = [
-        kp.recursive_rls_fixed(of.points, of.kernel, s, delta, seed, c, oversampling)
+        kp.recursive_rls_fixed(
+            of.points, of.kernel, s, seed, delta=delta, constant=c, oversampling=oversampling
+        )
         for seed in draws
     ]
     return np.array(
@@ -803,7 +817,9 @@ def algorithm_3_keeps_its_promise(options):
     low = ((0.9 * A + ridge * np.eye(8)).diagonal() / (A + ridge * np.eye(8)).diagonal()).min()
     for seed in seeds(options, 5):  # the last level, by hand
         half = np.flatnonzero(np.random.default_rng(seed).random(len(of.points)) < 0.5)
-        sample = kp.recursive_rls_fixed(of.points[half], of.kernel, s, delta / 3, seed, c)
+        sample = kp.recursive_rls_fixed(
+            of.points[half], of.kernel, s, seed, delta=delta / 3, constant=c
+        )
         sums = np.bincount(of.places[half][sample.indices], sample.weights**2, len(of.values))
         found = np.sort(sums)[::-1][1:].sum()
         quotients.append(found / np.sort(np.bincount(of.places[half]))[::-1][1:].sum())
@@ -866,7 +882,7 @@ def constants_of_algorithm_3(options):
     }
     errors = {name: [] for name in factors}
     for seed in seeds(options, runs):
-        found = kp.recursive_rls_fixed(X, kp.gaussian(1.0), s, delta, seed, c)
+        found = kp.recursive_rls_fixed(X, kp.gaussian(1.0), s, seed, delta=delta, constant=c)
         p = np.zeros(k + 1)
         p[found.indices % (k + 1)] = found.weights**-2.0
         for name, factor in factors.items():
@@ -908,7 +924,7 @@ def ky_fan(K, F, k, eps, leading):
     Of it what K~ adds, as a share of what it may add: K itself has the sum of eps times its k leading eigenvalues.
     """
     largest, perfect = (
-        kp.block_lanczos((1 + eps) * K - F @ F.T, k, 0, 1e-6).values.sum(),
+        kp.block_lanczos((1 + eps) * K - F @ F.T, k, 0, tol=1e-6).values.sum(),
         eps * leading,
     )
     return (largest - perfect) / (eps * np.trace(K) - perfect)
@@ -931,7 +947,10 @@ def projection_costs_are_kept(options):
 
     def certificates(factor):
         """(certificate, number of samples) of each draw; without a sample nothing is certified."""
-        runs = [kp.sample_landmarks(scores, delta, seed, factor) for seed in seeds(options, trials)]
+        runs = [
+            kp.sample_landmarks(scores, seed, delta=delta, oversampling=factor)
+            for seed in seeds(options, trials)
+        ]
         return [
             (
                 ky_fan(K, kp.nystrom(X, one, kernel), k, eps, values[:k].sum())
@@ -972,7 +991,7 @@ def kernel_pca_over_landmarks(options):
     X, kernel, K, values, scores, trials = cost_runs(options.seed)
     tail, losses, crooked, gap, few = values[k:].sum(), [], 0.0, 0.0, 0
     for t, seed in enumerate(seeds(options, trials)):
-        expansion = kp.nystrom_kpca(X, kp.sample_landmarks(scores, delta, seed), kernel, k, 0)
+        expansion = kp.nystrom_kpca(X, kp.sample_landmarks(scores, seed, delta=delta), kernel, k, 0)
         inner = (
             expansion.coef.T @ kp.gram(expansion.points, expansion.points, kernel) @ expansion.coef
         )
@@ -1035,7 +1054,9 @@ def ridge_regression_keeps_its_risk(options):
     for eps in (1.0, 0.5):
         scores = kp.ridge_leverage_scores(X, kernel, eps * lam)
         for seed in seeds(options, trials):
-            F = kp.nystrom(X, kp.sample_landmarks(scores, delta, seed, 0.5), kernel)
+            F = kp.nystrom(
+                X, kp.sample_landmarks(scores, seed, delta=delta, oversampling=0.5), kernel
+            )
             reached = np.linalg.eigvalsh(K - F @ F.T)[-1] / lam  # the eps that this sample reaches
             growth = max(
                 risk_growth(K, F @ F.T, lam, target)
@@ -1082,13 +1103,13 @@ def clusters_of_the_factor(options):
     kernel = kp.gaussian(2.0)
     K = kp.gram(X, X, kernel)
     values, V = np.linalg.eigh(K)
-    best = kp.kernel_kmeans(V * np.sqrt(np.maximum(values, 0)), k, 0, 20)
+    best = kp.kernel_kmeans(V * np.sqrt(np.maximum(values, 0)), k, 0, restarts=20)
     scores = kp.ridge_leverage_scores(X, kernel, eps / k * values[:-k].sum())
     worst, identity, certificate = 0.0, 0.0, 0.0
     for seed in seeds(options, 10):
-        F = kp.nystrom(X, kp.sample_landmarks(scores, 0.1, seed, 1.0), kernel)
+        F = kp.nystrom(X, kp.sample_landmarks(scores, seed, delta=0.1, oversampling=1.0), kernel)
         # of theorem 14
-        found, constant = (kp.kernel_kmeans(F, k, seed, 20), np.trace(K) - (F**2).sum())
+        found, constant = (kp.kernel_kmeans(F, k, seed, restarts=20), np.trace(K) - (F**2).sum())
         indicators = np.eye(k)[found.labels]
         identity = max(
             identity, abs(kp.projection_cost(kp.LowRank(F), indicators) / found.cost - 1)
@@ -1216,7 +1237,7 @@ def random_pair(rng, n, eps):
 def canonical_correlations(options):
     one, rng = np.ones((1, 1)), np.random.default_rng(options.seed)
     displayed, squared = (
-        kp.kernel_cca(one, one, 1.0, 1.0, 1, flag).values[0] for flag in (False, True)
+        kp.kernel_cca(one, one, 1.0, 1.0, 1, squared=flag).values[0] for flag in (False, True)
     )
     provable = additive = 0.0
     for _ in range(400):
@@ -1322,9 +1343,9 @@ def kernel_values_grow_like_n_s(options):
         level = math.ceil(math.sqrt(s + s**3 / n))
         rows.append(
             (
-                count(lambda: kp.recursive_rls_practical(X, kernel, s, options.seed, 0.1))
+                count(lambda: kp.recursive_rls_practical(X, kernel, s, options.seed, delta=0.1))
                 / (n * s),
-                count(lambda: kp.recursive_rls_accelerated(X, kernel, s, options.seed, 0.1))
+                count(lambda: kp.recursive_rls_accelerated(X, kernel, s, options.seed, delta=0.1))
                 / (n * level),
             )
         )
@@ -1349,12 +1370,12 @@ def kernel_values_grow_like_n_s(options):
 )
 def time_grows_like_n_s_squared(options):
     rng, kernel = np.random.default_rng(options.seed), kp.gaussian(1.0)
-    kp.recursive_rls_practical(rng.standard_normal((500, 3)), kernel, 20, 0, 0.1)  # compiled
+    kp.recursive_rls_practical(rng.standard_normal((500, 3)), kernel, 20, 0, delta=0.1)  # compiled
 
     def seconds(n, s):
         X = rng.standard_normal((n, 3))
         return min(
-            timed(lambda: kp.recursive_rls_practical(X, kernel, s, seed, 0.1))[1]
+            timed(lambda: kp.recursive_rls_practical(X, kernel, s, seed, delta=0.1))[1]
             for seed in range(3)
         )
 
@@ -1378,7 +1399,7 @@ def on_the_factor(X, G, landmarks, kernel, y, lam):
         F,
         kp.nystrom_ridge(X, y, landmarks, kernel, lam).coef,
         kp.nystrom_kpca(X, landmarks, kernel, 3, 0).coef,
-        kp.kernel_kmeans(F, 4, 0, 2).labels,
+        kp.kernel_kmeans(F, 4, 0, restarts=2).labels,
         kp.kernel_cca(F, G, 1.0, 1.0, 2).values,
     )
 

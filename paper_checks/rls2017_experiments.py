@@ -83,7 +83,7 @@ def error_curves(options, number):
                 F, taken[place] = timed(
                     lambda: factor(X, kernel, SIZES[place[0]], options.seed + place[1])
                 )
-                errors[place] = kp.spectral_error(K, kp.LowRank(F), 0, 1e-2)
+                errors[place] = kp.spectral_error(K, kp.LowRank(F), 0, tol=1e-2)
             CURVES[key][name] = errors, np.median(taken, 1)
     return CURVES[key]
 
@@ -466,7 +466,7 @@ def draw_clusters(axes, options):
         ("uniform", "by leverage scores"),
         (
             kp.uniform_landmarks(len(X), 20, options.seed),
-            kp.sample_landmarks(scores, 0.1, options.seed, factor),
+            kp.sample_landmarks(scores, options.seed, delta=0.1, oversampling=factor),
         ),
     ):
         axis.scatter(*X.T, s=3, color="0.7", label="points")
@@ -496,12 +496,16 @@ def draw_recursion(axes, options):
     for name, sample, style in (
         (
             "algorithm 1",
-            lambda factor, seed: kp.sample_landmarks(scores, delta, seed, factor),
+            lambda factor, seed: kp.sample_landmarks(
+                scores, seed, delta=delta, oversampling=factor
+            ),
             "o-",
         ),
         (
             "algorithm 2",
-            lambda factor, seed: kp.recursive_rls(of.points, of.kernel, lam, delta, seed, factor),
+            lambda factor, seed: kp.recursive_rls(
+                of.points, of.kernel, lam, seed, delta=delta, oversampling=factor
+            ),
             "s-",
         ),
     ):
@@ -536,11 +540,13 @@ def draw_applications(axes, options):
     risks, losses = np.zeros((2, len(marks), 6))
     for row, column in np.ndindex(risks.shape):
         eps, seed = marks[row], 1000 * options.seed + column
-        found = kp.sample_landmarks(kp.ridge_leverage_scores(X, kernel, eps * lam), 0.1, seed, 1.0)
+        found = kp.sample_landmarks(
+            kp.ridge_leverage_scores(X, kernel, eps * lam), seed, delta=0.1, oversampling=1.0
+        )
         F = kp.nystrom(X, found, kernel)
         risks[row, column] = risk_growth(K, F @ F.T, lam, worst_target(K, F @ F.T, lam))
         found = kp.sample_landmarks(
-            kp.ridge_leverage_scores(X, kernel, eps / k * tail), 0.1, seed, 1.0
+            kp.ridge_leverage_scores(X, kernel, eps / k * tail), seed, delta=0.1, oversampling=1.0
         )
         losses[row, column] = (
             np.trace(K) - kp.nystrom_kpca(X, found, kernel, k, 0).values.sum()
@@ -636,7 +642,10 @@ def steps_behind_a_preconditioner(options):
     @mock.patch.object(kp, "_CHOLESKY_POINTS", 0)  # so few points have a Cholesky factor otherwise
     def errors(s, steps):
         found = [
-            kp.kernel_ridge_cg(X, y, kernel, lam, s, options.seed, 0.0, t).coef[:, 0] - exact
+            kp.kernel_ridge_cg(X, y, kernel, lam, s, options.seed, tol=0.0, max_iterations=t).coef[
+                :, 0
+            ]
+            - exact
             for t in steps
         ]
         return np.sqrt([e @ A @ e for e in found] / (exact @ A @ exact))

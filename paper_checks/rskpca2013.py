@@ -587,7 +587,9 @@ def manifold_methods(options):
         gaps = [
             np.abs(
                 np.abs(
-                    kp.manifold_features(X, kp.diffusion_map(C, weights, kernel, 3, 0, alpha))[rows]
+                    kp.manifold_features(
+                        X, kp.diffusion_map(C, weights, kernel, 3, 0, alpha=alpha)
+                    )[rows]
                 )
                 - expected[rows]
             ).max()
@@ -648,7 +650,7 @@ def costs(options):
     exponent(
         "RSKPCA in n", 0, [lambda C=C: kp.rskpca(C.centers, C.weights, kernel, k) for C in centers]
     )
-    exponent("herding in n", 2, [lambda X=X: kp.herd(X, 20, kernel) for X in sets])
+    exponent("herding in n", 2, [lambda X=X: kp.herd(X, kernel, 20) for X in sets])
     exponent(
         "weighted Nystrom in m",
         1,
@@ -745,7 +747,7 @@ DEVIATION, MISFIT, TRAINING, TESTING = range(4)
 
 
 def weighted(train, m, kernel, k, seed):
-    reduced = kp.kmeans_select(train, m, seed, 1, 20)
+    reduced = kp.kmeans_select(train, m, seed, restarts=1, max_iterations=20)
     return kp.weighted_nystrom(train, reduced.centers, reduced.weights, kernel, min(k, m), seed)
 
 
@@ -1039,9 +1041,11 @@ def measured_accuracies(name, folder, full, seed):
                     seed,
                 ),
                 "weighted Nystrom": lambda: weighted(train, m, kernel, size, f),
-                "k-means": lambda: of_set(lambda: kp.kmeans_select(train, m, f, 1, 20)),
+                "k-means": lambda: of_set(
+                    lambda: kp.kmeans_select(train, m, f, restarts=1, max_iterations=20)
+                ),
                 "KDE paring": lambda: of_set(lambda: kp.kde_pare(train, m, f)),
-                "herding": lambda: of_set(lambda: kp.herd(train, m, kernel)),
+                "herding": lambda: of_set(lambda: kp.herd(train, kernel, m)),
             }
             for method in CLASSIFIERS:
                 model, seconds = exact if method == "kpca" else timed(trainers[method])
@@ -1141,8 +1145,8 @@ def compressed_points(options):
                 [
                     kp.mmd(X, found.centers, found.weights, kernel)
                     for found in (
-                        kp.compress_thin(X, 64, kernel, seed),
-                        kp.kernel_thin(X, 64, kernel, seed),
+                        kp.compress_thin(X, kernel, 64, seed),
+                        kp.kernel_thin(X, kernel, 64, seed),
                         kp.kde_pare(X, 64, seed),
                     )
                 ]

@@ -77,7 +77,7 @@ def as_printed(Z, ell):
 KERNELS = {
     "gaussian": kp.gaussian(1.5),
     "laplacian": kp.laplacian(2.0),
-    "laplacian of the city block": kp.laplacian(3.0, 1),
+    "laplacian of the city block": kp.laplacian(3.0, norm=1),
     "matern 3/2": kp.matern(1.5, 2.0),
     "matern 5/2": kp.matern(2.5, 2.0),
     "rational quadratic": kp.rational_quadratic(2.0, 1.5),
@@ -386,7 +386,7 @@ def reservoirs_meet_the_quoted_bound(options):
 
     def error(size, rank, seed):
         return kp.spectral_error(
-            kp.LowRank(kp.expand(X, kp.reservoir_nystrom(X, kernel, size, rank, seed))), K, 0
+            kp.LowRank(kp.expand(X, kp.reservoir_nystrom(X, kernel, rank, size, seed))), K, 0
         )
 
     errors = [error(c, k, seed) for seed in seeds(options, trials)]
@@ -525,7 +525,7 @@ def quoted_frequent_directions(options):
     first = second = control = 0.0
     least = math.inf
     for A in given:
-        by_last, by_half = (kp.frequent_directions(A, ell, flag).B for flag in (False, True))
+        by_last, by_half = (kp.frequent_directions(A, ell, half=flag).B for flag in (False, True))
         rest = np.linalg.eigvalsh(A.T @ A - by_last.T @ by_last)
         half = norm(A.T @ A - by_half.T @ by_half)
         weights = (ell - np.arange(ell)) / tails(A)[:ell]
@@ -539,7 +539,7 @@ def quoted_frequent_directions(options):
     exact = [
         norm(Z.T @ Z - B.T @ B) / norm(Z.T @ Z)
         for Z in [given[0] @ cut.T @ cut]
-        for B in (kp.frequent_directions(Z, ell, flag).B for flag in (False, True))
+        for B in (kp.frequent_directions(Z, ell, half=flag).B for flag in (False, True))
     ]
     return bounded(
         max(first, second),
@@ -583,7 +583,7 @@ def directions_off_the_sketch_are_small(options):
     )
     for A in given:
         U, lengths, V = np.linalg.svd(A, full_matrices=False)
-        cited, printed = (kp.frequent_directions(A, ell, flag).B for flag in (False, True))
+        cited, printed = (kp.frequent_directions(A, ell, half=flag).B for flag in (False, True))
         whole, found = (ell - np.arange(ell)) / tails(A)[:ell], largest_off_sketch(A, printed)
         worst, control = (
             max(worst, largest_off_sketch(A, cited) * whole.max()),
@@ -751,7 +751,7 @@ def streaming_kernel_pca_keeps_the_gram_matrix(options):
         return [
             kp.spectral_error(
                 kp.LowRank(
-                    kp.skpca_transform(points, kp.skpca(points, kernel, m, rows, rows, seed))
+                    kp.skpca_transform(points, kp.skpca(points, kernel, rows, m, rows, seed))
                 ),
                 grams[id(points)],
                 0,
@@ -824,7 +824,7 @@ def frobenius_by_spectral(options):
     rng, quotients = np.random.default_rng(options.seed), []
     pairs = [rng.standard_normal((n, n)) for n in rng.integers(2, 30, 100)] + [np.eye(20)]
     X, kernel = blob(options, 600)
-    F = kp.skpca_transform(X, kp.skpca(X, kernel, 400, 20, 20, options.seed))
+    F = kp.skpca_transform(X, kp.skpca(X, kernel, 20, 400, 20, options.seed))
     pairs.append(kp.gram(X, X, kernel) - F @ F.T)
     for E in pairs:
         E = E + E.T
@@ -884,7 +884,7 @@ def frobenius_norm_of_rank_k(options):
     X, kernel = blob(options, 600)
     K, F = (
         kp.gram(X, X, kernel),
-        kp.skpca_transform(X, kp.skpca(X, kernel, 400, 20, 20, options.seed)),
+        kp.skpca_transform(X, kp.skpca(X, kernel, 20, 400, 20, options.seed)),
     )
     actual = max(excess(K, F @ F.T, k) for k in (1, 5, 20))
     return counterexample(
@@ -990,7 +990,9 @@ def features_on_a_grid_have_a_uniform_error(options):
         grid = np.stack([low, high, 2 * steps, found.grid[3]])
         apart.append(error_on_a_grid(kernel, found._replace(grid=grid)) / eps)
         if d == 2:
-            at_random = kp.fourier_features_map(kernel, d, found.m, options.seed, True, True)
+            at_random = kp.fourier_features_map(
+                kernel, d, found.m, options.seed, stored=True, paired=True
+            )
             at_random = at_random._replace(grid=found.grid)  # the box
             random.append(f"{error_on_a_grid(kernel, at_random):.2g} for m = {found.m}")
     return bounded(
@@ -1021,9 +1023,11 @@ def costs_are_counted(options):
         kp.skpca_start(kp.fourier_features_map(kp.gaussian(2.0), d, m, options.seed), ell), X
     )
     sketches = state.sketch.run.columns, state.sketch.older.columns
-    held = state.map.frequencies.size + sum(columns.size for columns in sketches)
+    held = state.feature_map.frequencies.size + sum(columns.size for columns in sketches)
     sketch, decompositions = kp.fd_start(ell, m), 0
-    for z in kp.fourier_features(X, state.map):  # rows become fewer where there was a decomposition
+    for z in kp.fourier_features(
+        X, state.feature_map
+    ):  # rows become fewer where there was a decomposition
         before, sketch = sketch, kp.fd_update(sketch, z[None])
         decompositions += sketch.run.used <= before.run.used
     reservoir = kp.reservoir_update(kp.reservoir_start(c, d, options.seed), X)
@@ -1156,7 +1160,7 @@ def novelty_has_the_level_that_is_asked(options):
     models = {
         "kernel PCA": kp.kpca(train, kernel, 30),
         "landmarks": kp.nystrom_map(train, np.arange(30), kernel),
-        "a stream": kp.skpca(train, kernel, 200, 60, 20, options.seed),
+        "a stream": kp.skpca(train, kernel, 20, 200, 60, options.seed),
     }
     a = math.floor(alpha * (n + 1))
     law = stats.betabinom(new, a, n + 1 - a)

@@ -63,7 +63,7 @@ def measured_curves(name, folder, full, seed):
         model, training = shorter(train)
         _, testing = shorter(lambda: transform(new, model))
         A = kp.LowRank(transform(points, model) if factor is None else factor())
-        errors = kp.frobenius_error(A, K) / n**2, kp.spectral_error(A, K, 0, 1e-2) / n
+        errors = kp.frobenius_error(A, K) / n**2, kp.spectral_error(A, K, 0, tol=1e-2) / n
         found.setdefault(method, np.full((len(SIZES), 5), np.nan))[place] = (
             *errors,
             held,
@@ -77,7 +77,7 @@ def measured_curves(name, folder, full, seed):
             measure(
                 method,
                 place,
-                lambda: kp.reservoir_nystrom(points, kernel, size, rank, seed),
+                lambda: kp.reservoir_nystrom(points, kernel, rank, size, seed),
                 kp.expand,
                 size**2 + size * d,
             )
@@ -93,7 +93,7 @@ def measured_curves(name, folder, full, seed):
             measure(
                 f"l = {ell}",
                 place,
-                lambda: kp.skpca(points, kernel, size, ell, ell, seed),
+                lambda: kp.skpca(points, kernel, ell, size, ell, seed),
                 kp.skpca_transform,
                 size * d + size * ell,
             )
@@ -170,10 +170,10 @@ def crossings(seed):
             rows = np.random.default_rng([seed, draw]).integers(n, size=m)  # with replacement
             rivals = {
                 "RNCA": fourier(X, kernel, m, 2 * seed + draw),
-                "SKPCA": kp.skpca_transform(X, kp.skpca(X, kernel, m, 50, 50, 2 * seed + draw)),
+                "SKPCA": kp.skpca_transform(X, kp.skpca(X, kernel, 50, m, 50, 2 * seed + draw)),
             }
             for name, F in {**{k: of_rank(K, rows, k) for k in (5, 10, 50)}, **rivals}.items():
-                both = np.linalg.norm(K - F @ F.T), kp.spectral_error(K, kp.LowRank(F), 0, 0.05)
+                both = np.linalg.norm(K - F @ F.T), kp.spectral_error(K, kp.LowRank(F), 0, tol=0.05)
                 errors[name, m] = errors.get((name, m), 0.0) + np.array(both)
         for column, norm_of in enumerate(("Frobenius", "spectral")):
             for k, rival in ((k, rival) for k in (5, 10, 50) for rival in ("RNCA", "SKPCA")):
@@ -424,7 +424,10 @@ def forgotten_rows(options):
         math.inf,
         0.0,
     )
-    states = [kp.fd_start(ell, 20, False, 1.0, forget) for forget in (half_life, None)]
+    states = [
+        kp.fd_start(ell, 20, half=False, share=1.0, half_life=forget)
+        for forget in (half_life, None)
+    ]
     for end in range(250, 3001, 250):
         states = [kp.fd_update(state, Z[end - 250 : end]) for state in states]
         weighted = np.exp2(-np.arange(end)[::-1] / (2 * half_life))[:, None] * Z[:end]
@@ -520,7 +523,7 @@ def estimates_of_errors(options):
         exact = kp.block_lanczos(K, k)
         for sketch, made in (
             ("bits", lambda seed: kp.block_lanczos(kp.quantize_gram(X, kernel, seed), 2 * k + 8)),
-            ("stream", lambda seed: kp.skpca(X, kernel, 600, 60, 4 * k, seed)),
+            ("stream", lambda seed: kp.skpca(X, kernel, 4 * k, 600, 60, seed)),
             (
                 "features",
                 lambda seed: kp.rnca(
@@ -607,7 +610,10 @@ def draw_forgetting(axes, options):
         ("half-life 2000", 2000.0),
         ("none forgotten", None),
     ):
-        state, angles = kp.fd_update(kp.fd_start(10, 20, True, 1.0, forget), Z[:4000]), []
+        state, angles = (
+            kp.fd_update(kp.fd_start(10, 20, half=True, share=1.0, half_life=forget), Z[:4000]),
+            [],
+        )
         for end in ends:
             state = kp.fd_update(state, Z[end - 50 : end])
             angles.append(np.degrees(kp.principal_angles(kp.fd_finish(state).B[:3].T, new)[0]))
@@ -637,7 +643,7 @@ def draw_bounds(axes, options):
         numbers,
         [
             [
-                kp.spectral_error(kp.LowRank(fourier(X, kernel, m, seed)), K, 0, 0.01) / n
+                kp.spectral_error(kp.LowRank(fourier(X, kernel, m, seed)), K, 0, tol=0.01) / n
                 for seed in seeds(options, draws)
             ]
             for m in numbers

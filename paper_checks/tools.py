@@ -94,7 +94,7 @@ def shorter(function):
 
 def nystrom_error(K, X, landmarks, kernel, precision=0.01):
     """|K - K~| to that relative precision, from below."""
-    return kp.spectral_error(K, kp.LowRank(kp.nystrom(X, landmarks, kernel)), 0, precision)
+    return kp.spectral_error(K, kp.LowRank(kp.nystrom(X, landmarks, kernel)), 0, tol=precision)
 
 
 def fourier(X, kernel, m, seed):

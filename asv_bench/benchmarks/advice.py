@@ -49,7 +49,7 @@ def recommended(best, X, kernel):
         return kp.LowRank(
             kp.fourier_features(X, kp.fourier_features_map(kernel, X.shape[1], int(best.size)))
         )
-    found = kp._METHODS[best.method](X, kernel, best.size, 0)
+    found = kp._METHODS[best.method].function(X, kernel, best.size, 0)
     return kp.LowRank(kp.nystrom(X, found, kernel)) if best.method in kp._SAMPLERS else found
 
 
@@ -71,7 +71,7 @@ class Advice:
         kp.block_lanczos(A, 10)
         taken, K = time.perf_counter() - start, kp.Implicit(X, kernel)
         ratio = (
-            kp.spectral_error(K, A, 0, 0.05) / kp.spectral_norm(K, 0, 0.01) / best.error
+            kp.spectral_error(K, A, 0, tol=0.05) / kp.spectral_norm(K, 0, tol=0.01) / best.error
             if best.error
             else 1.0
         )

@@ -57,7 +57,12 @@ class Choose:
         found = kp.choose(X[:n], y[:n], landmarks, kernel)
         seconds = time.perf_counter() - start
         errors = [
-            share(kp.expand(X[n:], kp.nystrom_ridge(X[:n], y[:n], landmarks, by, lam, True)), y[n:])
+            share(
+                kp.expand(
+                    X[n:], kp.nystrom_ridge(X[:n], y[:n], landmarks, by, lam, intercept=True)
+                ),
+                y[n:],
+            )
             for by, lam in (
                 (found.kernel, found.lam),
                 (kernel, found.lams[4, found.errors[4].argmin()]),
@@ -105,7 +110,7 @@ class Search:
         start = time.perf_counter()
         found = kp.choose(X[:n], y[:n], landmarks, kernel)
         ours = time.perf_counter() - start
-        model = kp.nystrom_ridge(X[:n], y[:n], landmarks, found.kernel, found.lam, True)
+        model = kp.nystrom_ridge(X[:n], y[:n], landmarks, found.kernel, found.lam, intercept=True)
         start = time.perf_counter()
         best = None
         for factor in found.factors:

@@ -13,7 +13,7 @@ FEATURES, BATCH, FEATURE_BATCH, START = 8192, 512, 128, 256
 
 
 def map_of(X, features, stored=False):
-    return kp.fourier_features_map(kp.gaussian(3.0), X.shape[1], features, 0, stored)
+    return kp.fourier_features_map(kp.gaussian(3.0), X.shape[1], features, 0, stored=stored)
 
 
 class Numpy:
@@ -71,7 +71,7 @@ class Pass:
 
     @unit("time over NumPy's, frequencies stored here, too")
     def track_ratio_stored(self):
-        return ratio(lambda: self.ours(self.start._replace(map=self.stored)), self.numpy, 3)
+        return ratio(lambda: self.ours(self.start._replace(feature_map=self.stored)), self.numpy, 3)
 
     @unit("largest difference of coefficients from NumPy's, over the largest coefficient")
     def track_error(self):
@@ -103,7 +103,11 @@ class Evaluation:
 
     @unit("bytes of the state")
     def track_bytes(self, d):
-        return self.state.coef.nbytes + self.state.moment.nbytes + self.state.map.frequencies.nbytes
+        return (
+            self.state.coef.nbytes
+            + self.state.moment.nbytes
+            + self.state.feature_map.frequencies.nbytes
+        )
 
 
 class Step:
@@ -134,7 +138,7 @@ class Correlations:
 
     def state(self, stored):
         maps = [
-            kp.fourier_features_map(kp.gaussian(28.0), 392, self.features, seed, stored)
+            kp.fourier_features_map(kp.gaussian(28.0), 392, self.features, seed, stored=stored)
             for seed in (0, 1)
         ]
         steps = kp.DSGDSteps(feature_batch=min(self.block, self.features // 2))
@@ -147,7 +151,7 @@ class Correlations:
     @unit("time over dgemm's for the products of both views with frequencies and coefficients")
     def track_ratio_dgemm(self):
         products = 2 * (1 + self.k / 392)
-        points, frequencies = self.views[0], self.stored.map.frequencies
+        points, frequencies = self.views[0], self.stored.feature_map.frequencies
         dgemm, ours = seconds(lambda: points @ frequencies.T, lambda: self.step(self.stored))
         return ours / (products * dgemm)
 
@@ -181,7 +185,7 @@ class TimeToPotential:
     def gradients(self):
         kernel = kp.gaussian(1.0)
         state = kp.dsgd_start(
-            self.X[:2000], kp.fourier_features_map(kernel, 1, 16_384, 0, False), self.k
+            self.X[:2000], kp.fourier_features_map(kernel, 1, 16_384, 0, stored=False), self.k
         )
         for t in range(len(self.X) // BATCH):
             state = kp.dsgd_update(state, self.X[BATCH * t : BATCH * (t + 1)])

@@ -87,7 +87,7 @@ class Recursion:
             np.mean(
                 [
                     kp.spectral_error(
-                        K, kp.LowRank(kp.nystrom(X, pick(X, kernel, s, t), kernel)), 0, 0.02
+                        K, kp.LowRank(kp.nystrom(X, pick(X, kernel, s, t), kernel)), 0, tol=0.02
                     )
                     for t in range(3)
                 ]
@@ -135,7 +135,7 @@ class Landmarks:
         self.kernel, self.s = kp.gaussian(1.0), min(s, n // 4)
 
     def pick(self, method, seed=0):
-        return kp._METHODS[method](self.X, self.kernel, self.s, seed)
+        return kp._METHODS[method].function(self.X, self.kernel, self.s, seed)
 
     @unit("s")
     def track_seconds(self, method, s):
@@ -155,7 +155,7 @@ class Landmarks:
                         K,
                         kp.LowRank(kp.nystrom(self.X, self.pick(method, t), self.kernel)),
                         0,
-                        0.02,
+                        tol=0.02,
                     )
                     for t in range(3)
                 ]
@@ -176,7 +176,7 @@ class Samplers:
 
             maker = getattr(kernel_approximation, method)
             return maker(gamma=kernel.gamma, n_components=s, random_state=seed).fit_transform(X)
-        return kp.nystrom(X, kp._METHODS[method](X, kernel, s, seed), kernel)
+        return kp.nystrom(X, kp._METHODS[method].function(X, kernel, s, seed), kernel)
 
     def measured(self, data, method):
         """Mean error of five seeds, and seconds."""
@@ -184,11 +184,11 @@ class Samplers:
         kernel = kp.gaussian(kp.median_bandwidth(X))
         K = kp.Implicit(X, kernel)
         errors = [
-            kp.spectral_error(K, kp.LowRank(self.factor(X, kernel, method, seed)), 0, 0.02)
+            kp.spectral_error(K, kp.LowRank(self.factor(X, kernel, method, seed)), 0, tol=0.02)
             for seed in range(5)
         ]
         (taken,) = seconds(lambda: self.factor(X, kernel, method, 0), repeat=3)
-        return float(np.mean(errors)) / kp.spectral_norm(K, 0, 0.02), taken
+        return float(np.mean(errors)) / kp.spectral_norm(K, 0, tol=0.02), taken
 
     def setup_cache(self):
         return measured_once(self.measured, itertools.product(*self.params))
@@ -361,14 +361,15 @@ class Uneven:
             from sklearn.kernel_approximation import Nystroem
 
             return Nystroem(gamma=kernel.gamma, n_components=s, random_state=seed).fit_transform(X)
-        return kp.nystrom(X, kp._METHODS[sampler](X, kernel, s, seed), kernel)
+        return kp.nystrom(X, kp._METHODS[sampler].function(X, kernel, s, seed), kernel)
 
     def enough(self, sampler, one_in):
         """The first of 20, 40, 80, ... landmarks with which 5 samples of 5 reach the error."""
         X, target = self.points(one_in)
         K, s = kp.Implicit(X, kp.gaussian(1.0)), 20
         while s < len(X) and any(
-            kp.spectral_error(K, kp.LowRank(self.features(X, sampler, s, seed)), 0, 0.02) > target
+            kp.spectral_error(K, kp.LowRank(self.features(X, sampler, s, seed)), 0, tol=0.02)
+            > target
             for seed in range(5)
         ):
             s *= 2

@@ -107,9 +107,7 @@ def moved_by_skpca():
         points(size(100_000), 20),
         kp.skpca_start(kp.fourier_features_map(kp.gaussian(4.0), 20, 1000), 50),
     )
-    return moved(lambda: kp.dask_fold(X, start, kp.skpca_update, kp.skpca_merge))[1] / (
-        32 * 8 * 1000 * 50
-    )
+    return moved(lambda: kp.dask_fold(X, start))[1] / (32 * 8 * 1000 * 50)
 
 
 def in_a_process(name, *arguments, **environment):
@@ -227,13 +225,13 @@ WORKS = {
         cloud(size(20_000), size(2000)), 50
     ),
     "skpca, 50,000 x 50, m = 2000, ell = 50": lambda: kp.skpca(
-        cloud(size(50_000), 50), kernel(50), size(2000), 50, 5
+        cloud(size(50_000), 50), kernel(50), 5, size(2000), 50
     ),
     "recursive_rls_accelerated, 100,000 x 10, s = 500": lambda: kp.recursive_rls_accelerated(
         cloud(size(100_000), 10), kernel(10), size(500)
     ),
     "compress_thin, 100,000 x 4, 316 points": lambda: kp.compress_thin(
-        cloud(size(100_000), 4), size(316), kernel(4)
+        cloud(size(100_000), 4), kernel(4), size(316)
     ),
 }
 

@@ -45,7 +45,7 @@ def fitted(method, known, seed):
             known, kp.rpcholesky(known, kernel, min(150, n // 2), seed), kernel, k
         )
     elif method == "stream":
-        model = kp.skpca(known, kernel, 2000, min(2 * k, n), k, seed)
+        model = kp.skpca(known, kernel, k, 2000, min(2 * k, n), seed)
     if method in ("exact", "nystrom", "stream"):
         return lambda X: kp.residual(X, model)
     if method == "IsolationForest":

@@ -188,11 +188,13 @@ class Rivals:
                     random_state=0,
                 ).fit(self.X)
 
-        return ratio(lambda: kp.kmeans_select(self.X, self.m, 0, 1, 10), peer, 3)
+        return ratio(
+            lambda: kp.kmeans_select(self.X, self.m, 0, restarts=1, max_iterations=10), peer, 3
+        )
 
     @unit("seconds for herding")
     def track_herd_seconds(self):
-        return seconds(lambda: kp.herd(self.X, self.m, self.kernel), repeat=1)[0]
+        return seconds(lambda: kp.herd(self.X, self.kernel, self.m), repeat=1)[0]
 
 
 class Compressed:
@@ -212,7 +214,7 @@ class Compressed:
     @unit("s")
     def track_seconds(self, n):
         X, m, kernel = self.points(n)
-        return seconds(lambda: kp.compress_thin(X, m, kernel), repeat=1)[0]
+        return seconds(lambda: kp.compress_thin(X, kernel, m), repeat=1)[0]
 
     @unit("distance of the means over that of the inner method")
     def track_error(self, n):
@@ -223,8 +225,8 @@ class Compressed:
             [
                 kp.mmd(X, found.centers, found.weights, kernel)
                 for found in (
-                    kp.compress_thin(X, m, kernel, seed),
-                    kp.kernel_thin(X, m, kernel, seed),
+                    kp.compress_thin(X, kernel, m, seed),
+                    kp.kernel_thin(X, kernel, m, seed),
                 )
             ]
             for seed in range(10)
@@ -246,7 +248,7 @@ class TwoSamples:
         X, kernel = rng.standard_normal((n, 10)), kp.gaussian(4.5)
         X[: n // 2, 0] += shift
         if method == "mmd_test":
-            return kp.mmd_test(X[: n // 2], X[n // 2 :], kernel, 100, 199, seed)
+            return kp.mmd_test(X[: n // 2], X[n // 2 :], kernel, 100, seed, permutations=199)
         K = kp.gram(X, X, kernel)
         W = np.zeros((n, 200))
         W[: n // 2, 0] = 1.0

@@ -100,8 +100,8 @@ class Round:
         landmarks = kp.rpcholesky(X, kernel, s)
         ridge, one, four = seconds(
             lambda: kp.nystrom_ridge(X, Y, landmarks, kernel, LAM),
-            lambda: kp.learn_metric(X, Y, kernel, LAM, 1, s),
-            lambda: kp.learn_metric(X, Y, kernel, LAM, 4, s),
+            lambda: kp.learn_metric(X, Y, kernel, LAM, s, rounds=1),
+            lambda: kp.learn_metric(X, Y, kernel, LAM, s, rounds=4),
             repeat=3,
         )
         return (four - one) / 3 / ridge

@@ -15,7 +15,7 @@ class SampleGram:
 
     def setup(self, s):
         self.X, self.kernel = normal(size(8000), 8), kp.gaussian(8**0.5)
-        self.norm = kp.spectral_norm(kp.Implicit(self.X, self.kernel), 0, 1e-3)
+        self.norm = kp.spectral_norm(kp.Implicit(self.X, self.kernel), 0, tol=1e-3)
 
     @unit("s")
     def track_seconds(self, s):
@@ -35,7 +35,7 @@ class SampleGram:
     @unit("spectral error over |K|")
     def track_error(self, s):
         A = kp.sample_gram(self.X, self.kernel, s, 0)
-        return kp.spectral_error(A, kp.Implicit(self.X, self.kernel), 0, 1e-3) / self.norm
+        return kp.spectral_error(A, kp.Implicit(self.X, self.kernel), 0, tol=1e-3) / self.norm
 
 
 class QuantizeGram:
@@ -53,8 +53,8 @@ class QuantizeGram:
     def track_error(self):
         K = kp.Implicit(self.X, self.kernel)
         return kp.spectral_error(
-            kp.quantize_gram(self.X, self.kernel, 0), K, 0, 1e-3
-        ) / kp.spectral_norm(K, 0, 1e-3)
+            kp.quantize_gram(self.X, self.kernel, 0), K, 0, tol=1e-3
+        ) / kp.spectral_norm(K, 0, tol=1e-3)
 
 
 class RoundedFeatures:
@@ -181,7 +181,7 @@ class WholePipeline:
 
     @unit("s")
     def track_seconds(self):
-        return seconds(lambda: kp.block_lanczos(self.sketch(), 10, 0, 1e-3), repeat=1)[0]
+        return seconds(lambda: kp.block_lanczos(self.sketch(), 10, 0, tol=1e-3), repeat=1)[0]
 
     @unit("bytes")
     def track_bytes(self):

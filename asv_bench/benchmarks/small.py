@@ -62,9 +62,9 @@ def embedding(n, d, k, dtype):
     def error(values):
         return float(np.abs(values / exact - 1.0).max())
 
-    errors = [error(kp.centered_kpca(X, kernel, k).values)]
+    errors = [error(kp.kpca(X, kernel, k, centered=True).values)]
     errors += [error(peer.fit(X).eigenvalues_) for peer in peers]
-    ours = [lambda: kp.expand(X, kp.centered_kpca(X, kernel, k))]
+    ours = [lambda: kp.expand(X, kp.kpca(X, kernel, k, centered=True))]
     return ours + [lambda peer=peer: peer.fit_transform(X) for peer in peers], errors
 
 

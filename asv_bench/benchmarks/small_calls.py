@@ -50,8 +50,8 @@ def made(name):
     X, Y, x, kernel = normal(n, 8), normal(2 * n, 8, 1), normal(1, 8, 2), kp.gaussian(4.0)
     none, mean = np.zeros((n, 1)), np.full((n, 1), 1.0 / n)
     if "skpca" in name:
-        model = kp.skpca(X, kernel, n, 40, K)
-        z = kp.fourier_features(x, model.map)
+        model = kp.skpca(X, kernel, K, n, 40)
+        z = kp.fourier_features(x, model.feature_map)
         if name.startswith("residual"):
             expected = np.linalg.norm(z - z @ model.basis @ model.basis.T, axis=1)
             return lambda: kp.residual(x, model), expected
@@ -64,7 +64,7 @@ def made(name):
             return lambda: kp.residual(x, model), np.sqrt(1.0 - np.square(z).sum(1))
         return lambda: kp.nystrom_features(x, model), z
     centered = "centered" in name
-    model = kp.centered_kpca(X, kernel, K) if centered else kp.kpca(X, kernel, K)
+    model = kp.kpca(X, kernel, K, centered=True) if centered else kp.kpca(X, kernel, K)
     if "nystrom_kpca" in name:
         model = kp.nystrom_kpca(Y, np.arange(n), kernel, K)
     z = kp.gram(x, model.points, kernel) @ model.coef + model.offset

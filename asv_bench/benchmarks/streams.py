@@ -16,7 +16,7 @@ class FourierFeatures:
 
     def setup(self):
         self.X = normal(size(100_000), 10)
-        self.map = kp.fourier_features_map(kp.gaussian(1.0), 10, 2000)
+        self.feature_map = kp.fourier_features_map(kp.gaussian(1.0), 10, 2000)
 
     @unit("time over RBFSampler.transform's")
     def track_ratio(self):
@@ -24,15 +24,15 @@ class FourierFeatures:
 
         peer = RBFSampler(gamma=0.5, n_components=2000, random_state=0).fit(self.X)
         return ratio(
-            lambda: kp.fourier_features(self.X, self.map), lambda: peer.transform(self.X), 3
+            lambda: kp.fourier_features(self.X, self.feature_map), lambda: peer.transform(self.X), 3
         )
 
     @unit("time in float32 over that in float64")
     def track_ratio_float32(self):
         single = self.X.astype(np.float32)
         return ratio(
-            lambda: kp.fourier_features(single, self.map),
-            lambda: kp.fourier_features(self.X, self.map),
+            lambda: kp.fourier_features(single, self.feature_map),
+            lambda: kp.fourier_features(self.X, self.feature_map),
             3,
         )
 
@@ -121,33 +121,33 @@ class Streaming:
 
     def setup(self):
         self.X, self.kernel = normal(size(100_000), 10), kp.gaussian(2.0)
-        self.map = kp.fourier_features_map(self.kernel, 10, 2000)
+        self.feature_map = kp.fourier_features_map(self.kernel, 10, 2000)
 
     @unit("time to train over rnca's")
     def track_ratio(self):
         return ratio(
-            lambda: kp.skpca(self.X, self.kernel, 2000, 50, 50),
-            lambda: kp.rnca(self.X, self.map, 50),
+            lambda: kp.skpca(self.X, self.kernel, 50, 2000, 50),
+            lambda: kp.rnca(self.X, self.feature_map, 50),
             1,
         )
 
     @unit("microseconds a new point")
     def track_test(self):
-        found = kp.skpca(self.X[:5000], self.kernel, 2000, 50, 50)
+        found = kp.skpca(self.X[:5000], self.kernel, 50, 2000, 50)
         return (
             1e6 * seconds(lambda: kp.skpca_transform(self.X[:5000], found))[0] / len(self.X[:5000])
         )
 
     @unit("microseconds a new point")
     def track_test_rnca(self):
-        found = kp.rnca(self.X[:5000], self.map, 50)
+        found = kp.rnca(self.X[:5000], self.feature_map, 50)
         return (
             1e6 * seconds(lambda: kp.skpca_transform(self.X[:5000], found))[0] / len(self.X[:5000])
         )
 
     @unit("microseconds a new point")
     def track_test_reservoir(self):
-        found = kp.reservoir_nystrom(self.X[:5000], self.kernel, 1000, 50)
+        found = kp.reservoir_nystrom(self.X[:5000], self.kernel, 50, 1000)
         return 1e6 * seconds(lambda: kp.expand(self.X[:5000], found))[0] / len(self.X[:5000])
 
 
