@@ -18,6 +18,7 @@ import scipy.stats
 
 import kpcasketch as kp
 from kpcasketch_tests import naive
+from kpcasketch_tests.tables import STREAMS, with_trait
 from kpcasketch_tests.test_file import FUNCTIONS
 from kpcasketch_tests.test_readme import snippets
 
@@ -238,21 +239,13 @@ def test_folded_reservoirs_hold_every_row_with_the_same_chance():
     assert kp.reservoir_finish(again, KERNEL, 2).coef.shape == (40, 2)
 
 
-@pytest.mark.parametrize(
-    "kind, start",
-    [
-        ("fd", lambda: kp.fd_start(3, 6, half_life=9.0)),
-        ("reservoir", lambda: kp.reservoir_start(4, 6, half_life=9.0)),
-        ("skpca", lambda: kp.skpca_start(kp.fourier_features_map(KERNEL, 6, 9), 3, half_life=9.0)),
-        ("rnca", lambda: kp.rnca_start(kp.fourier_features_map(KERNEL, 6, 9), half_life=9.0)),
-    ],
-)
-def test_states_that_forget_were_refused_after_the_work_of_two_blocks(kind, start):
+@pytest.mark.parametrize("row", with_trait(STREAMS, "forgets").values(), ids=lambda row: row.kind)
+def test_states_that_forget_were_refused_after_the_work_of_two_blocks(row):
     with pytest.raises(
         ValueError,
         match="^dask_fold: state must have no half_life to be merged, got 9.0",
     ):
-        kp.dask_fold(spread(X), start())
+        kp.dask_fold(spread(X), row.start(X, half_life=9.0))
 
 
 def test_only_empty_states_that_can_be_merged_are_folded():

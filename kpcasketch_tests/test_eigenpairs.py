@@ -11,10 +11,10 @@ from scipy import stats
 
 import kpcasketch as kp
 from kpcasketch_tests import inner, naive
+from kpcasketch_tests.tables import SOLVERS
 
 X = np.random.default_rng(0).standard_normal((400, 3))
 K = naive.gaussian(X, X, 2.0)
-SOLVERS = {"block_lanczos": kp.block_lanczos, "orthogonal_iteration": kp.orthogonal_iteration}
 
 
 @pytest.mark.parametrize("solver", SOLVERS)

@@ -13,6 +13,7 @@ import scipy.linalg
 
 import kpcasketch as kp
 from kpcasketch_tests import naive
+from kpcasketch_tests.tables import SMOOTH
 
 X, NEW = (
     np.random.default_rng(0).standard_normal((300, 4)),
@@ -556,21 +557,6 @@ def test_a_rectangular_matrix_of_a_precomputed_kernel_was_refused_without_the_re
 
 # Gradients and relevance
 
-SMOOTH = {
-    "gaussian": (kp.gaussian(1.3), lambda A, B: naive.gaussian(A, B, 1.3)),
-    "laplacian": (kp.laplacian(1.3), lambda A, B: naive.laplacian(A, B, 1.3)),
-    "matern 3/2": (kp.matern(1.5, 1.3), lambda A, B: naive.matern(A, B, 1.5, 1.3)),
-    "matern 5/2": (kp.matern(2.5, 1.3), lambda A, B: naive.matern(A, B, 2.5, 1.3)),
-    "rational_quadratic": (
-        kp.rational_quadratic(0.7, 1.3),
-        lambda A, B: naive.rational_quadratic(A, B, 0.7, 1.3),
-    ),
-    "cauchy": (kp.cauchy(1.3), lambda A, B: naive.cauchy(A, B, 1.3)),
-    "polynomial": (kp.polynomial(3, 0.2, 1.0), lambda A, B: naive.polynomial(A, B, 3, 0.2, 1.0)),
-    "linear": (kp.linear(), naive.linear),
-    "scaled": (kp.scaled(kp.matern(0.5, 2.0), 3.0), lambda A, B: 3 * naive.laplacian(A, B, 2.0)),
-}
-
 
 def weighted(kernel, points=X[:60], k=3):
     """An Expansion with random coefficients."""
@@ -580,9 +566,10 @@ def weighted(kernel, points=X[:60], k=3):
 
 @pytest.mark.parametrize("name", SMOOTH)
 def test_gradients_are_differences_of_naive_features(name):
-    kernel, values = SMOOTH[name]
+    row = SMOOTH[name]
+    kernel = row.make(1.3)
     E = weighted(kernel)
-    expected = naive.gradient(lambda A: values(A, E.points) @ E.coef, NEW)
+    expected = naive.gradient(lambda A: row.naive(A, E.points, 1.3) @ E.coef, NEW)
     unit = np.abs(expected).max()
     found = kp.gradient(NEW, E)
     assert found.shape == (40, 3, 4) and found.dtype == np.float64
@@ -592,7 +579,7 @@ def test_gradients_are_differences_of_naive_features(name):
     assert single.dtype == np.float64 and np.abs(single - expected).max() < 2e-6 * unit
     # an offset does not change them, and distances do not see a shift, but for rounding of 1e6 itself
     assert np.array_equal(kp.gradient(NEW, E._replace(offset=np.ones(3))), found)
-    if kernel.kind != kp._POLYNOMIAL:
+    if row.radial:
         far = kp.gradient(NEW + 1e6, weighted(kernel, E.points + 1e6))
         assert np.abs(far - found).max() < 1e-8 * unit
 

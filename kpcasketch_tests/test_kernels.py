@@ -16,55 +16,15 @@ from hypothesis import strategies as st
 
 import kpcasketch as kp
 from kpcasketch_tests import naive
+from kpcasketch_tests.tables import KERNELS, SCALE_FREE
 from kpcasketch_tests.test_compilation import run
 
 FILE = pathlib.Path(kp.__file__)
-# Makers by sigma of kernels of a distance, and their formulas: test_laws.py takes them, too.
-KERNELS = {
-    "gaussian": (kp.gaussian, naive.gaussian),
-    "laplacian": (kp.laplacian, naive.laplacian),
-    "matern 0.5": (
-        lambda sigma: kp.matern(0.5, sigma),
-        lambda X, Y, sigma: naive.matern(X, Y, 0.5, sigma),
-    ),
-    "matern 1.5": (
-        lambda sigma: kp.matern(1.5, sigma),
-        lambda X, Y, sigma: naive.matern(X, Y, 1.5, sigma),
-    ),
-    "matern 2.5": (
-        lambda sigma: kp.matern(2.5, sigma),
-        lambda X, Y, sigma: naive.matern(X, Y, 2.5, sigma),
-    ),
-    "rational_quadratic": (
-        lambda sigma: kp.rational_quadratic(0.8, sigma),
-        lambda X, Y, sigma: naive.rational_quadratic(X, Y, 0.8, sigma),
-    ),
-    "cauchy": (kp.cauchy, naive.cauchy),
-}
-SCALE_FREE = {
-    **KERNELS,
-    "polynomial": (
-        lambda sigma: kp.polynomial(2, 1 / sigma**2, 0.5),
-        lambda X, Y, sigma: naive.polynomial(X, Y, 2, 1 / sigma**2, 0.5),
-    ),
-}
-ALL = {
-    **SCALE_FREE,
-    "cubic": (
-        lambda sigma: kp.polynomial(3, 0.5, 1.0),
-        lambda X, Y, sigma: naive.polynomial(X, Y, 3, 0.5, 1.0),
-    ),
-    "linear": (lambda sigma: kp.linear(), lambda X, Y, sigma: naive.linear(X, Y)),
-    "scaled": (
-        lambda sigma: kp.scaled(kp.scaled(kp.gaussian(sigma), 2.0), 3.0),
-        lambda X, Y, sigma: 6 * naive.gaussian(X, Y, sigma),
-    ),
-}
 
 
 def made(name, sigma=1.7):
-    make, reference = ALL[name]
-    return make(sigma), lambda X, Y: reference(X, Y, sigma)
+    row = KERNELS[name]
+    return row.make(sigma), lambda X, Y: row.naive(X, Y, sigma)
 
 
 def test_a_kernel_that_was_loaded_could_not_be_compared():
@@ -93,7 +53,7 @@ def points(n, d, seed=0):
 
 
 @pytest.mark.bounds
-@pytest.mark.parametrize("name", ALL)
+@pytest.mark.parametrize("name", KERNELS)
 @pytest.mark.parametrize("dtype, rounding", [(np.float64, 2.3e-16), (np.float32, 1.2e-7)])
 def test_gram_is_the_naive_one(name, dtype, rounding):
     kernel, reference = made(name)
@@ -109,16 +69,16 @@ def test_gram_is_the_naive_one(name, dtype, rounding):
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
-@pytest.mark.parametrize("name", ALL)
+@pytest.mark.parametrize("name", KERNELS)
 def test_columns_of_a_part_of_a_tile_have_the_bits_of_a_whole_tile(name, dtype):
     X = np.random.default_rng(0).standard_normal((200, 3)).astype(dtype)
-    kernel = ALL[name][0](1.3)
+    kernel = KERNELS[name].make(1.3)
     whole = kp.gram(X, X[:128], kernel)
     for m in (1, 20, 64, 100):
         assert np.array_equal(kp.gram(X, X[:m], kernel), whole[:, :m])
 
 
-@pytest.mark.parametrize("name", ALL)
+@pytest.mark.parametrize("name", KERNELS)
 def test_gram_of_points_with_themselves_is_symmetric_with_the_diagonal_of_gram_diagonal(name):
     kernel, reference = made(name)
     for d in (3, 30):
@@ -182,7 +142,7 @@ def test_large_powers_and_far_points_give_no_nan_and_keep_their_digits():
 
 def test_zero_vectors_and_constant_data_give_finite_values():
     Z = np.zeros((5, 2))
-    for name in ALL:
+    for name in KERNELS:
         assert np.isfinite(kp.gram(Z, Z, made(name)[0])).all()
 
 
@@ -301,16 +261,16 @@ def test_median_bandwidth_is_the_median_distance_and_never_zero():
     ],
 )
 def test_parameters_clamped_to_float32_made_tiny_points_all_alike(name, dtype, rounding, exponents):
-    make, reference = SCALE_FREE[name]
+    row = SCALE_FREE[name]
     for d in (3, 20):
         plain = points(40, d).astype(dtype)
         for exponent in exponents:
             unit = 2.0 ** round(exponent * 3.3219)  # a power of two: the points stay what they are
-            expected = reference(plain, plain, 1.7)
+            expected = row.naive(plain, plain, 1.7)
             K = kp.gram(
                 (plain * dtype(unit)).astype(dtype),
                 (plain * dtype(unit)).astype(dtype),
-                make(1.7 * unit),
+                row.make(1.7 * unit),
             )
             assert np.abs(K - expected).max() <= (4 * d + 60) * rounding * np.abs(expected).max()
 
@@ -396,9 +356,7 @@ def test_powers_of_a_kernel_scaled_down_overflowed_on_the_diagonal_or_in_one_twi
         assert value == pytest.approx(exact, rel=1e-10)
 
 
-@pytest.mark.parametrize(
-    "kernel", [*[made(name)[0] for name in ALL], kp.laplacian(2.0, norm=1)], ids=str
-)
+@pytest.mark.parametrize("kernel", [made(name)[0] for name in KERNELS], ids=str)
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_both_twins_give_the_same_bits_for_every_kernel(kernel, dtype, same_bits, rng):
     X, V = rng.standard_normal((300, 20)).astype(dtype), rng.standard_normal((300, 5)).astype(dtype)

@@ -11,9 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import kpcasketch as kp
-from kpcasketch_tests import naive, test_kernels
+from kpcasketch_tests import naive
+from kpcasketch_tests.tables import REDUCED, SAMPLERS, STREAMS, UNSCALED, same_bits, with_trait
 
-KERNELS = [make for make, _ in test_kernels.KERNELS.values()]
+KERNELS = [row.make for row in with_trait(UNSCALED, "radial").values()]
 few = settings(max_examples=12, deadline=None)
 
 
@@ -27,33 +28,6 @@ def points(draw, least=2, most=40):
     return np.random.default_rng(seed).integers(-6, 7, (n, d)).astype(float)
 
 
-SAMPLERS = {
-    "recursive_rls": lambda X, kernel, seed: kp.recursive_rls(
-        X, kernel, 50.0, seed, delta=0.03, oversampling=2.0
-    ),
-    "recursive_rls_fixed": lambda X, kernel, seed: kp.recursive_rls_fixed(
-        X, kernel, 60, seed, delta=0.03, constant=1.0, oversampling=0.1
-    ),
-    "recursive_rls_practical": lambda X, kernel, seed: kp.recursive_rls_practical(
-        X, kernel, 9, seed
-    ),
-    "recursive_rls_accelerated": lambda X, kernel, seed: kp.recursive_rls_accelerated(
-        X, kernel, 9, seed
-    ),
-    "rls_nystrom": lambda X, kernel, seed: kp.rls_nystrom(
-        X, kernel, 50.0, seed, delta=0.03, oversampling=2.0
-    ),
-    "rpcholesky": lambda X, kernel, seed: kp.rpcholesky(X, kernel, 9, seed),
-    "pivoted_cholesky": lambda X, kernel, seed: kp.pivoted_cholesky(X, kernel, 9),
-}
-REDUCED = {
-    "shadow_select": lambda X, kernel, unit, seed: kp.shadow_select(X, 2.5 * unit),
-    "kmeans_select": lambda X, kernel, unit, seed: kp.kmeans_select(X, 3, seed),
-    "herd": lambda X, kernel, unit, seed: kp.herd(X, kernel, 3),
-    "kernel_thin": lambda X, kernel, unit, seed: kp.kernel_thin(X, kernel, 3, seed),
-}
-
-
 @pytest.mark.parametrize("name", SAMPLERS)
 @few
 @given(
@@ -63,10 +37,13 @@ REDUCED = {
     power=st.integers(-40, 40),
 )
 def test_landmarks_know_neither_origin_nor_unit(name, X, make, seed, power):
-    sample, unit = SAMPLERS[name], 2.0**power
-    found = sample(X, make(3.0), seed)
+    row, unit = SAMPLERS[name], 2.0**power
+    found = row.draw(X, make(3.0), row.s, seed)
     assert found.indices.size < len(X)  # all points would be a sample of any unit
-    for other in (sample(X + 64.0, make(3.0), seed), sample(unit * X, make(unit * 3.0), seed)):
+    for other in (
+        row.draw(X + 64.0, make(3.0), row.s, seed),
+        row.draw(unit * X, make(unit * 3.0), row.s, seed),
+    ):
         assert np.array_equal(found.indices, other.indices) and np.array_equal(
             found.weights, other.weights
         )
@@ -77,20 +54,27 @@ def test_landmarks_know_neither_origin_nor_unit(name, X, make, seed, power):
 @few
 @given(X=points(4), seed=st.integers(0, 2**64 - 1), power=st.integers(-40, 40))
 def test_reduced_sets_move_and_grow_with_the_points(name, X, seed, power):
-    reduce, unit = REDUCED[name], 2.0**power
+    row, unit = REDUCED[name], 2.0**power
     found, grown = (
-        reduce(X, kp.gaussian(3.0), 1.0, seed),
-        reduce(unit * X, kp.gaussian(unit * 3.0), unit, seed),
+        row.select(X, kp.gaussian(3.0), 1.0, seed),
+        row.select(unit * X, kp.gaussian(unit * 3.0), unit, seed),
     )
     assert np.array_equal(unit * found.centers, grown.centers) and np.array_equal(
         found.weights, grown.weights
     )
     assert found.weights.sum() == pytest.approx(len(X), rel=1e-12)
-    if name != "kmeans_select":  # its centers are means, which round elsewhere
-        moved = reduce(X + 64.0, kp.gaussian(3.0), 1.0, seed)
+    if row.of_rows:  # means round elsewhere
+        moved = row.select(X + 64.0, kp.gaussian(3.0), 1.0, seed)
         assert np.array_equal(found.centers + 64.0, moved.centers) and np.array_equal(
             found.weights, moved.weights
         )
+
+
+@pytest.mark.parametrize("name", with_trait(REDUCED, "naive"))
+def test_centers_are_the_naive_ones(name, rng):
+    row, X = REDUCED[name], rng.standard_normal((300, 3))
+    found = row.select(X, kp.gaussian(3.0), 1.0, 0)
+    assert np.array_equal(found.centers, X[row.naive(X, naive.gaussian(X, X, 3.0), 1.0)])
 
 
 @few
@@ -117,44 +101,41 @@ def cuts(n, seed):
     return np.split(np.arange(n), np.sort(rng.integers(0, n + 1, rng.integers(1, 5))))
 
 
-def equal(a, b):
-    if isinstance(a, tuple):
-        return all(map(equal, a, b))
-    return np.array_equal(a, b)
-
-
-def starts(d):
-    map = kp.fourier_features_map(kp.gaussian(3.0), d, 24, 5)
-    return {
-        "fd": (kp.fd_start(min(4, d), d), kp.fd_update),
-        "skpca": (kp.skpca_start(map, 5), kp.skpca_update),
-        "skpca, centred": (kp.skpca_start(map, 5, centered=True), kp.skpca_update),
-        "rnca": (kp.rnca_start(map), kp.rnca_update),
-        "reservoir": (kp.reservoir_start(7, d, 3), kp.reservoir_update),
-        "shadow": (kp.shadow_start(2.5, d), kp.shadow_update),
-    }
-
-
-@pytest.mark.parametrize("name", ["fd", "skpca", "skpca, centred", "rnca", "reservoir", "shadow"])
+@pytest.mark.parametrize("name", with_trait(STREAMS, "equal"))
 @few
 @given(X=points(), seed=st.integers(0, 2**32))
 def test_a_stream_does_not_know_where_it_is_cut(name, X, seed):
-    state, update = starts(X.shape[1])[name]
-    whole = update(state, X)
+    row = STREAMS[name]
+    state = row.start(X)
+    whole = row.update(state, X)
     for rows in cuts(len(X), seed):
         if rows.size:
-            state = update(state, X[rows])
-    if name == "rnca":  # sums of blocks are added
-        assert state.count == whole.count and np.abs(
-            state.squares - whole.squares
-        ).max() < 1e-12 * len(X)
-    elif name == "skpca, centred":
-        assert (
-            np.abs(state.sketch.run.means - whole.sketch.run.means).max() < 1e-12
-            and state.sketch.count == whole.sketch.count
-        )
-    else:
-        assert equal(state, whole)
+            state = row.update(state, X[rows])
+    assert row.equal(state, whole)
+
+
+def numbers(result):
+    """All arrays and numbers of a tuple of such, or of tuples; names and None are left out."""
+    if isinstance(result, tuple):
+        return [a for part in result for a in numbers(part)]
+    return [result] if np.asarray(result).dtype.kind in "biuf" else []
+
+
+@pytest.mark.parametrize("name", STREAMS)
+def test_a_stream_goes_on_from_its_file_and_merges_with_nothing(name, tmp_path):
+    row, X = STREAMS[name], np.random.default_rng(0).standard_normal((200, 3))
+    start = row.start(X)
+    state = row.update(start, X[:120])
+    kp.save(tmp_path / "state.npz", state)
+    again = kp.load(tmp_path / "state.npz")
+    assert type(again) is type(state) and same_bits(again, state)
+    assert same_bits(row.update(again, X[120:]), row.update(state, X[120:]))
+    assert same_bits(again, state) and same_bits(start, row.start(X))  # they are not modified
+    found = numbers(row.finish(state))
+    assert all(np.isfinite(part).all() for part in found)
+    nothing = start._replace(seed=9) if hasattr(start, "seed") else start  # reservoirs ask for it
+    for one in (row.merge(state, nothing), row.merge(nothing, state)) if row.merges else ():
+        assert all(map(np.allclose, numbers(row.finish(one)), found))
 
 
 @few

@@ -18,6 +18,7 @@ from scipy import stats
 
 import kpcasketch as kp
 from kpcasketch_tests import inner, naive
+from kpcasketch_tests.tables import SAMPLERS, with_trait
 
 N = 700
 X = np.random.default_rng(0).standard_normal((N, 2))
@@ -28,19 +29,6 @@ CHANCE = 1e-8
 MANY = np.random.default_rng(1).standard_normal((2500, 2))
 # the theorems' constants need many points and a large ridge
 SMOOTH, RIDGE = (kp.gaussian(3.0), 500.0)
-ROOM = {
-    "recursive_rls": lambda s, seed: kp.recursive_rls(MANY, SMOOTH, RIDGE, seed, delta=0.03),
-    "recursive_rls_fixed": lambda s, seed: kp.recursive_rls_fixed(
-        MANY, SMOOTH, s, seed, delta=0.03
-    ),
-    "recursive_rls_practical": lambda s, seed: kp.recursive_rls_practical(
-        X, KERNEL, s, seed, delta=0.05
-    ),
-    "recursive_rls_accelerated": lambda s, seed: kp.recursive_rls_accelerated(
-        X, KERNEL, s, seed, delta=0.05
-    ),
-    "rpcholesky": lambda s, seed: kp.rpcholesky(X, KERNEL, s, seed),
-}
 
 
 @intrinsic
@@ -154,27 +142,26 @@ def test_algorithm_1_samples_by_its_exact_scores():
     assert spectral_gap(found.indices) <= LAM
 
 
-@pytest.mark.parametrize("name", ROOM)
+@pytest.mark.parametrize("name", SAMPLERS)
 def test_landmarks_are_distinct_rows_with_weights_and_every_seed_gives_others(name):
-    found, other = ROOM[name](60, 0), ROOM[name](60, 1)
+    row = SAMPLERS[name]
+    found, other = (row.draw(X, KERNEL, 60, seed) for seed in (0, 1))
     assert np.unique(found.indices).size == found.indices.size and 0 <= found.indices.min()
-    assert found.indices.max() < 2500
-    assert (
-        found.weights.shape == found.indices.shape
-        and (found.weights >= 1.0).all()
-        and found.evaluations > 0
-    )
-    assert not np.array_equal(found.indices, other.indices)
-    again = ROOM[name](60, 0)
+    assert found.indices.max() < N
+    assert found.weights.shape == found.indices.shape and (found.weights >= 1.0).all()
+    assert (found.evaluations > 0) == row.by_kernel
+    assert np.array_equal(found.indices, other.indices) != row.random
+    assert not row.naive or found.indices.tolist() == row.naive(K, 60)
+    again = row.draw(X, KERNEL, 60, 0)
     assert np.array_equal(found.indices, again.indices) and np.array_equal(
         found.weights, again.weights
     )
 
 
-@pytest.mark.parametrize("name", list(ROOM)[2:])
+@pytest.mark.parametrize("name", with_trait(SAMPLERS, "fixed"))
 @pytest.mark.parametrize("s", [1, 2, 60, N - 1, N, N + 5])
 def test_fixed_sizes_are_kept_to(name, s):
-    found = ROOM[name](s, 0)
+    found = SAMPLERS[name].draw(X, KERNEL, s, 0)
     assert found.indices.size == min(s, N)
     if s >= N:
         assert (

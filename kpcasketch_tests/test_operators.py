@@ -8,44 +8,32 @@ import pytest
 
 import kpcasketch as kp
 from kpcasketch_tests import naive
+from kpcasketch_tests.tables import OPERATORS
 
 N = 150
 X = np.random.default_rng(0).standard_normal((N, 4))
 KERNEL = kp.gaussian(2.0)
 K = naive.gaussian(X, X, 2.0)
-F = np.random.default_rng(1).standard_normal((N, 7))
-SAMPLED = kp.sample_gram(X, KERNEL, 3.0, 0)
 QUANTIZED = kp.quantize_gram(X, KERNEL, 0)
-
-OPERATORS = {
-    "dense": (K, K, K.nbytes),
-    "csr": (SAMPLED, naive.csr_to_dense(*SAMPLED), sum(a.nbytes for a in SAMPLED)),
-    "bits": (QUANTIZED, naive.bits_to_dense(*QUANTIZED), QUANTIZED.words.nbytes),
-    "implicit": (kp.Implicit(X, KERNEL), K, X.nbytes),
-    "low rank": (kp.LowRank(F), F @ F.T, F.nbytes),
-    "difference": (
-        kp.difference(QUANTIZED, K),
-        naive.bits_to_dense(*QUANTIZED) - K,
-        QUANTIZED.words.nbytes + K.nbytes,
-    ),
-    "centered": (kp.center(K), naive.centered(K), K.nbytes + 8 * N),
-}
 
 
 @pytest.mark.bounds
 @pytest.mark.parametrize("name", OPERATORS)
 def test_operator_acts_as_its_matrix(name):
-    A, matrix, size = OPERATORS[name]
+    row = OPERATORS[name]
+    A = row.make(X, KERNEL, K)
+    matrix = row.naive(A, K)
     assert np.abs(kp.dense(A) - matrix).max() < 1e-12
     for p in (1, 4, 16, 35):
         V = np.random.default_rng(p).standard_normal((N, p))
         assert np.abs(kp.matmat(A, V) - matrix @ V).max() < 1e-11
-    assert kp.nbytes(A) == size
+    assert kp.nbytes(A) == row.nbytes(A)
 
 
-@pytest.mark.parametrize("name", ["dense", "csr", "bits", "implicit", "low rank"])
+@pytest.mark.parametrize("name", OPERATORS)
 def test_products_have_the_same_bits_for_any_number_of_threads(name, same_bits):
-    same_bits(kp.matmat, OPERATORS[name][0], np.random.default_rng(3).standard_normal((N, 16)))
+    A = OPERATORS[name].make(X, KERNEL, K)
+    same_bits(kp.matmat, A, np.random.default_rng(3).standard_normal((N, 16)))
 
 
 def test_float32_operators_multiply_in_float32(rng):
@@ -144,15 +132,7 @@ def test_a_new_operator_is_a_tuple_and_an_entry_of_functions(monkeypatch):
 def every_operator():
     points, kernel = np.random.default_rng(3).standard_normal((50, 3)), kp.gaussian(1.0)
     K = kp.gram(points, points, kernel)
-    return [
-        K,
-        kp.Implicit(points, kernel),
-        kp.LowRank(points),
-        kp.quantize_gram(points, kernel),
-        kp.sample_gram(points, kernel, 2.0),
-        kp.difference(K, kp.LowRank(points)),
-        kp.center(K),
-    ]
+    return [row.make(points, kernel, K) for row in OPERATORS.values()]
 
 
 @pytest.mark.parametrize("A", every_operator(), ids=lambda A: type(A).__name__)

@@ -13,6 +13,7 @@ from scipy import stats
 
 import kpcasketch as kp
 from kpcasketch_tests import inner, naive
+from kpcasketch_tests.tables import RADIAL
 
 CENTERS = 20.0 * np.random.default_rng(0).standard_normal((6, 3))
 X = np.repeat(CENTERS, 50, 0) + np.random.default_rng(1).standard_normal((300, 3))
@@ -239,20 +240,9 @@ def test_shadows_have_the_same_bits_for_any_number_of_threads(same_bits, rng):
     same_bits(kp.shadow_select, rng.standard_normal((9000, 6)), 1.0)
 
 
-RADIAL = {
-    "gaussian": kp.gaussian(0.7),
-    "laplacian": kp.laplacian(0.7),
-    "matern 3/2": kp.matern(1.5, 0.7),
-    "matern 5/2": kp.matern(2.5, 0.7),
-    "rational quadratic": kp.rational_quadratic(2.5, 0.7),
-    "cauchy": kp.cauchy(0.7),
-    "scaled": kp.scaled(kp.gaussian(0.7), 3.0),
-}
-
-
 @pytest.mark.parametrize("name", RADIAL)
 def test_bounds_of_shadows_hold_and_are_sharp(name, rng):
-    kernel, eps = RADIAL[name], 0.2
+    kernel, eps = RADIAL[name].make(0.7), 0.2
     bounds = kp.shadow_bounds(kernel, eps)
     r = np.linspace(0, 5, 200_001)[:, None]
     values = kp.gram(r, np.zeros((1, 1)), kernel)[:, 0]
@@ -774,25 +764,12 @@ def test_weights_and_scales_of_any_size_serve_manifolds(dtype, rng):
 @pytest.mark.parametrize("name", RADIAL)
 def test_bounds_of_small_shadows_were_zero(name):
     # kappa - phi cancelled
-    kernel = RADIAL[name]
-    kappa, gamma = decimal.Decimal(kernel.scale), decimal.Decimal(kernel.gamma)
-
-    def value(r):
-        a, u = gamma * r, gamma * r * r
-        return {
-            "gaussian": lambda: (-u).exp(),
-            "scaled": lambda: (-u).exp(),
-            "laplacian": lambda: (-a).exp(),
-            "cauchy": lambda: 1 / (1 + u),
-            "matern 3/2": lambda: (1 + a) * (-a).exp(),
-            "matern 5/2": lambda: (1 + a + a * a / 3) * (-a).exp(),
-            "rational quadratic": lambda: (-decimal.Decimal(kernel.shape) * (1 + u).ln()).exp(),
-        }[name]()
-
+    kernel = RADIAL[name].make(0.7)
+    kappa, *shape = map(decimal.Decimal, (kernel.scale, kernel.gamma, kernel.shape))
     with decimal.localcontext() as context:
         context.prec = 250
         for eps in (1e-100, 1e-9, 1e-6, 1e-3, 0.3, 0.69, 0.71, 5.0, 1e100):
-            exact = value(decimal.Decimal(eps))
+            exact = RADIAL[name].radial(*shape, decimal.Decimal(eps))
             bounds = kp.shadow_bounds(kernel, eps)
             assert bounds.mmd == pytest.approx(float((2 * kappa * (1 - exact)).sqrt()), rel=1e-13)
             assert bounds.operator == pytest.approx(

@@ -12,24 +12,12 @@ from scipy import stats
 
 import kpcasketch as kp
 from kpcasketch_tests import inner, naive
+from kpcasketch_tests.tables import FEATURES, LAWS, RADIAL, STREAMS, with_trait
 
 X = np.random.default_rng(0).standard_normal((300, 5))
 G = kp.gaussian(2.0)
-RADIAL = {
-    "gaussian": G,
-    "laplacian": kp.laplacian(2.0),
-    "matern 3/2": kp.matern(1.5, 2.0),
-    "matern 5/2": kp.matern(2.5, 2.0),
-    "rational quadratic": kp.rational_quadratic(2.0, 2.0),
-    "cauchy": kp.cauchy(2.0),
-    "scaled": kp.scaled(G, 3.0),
-}
-MAKERS = [
-    kp.fourier_features_map,
-    kp.orthogonal_features_map,
-    kp.quasi_features_map,
-    kp.fastfood_features_map,
-]
+MAKERS = [row.make for row in FEATURES.values()]
+REDRAWN = with_trait(FEATURES, "redrawn")
 
 
 def hadamard(n):
@@ -44,7 +32,7 @@ def hadamard(n):
 @pytest.mark.parametrize("name", RADIAL)
 def test_features_give_the_kernel_on_average(name, maker):
     # the deviation of one entry has standard error sqrt(3/2 / m) or so: six of them
-    kernel, m = RADIAL[name], 6000
+    kernel, m = RADIAL[name].make(2.0), 6000
     Z = kp.fourier_features(X[:60], maker(kernel, 5, m, 3))
     assert (
         np.abs(Z @ Z.T - kp.gram(X[:60], X[:60], kernel)).max()
@@ -67,9 +55,10 @@ def test_features_of_the_city_block_laplacian_have_a_law_of_their_own():
     )
     Z = kp.fourier_features(X[:60], kp.fourier_features_map(kernel, 5, 6000))
     assert np.abs(Z @ Z.T - naive.city_block(X[:60], X[:60], 3.0)).max() < 0.1
-    for maker in MAKERS[1:]:
-        with pytest.raises(ValueError, match="kernel must depend on the Euclidean distance"):
-            maker(kernel, 5, 10)
+    for row in FEATURES.values():
+        if not row.any_law:
+            with pytest.raises(ValueError, match="kernel must depend on the Euclidean distance"):
+                row.make(kernel, 5, 10)
 
 
 @pytest.mark.bounds
@@ -96,7 +85,9 @@ def test_features_are_cosines_of_the_frequencies(n, d, m, dtype, tolerance, rng)
     )
 
 
-@pytest.mark.parametrize("maker", MAKERS[:3], ids=lambda maker: maker.__name__)
+@pytest.mark.parametrize(
+    "maker", [row.make for row in REDRAWN.values()], ids=lambda maker: maker.__name__
+)
 def test_maps_are_drawn_again_from_their_seed(maker):
     stored, drawn = maker(G, 5, 70, 11), maker(G, 5, 70, 11, False)
     assert drawn.frequencies.shape == (0, 5)
@@ -109,7 +100,10 @@ def test_maps_are_drawn_again_from_their_seed(maker):
 def test_kinds_of_maps_are_different():
     # a constant of the recursive sampling had the name of a kind of map, and every map made from Python was of low
     # discrepancy
-    frequencies = [maker(G, 5, 30, paired=False).frequencies for maker in MAKERS[:3]]
+    frequencies = [
+        maker(G, 5, 30, paired=False).frequencies
+        for maker in (row.make for row in REDRAWN.values())
+    ]
     assert not any(
         np.array_equal(frequencies[i], frequencies[j]) for i in range(3) for j in range(i)
     )
@@ -916,11 +910,12 @@ def test_streams_and_gradients_take_paired_features(rng):
 
 
 @functools.cache
-def distribution(name):
+def distribution(law):
     """P(w < x) for a coordinate w of the frequencies, by inverting its characteristic function: the kernel along an
     axis."""
     steps = np.concatenate([np.geomspace(1e-6, 1e-2, 400)[:-1], np.arange(1e-2, 400.0, 2.5e-3)])
-    values = kp.gram(np.zeros((1, 1)), steps[:, None], LAWS[name])[0] / steps
+    kernel = next(row for row in LAWS.values() if row.law == law).make(1.0)
+    values = kp.gram(np.zeros((1, 1)), steps[:, None], kernel)[0] / steps
     return np.array(
         [
             0.5 + np.trapezoid(np.sin(steps * x) * values, steps) / np.pi + x * 1e-6 / np.pi
@@ -948,18 +943,6 @@ def frequencies_of(maker, kernel, d, count):
     return kp._frequencies(map, 0, count * step)[::step]
 
 
-LAWS = {
-    "gaussian": kp.gaussian(1.0),
-    "laplacian": kp.laplacian(1.0),
-    "matern 3/2": kp.matern(1.5, 1.0),
-    "matern 5/2": kp.matern(2.5, 1.0),
-    "rational quadratic 1": kp.rational_quadratic(1.0, 1.0),
-    "rational quadratic 4": kp.rational_quadratic(4.0, 1.0),
-    "cauchy": kp.cauchy(1.0),
-    "city block": kp.laplacian(1.0, norm=1),
-}
-
-
 AT = np.concatenate([-np.geomspace(0.05, 8.0, 60)[::-1], np.geomspace(0.05, 8.0, 60)])
 
 
@@ -967,37 +950,26 @@ AT = np.concatenate([-np.geomspace(0.05, 8.0, 60)[::-1], np.geomspace(0.05, 8.0,
 def test_frequencies_have_the_law_of_their_kernel(name):
     # a tolerance of .095 on kernel values took Matern 3/2 for 5/2. Kolmogorov and Smirnov, 1e-9 for each of some 100
     # tests
-    kernel, count = LAWS[name], 40_000
-    law, limit = distribution(name), math.sqrt(0.5 * math.log(2e9) / count)
-    for maker in MAKERS if name != "city block" else MAKERS[:1]:
+    row, count = LAWS[name], 40_000
+    kernel = row.make(1.0)
+    law, limit = distribution(row.law), math.sqrt(0.5 * math.log(2e9) / count)
+    for maker in (other.make for other in FEATURES.values() if row.radial or other.any_law):
         for d in (1, 3, 10):
             W = frequencies_of(maker, kernel, d, count)
             assert W.shape == (count, d)
             axes = (
-                np.eye(d)[:1]
-                if name == "city block"
-                else np.concatenate([np.eye(d)[:2], np.ones((1, d)) / math.sqrt(d)])
+                np.concatenate([np.eye(d)[:2], np.ones((1, d)) / math.sqrt(d)])
+                if row.radial
+                else np.eye(d)[:1]
             )
             for axis in axes:
                 found = np.searchsorted(np.sort(W @ axis), AT) / count
                 assert np.abs(found - law).max() < limit, (maker.__name__, d)
-                others = [
-                    other
-                    for other in LAWS
-                    if other
-                    not in (name, "city block" if name in ("laplacian", "city block") else name)
-                ]
                 # the control: no other kernel's law passes
                 if d == 1 and maker is kp.fourier_features_map:
-                    same = (
-                        {"laplacian", "city block"}
-                        if name in ("laplacian", "city block")
-                        else {name}
-                    )
+                    others = {other.law for other in LAWS.values()} - {row.law}
                     assert all(
-                        np.abs(found - distribution(other)).max() > limit
-                        for other in others
-                        if other not in same
+                        np.abs(found - distribution(other)).max() > limit for other in others
                     )
 
 
@@ -1158,27 +1130,18 @@ def test_a_stream_that_forgets_follows_its_subspace_within_two_half_lives(rng):
 
 
 def test_states_that_forget_are_not_merged_and_none_forget_by_default(tmp_path):
-    map, X = (
-        kp.fourier_features_map(kp.gaussian(1.0), 2, 8),
-        np.random.default_rng(0).standard_normal((30, 2)),
-    )
-    for start, kind, field in (
-        (lambda **more: kp.fd_start(2, 2, **more), "fd", "run.columns"),
-        (lambda **more: kp.skpca_start(map, 3, **more), "skpca", "sketch.run.columns"),
-        (lambda **more: kp.rnca_start(map, **more), "rnca", "squares"),
-        (lambda **more: kp.reservoir_start(4, 2, **more), "reservoir", "points"),
-    ):
-        update, merge = getattr(kp, f"{kind}_update"), getattr(kp, f"{kind}_merge")
-        with pytest.raises(ValueError, match=f"^{kind}_merge: a and b must have no half_life"):
-            merge(start(half_life=9.0), start(half_life=9.0))
+    X = np.random.default_rng(0).standard_normal((30, 2))
+    for row in with_trait(STREAMS, "forgets").values():
+        with pytest.raises(ValueError, match=f"^{row.kind}_merge: a and b must have no half_life"):
+            row.merge(row.start(X, half_life=9.0), row.start(X, half_life=9.0))
         for wrong in (0.5, -1.0, np.nan, "5"):
             with pytest.raises(ValueError, match="half_life must be"):
-                start(half_life=wrong)
-        plain, slow = update(start(), X), update(start(half_life=1e300), X)
+                row.start(X, half_life=wrong)
+        plain, slow = row.update(row.start(X), X), row.update(row.start(X, half_life=1e300), X)
         kp.save(tmp_path / "state.npz", slow)
         again = kp.load(tmp_path / "state.npz")
         assert bits_of(again) == bits_of(slow) and type(again) is type(slow)
-        held = operator.attrgetter(field)
+        held = operator.attrgetter(row.forgets)
         assert np.allclose(held(plain), held(slow), rtol=1e-9, atol=1e-9)
 
 

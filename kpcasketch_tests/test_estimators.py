@@ -1,0 +1,383 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Estimators for scikit-learn; the false alarms of its detector are in test_novelty.py."""
+
+import pathlib
+import pickle
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import kpcasketch as kp
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::UserWarning")  # many landmarks and few points
+@pytest.mark.parametrize(
+    "name, own",
+    [
+        ("LandmarkFeatures", {"landmarks": 8}),
+        ("LandmarkFeatures", {"landmarks": 8, "n_components": 3}),
+        ("LandmarkFeatures", {"landmarks": 8, "sampler": "rls-accelerated", "gamma": 0.5}),
+        ("LandmarkFeatures", {"landmarks": 8, "sampler": "kmeans"}),
+        ("LandmarkFeatures", {"landmarks": 8, "sigma": "auto"}),
+        ("LandmarkRidge", {}),
+        ("LandmarkRidge", {"sampler": "rls", "sigma": 3.0, "random_state": None}),
+        ("LandmarkRidge", {"landmarks": 20, "sigma": "auto"}),
+        ("LandmarkRidge", {"landmarks": 20, "lam": "auto"}),
+        ("LandmarkRidge", {"landmarks": 20, "sigma": "auto", "lam": "auto"}),
+        ("NoveltyDetector", {}),
+        ("NoveltyDetector", {"landmarks": 8, "false_alarms": 0.2, "random_state": None}),
+    ],
+)
+def test_estimators_pass_the_checks_of_scikit_learn(name, own):
+    checks = pytest.importorskip("sklearn.utils.estimator_checks")
+    results = checks.check_estimator(getattr(kp, name)(**own), on_skip=None, on_fail=None)
+    assert len(results) > 40
+    assert not [
+        (result["check_name"], result["exception"])
+        for result in results
+        if result["status"] == "failed"
+    ]
+
+
+@pytest.mark.slow
+def test_the_transformer_serves_a_pipeline_and_a_search():
+    pytest.importorskip("sklearn")
+    from sklearn.linear_model import LogisticRegression, Ridge
+    from sklearn.model_selection import GridSearchCV
+    from sklearn.pipeline import make_pipeline
+
+    rng = np.random.default_rng(0)
+    points = rng.standard_normal((400, 2))
+    y = (np.linalg.norm(points, axis=1) > 1.2).astype(int)  # a circle: no line tells them apart
+    pipeline = make_pipeline(kp.LandmarkFeatures(60), LogisticRegression(C=1e3))
+    search = GridSearchCV(pipeline, {"landmarkfeatures__n_components": [1, None]}, cv=3).fit(
+        points, y
+    )
+    assert search.best_score_ > 0.93
+    fitted = pipeline.fit(points, y)[0]
+    assert (
+        fitted.get_feature_names_out().shape == (60,)
+        and repr(fitted) == "LandmarkFeatures(landmarks=60)"
+    )
+    features = fitted.transform(points)
+    assert np.array_equal(
+        features, kp.nystrom_features(points, fitted.map_)
+    ) and fitted.landmarks_.shape == (60,)
+    assert np.array_equal(pickle.loads(pickle.dumps(fitted)).transform(points), features)
+    with pytest.raises(ValueError, match="features"):
+        pipeline.predict(np.ones((3, 5)))
+    # what was fitted counts
+    assert fitted.set_params(n_components=2).transform(points).shape == (400, 60)
+    near = kp.LandmarkFeatures(60, sampler="kmeans").fit(points)  # centers, which are no rows
+    assert near.landmarks_.shape == (60, 2)
+    K = kp.gram(points, points, near.kernel_)
+
+    def error(by):
+        return np.linalg.norm(K - by.transform(points) @ by.transform(points).T, 2)
+
+    assert error(near) < error(kp.LandmarkFeatures(60, sampler="uniform").fit(points))
+    # its defaults serve a linear model: ridge regression on features is kernel ridge regression with K~
+    target = np.sin(3.0 * points[:, 0]) + points[:, 1] ** 2
+    assert (
+        make_pipeline(kp.LandmarkFeatures(), Ridge(1e-3)).fit(points, target).score(points, target)
+        > 0.98
+    )
+    centred = kp.LandmarkFeatures(60, n_components=5, centered=True).fit(points)
+    expected = kp.nystrom_kpca(points, centred.landmarks_, centred.kernel_, 5, 0, centered=True)
+    assert np.array_equal(centred.transform(points), kp.expand(points, expected))
+    assert np.abs(centred.transform(points).mean(0)).max() < 1e-12
+    for wrong, match in (
+        ({"centered": True}, "n_components must be an int from 1 to 300, got NoneType"),
+        ({"sigma": 1.0, "gamma": 1.0}, "either sigma or gamma must be given, got both"),
+        ({"sampler": "best"}, "sampler"),
+        ({"landmarks": 0}, "landmarks must be"),
+        ({"landmarks": None}, "landmarks must be"),
+        ({"n_components": "2"}, "n_components must be"),
+        ({"sampler": ["auto"]}, "sampler"),
+        ({"n_components": 301}, "n_components must be an int from 1 to 300, got 301"),
+        (
+            {"kernel": kp.gaussian(2.0), "gamma": 1.0},
+            "sigma and gamma must be None if kernel is given",
+        ),
+        ({"kernel": "rbf"}, "^LandmarkFeatures: kernel must be"),
+        ({"random_state": -1}, "^LandmarkFeatures: random_state"),
+    ):
+        with pytest.raises(ValueError, match=match):
+            kp.LandmarkFeatures(**wrong).fit(points)
+    assert kp.LandmarkFeatures(500).fit(points).transform(points).shape == (400, 400)
+    with pytest.raises(TypeError, match="^LandmarkFeatures.__init__"):
+        kp.LandmarkFeatures(n_landmarks=3)
+
+
+@pytest.mark.filterwarnings("ignore:choose:UserWarning")
+def test_the_transformer_chooses_its_bandwidth_by_targets_classes_or_the_rule():
+    pytest.importorskip("sklearn")
+    rng = np.random.default_rng(0)
+    points = rng.standard_normal((400, 2))
+    median, few = kp.gaussian(kp.median_bandwidth(points)), kp.uniform_landmarks(400, 60)
+
+    def chosen(y, **own):
+        return kp.LandmarkFeatures(60, sigma="auto", **own).fit(points, y).kernel_
+
+    target = np.sin(9.0 * points[:, 0])
+    assert chosen(target) == kp.choose(points, target, few, median).kernel
+    assert chosen(list(target)) == chosen(target) != median
+    assert chosen(np.column_stack([target, target])) == chosen(target)
+    classes = (np.linalg.norm(points, axis=1) // 0.8).astype(int)
+    indicators = (classes[:, None] == np.unique(classes)).astype(float)
+    expected = kp.choose(points, indicators, few, median).kernel
+    names = np.array(["one", "two", "three", "four", "five", "six"])[classes]
+    assert chosen(classes) == chosen(names) == chosen(names.astype(object)) == expected
+    for numbers in (
+        classes.astype(float),
+        np.arange(400) % 57,
+    ):  # percentages were taken as classes
+        assert chosen(numbers) == kp.choose(points, numbers, few, median).kernel
+    assert chosen(None) == kp.choose(points, None, few, median, 10).kernel
+    assert chosen(None, n_components=1) == kp.choose(points, None, few, median, 1).kernel
+    with pytest.raises(ValueError, match="^LandmarkFeatures: either sigma or gamma must be given"):
+        chosen(target, gamma=1.0)
+    with pytest.raises(
+        ValueError, match="^LandmarkFeatures: sigma must be a real number, got 'Auto'"
+    ):
+        kp.LandmarkFeatures(60, sigma="Auto").fit(points)
+    with pytest.raises(ValueError, match="^LandmarkFeatures: Y must have 400 rows"):
+        chosen(target[:9])
+
+
+def test_features_of_components_have_shares_of_variance_and_preimages(rng):
+    pytest.importorskip("sklearn")
+    points = rng.standard_normal((500, 2))
+    own = kp.LandmarkFeatures(200, 40, sigma=2.0, centered=True).fit(points)
+    shares = own.explained_variance_ratio_
+    assert np.array_equal(np.sort(shares), np.sort(kp.explained_variance_ratio(points, own.map_)))
+    assert np.abs(own.inverse_transform(own.transform(points[:9])) - points[:9]).max() < 0.1
+    linear = kp.LandmarkFeatures(9, 2, kernel=kp.linear()).fit(points)
+    back = linear.inverse_transform(linear.transform(points[:9]), ridge=1e-9)
+    assert np.abs(back - points[:9]).max() < 1e-4
+    with pytest.raises(ValueError, match="^LandmarkFeatures: ridge must be positive unless"):
+        linear.inverse_transform(linear.transform(points))
+    with pytest.raises(ValueError, match="^LandmarkFeatures: n_components must be an int for inv"):
+        kp.LandmarkFeatures(9).fit(points).inverse_transform(np.ones((1, 9)))
+    many = kp.LandmarkFeatures(20, 5).fit(rng.standard_normal((5000, 2)))
+    exact = kp.explained_variance_ratio(rng.standard_normal((4000, 2)), many.map_)
+    assert np.abs(many.explained_variance_ratio_ / exact - 1.0).max() < 0.2
+
+
+@pytest.mark.parametrize("dtype, rounding", [(np.float64, 1e-12), (np.float32, 1e-4)])
+def test_features_of_fitted_points_were_computed_twice(dtype, rounding, rng, monkeypatch):
+    pytest.importorskip("sklearn")
+    points = rng.standard_normal((700, 5)).astype(dtype)
+    for kernel in (kp.gaussian(2.0), kp.linear()):  # the linear kernel has rank 5
+        own = kp.LandmarkFeatures(60, kernel=kernel)
+        with monkeypatch.context() as change:
+            change.setattr(kp, "_map_features", None)
+            made = own.fit_transform(points)
+        assert made.dtype == dtype and made.shape == (700, len(own.landmarks_))
+        assert np.abs(made - own.transform(points)).max() < rounding
+        assert own.landmarks_.tolist() == kp.rpcholesky(points, kernel, 60).indices.tolist()
+        # K~ = F F^T is exact in the rows of landmarks
+        exact = kp.gram(points[own.landmarks_].astype(float), points.astype(float), kernel)
+        assert np.abs(made[own.landmarks_].astype(float) @ made.T - exact).max() < 10 * rounding
+        assert len(pickle.dumps(own.fit(points))) < 10 * 60**2  # 60^2 doubles, and not 700 * 60
+    others = [{"sampler": "uniform"}, {"n_components": 3}, {"landmarks": 700}]
+    cases = [(points, case) for case in others] + [(np.repeat(points, 2, 0), {})]  # equal points
+    for some, case in cases:
+        own = kp.LandmarkFeatures(**{"landmarks": 60} | case)
+        made = own.fit_transform(some)
+        assert np.array_equal(made, own.transform(some)) and made.shape[0] == len(some)
+
+
+def test_the_regressor_is_ridge_regression_with_an_intercept_on_landmark_features(rng):
+    linear_model = pytest.importorskip("sklearn.linear_model")
+    points = rng.standard_normal((2000, 3)).astype(np.float32)
+    y = np.column_stack([np.sin(2.0 * points[:, 0]) + 50.0, points[:, 1] ** 2])
+    weights = rng.integers(0, 3, 2000)
+    kept = weights > 0
+    own = kp.LandmarkRidge(80, 0.1, sigma=2.0, random_state=3).fit(points, y, weights)
+    landmarks = kp.rpcholesky(points[kept], kp.gaussian(2.0), 80, 3)
+    F = kp.nystrom(points.astype(float), points[kept][landmarks.indices], kp.gaussian(2.0))
+    other = linear_model.Ridge(0.1).fit(F, y, weights)
+    assert np.abs(own.predict(points) - other.predict(F)).max() < 1e-3
+    assert own.score(points, y) > 0.95
+    one = pickle.loads(pickle.dumps(kp.LandmarkRidge(80, 0.1).fit(points, y[:, 0])))
+    assert (
+        one.predict(points).shape == (2000,) and repr(one) == "LandmarkRidge(lam=0.1, landmarks=80)"
+    )
+    best = kp.LandmarkRidge(80, 0.1, sigma="auto").fit(points, y)
+    few = kp.uniform_landmarks(2000, 80)
+    median = kp.gaussian(kp.median_bandwidth(points))
+    assert best.kernel_ == kp.choose(points, y, few, median, lam=0.1).kernel and best.lam_ == 0.1
+    ridge = kp.LandmarkRidge(80, "auto", sigma=2.0).fit(points, y)
+    found = kp.choose(points, y, few, kp.gaussian(2.0), factors=[1.0])
+    assert ridge.kernel_ == kp.gaussian(2.0) and ridge.lam_ == found.lam
+    both = kp.LandmarkRidge(80, "auto", sigma="auto").fit(points, y)
+    assert (both.kernel_, both.lam_) == kp.choose(points, y, few, median)[:2]
+    for wrong, text in (
+        (dict(lam=0.0), "lam must be at least"),
+        (dict(lam="Auto"), "lam must be a real number"),
+        (dict(landmarks=0), "landmarks must be an int"),
+        (dict(sampler="best"), "sampler must be one of"),
+    ):
+        with pytest.raises(ValueError, match="^LandmarkRidge: " + text):
+            kp.LandmarkRidge(**wrong).fit(points, y)
+    with pytest.raises(ValueError, match="^LandmarkRidge: sample_weight must be finite and at"):
+        kp.LandmarkRidge(9).fit(points, y, np.full(2000, -1.0))
+
+
+def test_the_detector_learns_a_stream_and_goes_on_from_a_pickle(rng):
+    pytest.importorskip("sklearn")
+    blocks = [rng.standard_normal((300, 2)) for _ in range(10)]
+    other = [block + [20.0, 0.0] for block in blocks]
+    own = kp.NoveltyDetector(60, sigma=1.0)
+    for block in blocks:
+        own.partial_fit(block)
+    assert (own.predict(other[0]) == -1).all() and (own.predict(blocks[0]) == 1).mean() > 0.9
+    again = pickle.loads(pickle.dumps(own))
+    for detector in (own, again):
+        with pytest.warns(UserWarning, match="^NoveltyDetector: no point can be novel"):
+            for pair in zip(blocks, other):  # more alarms than were allowed
+                detector.partial_fit(np.concatenate(pair))
+    assert (own.predict(other[0]) == 1).mean() > 0.85  # a place that has become known
+    assert (own.predict(rng.uniform(40.0, 90.0, (99, 2))) == -1).all()
+    assert own.offset_ == again.offset_ and len(own.residuals_) == 2000
+    before = own.offset_, own.map_
+    for row in blocks[0][:9]:
+        own.partial_fit(row[None])
+    with pytest.raises(ValueError, match="NoveltyDetector is expecting 2 features"):
+        own.partial_fit(np.ones((3, 5)))
+    assert own.map_ is not before[1] and own.fit(blocks[0]).residuals_.shape == (60,)
+
+
+def test_verdicts_of_repeated_points_depended_on_the_number_of_rows(rng):
+    pytest.importorskip("sklearn")
+    base = rng.standard_normal((60, 3))
+    own = kp.NoveltyDetector(10, 0.2).fit(base[rng.integers(60, size=1000)])
+    together = own.predict(base)
+    assert 0 < (together == -1).sum() < 30
+    for size in (1, 3, 4, 5, 7):
+        parts = [own.predict(base[i : i + size]) for i in range(0, 60, size)]
+        assert np.array_equal(np.concatenate(parts), together)
+
+
+def test_a_first_block_of_near_points_made_every_point_known_in_silence(rng):
+    pytest.importorskip("sklearn")
+    own = kp.NoveltyDetector(50, 0.2)
+    with pytest.warns(UserWarning, match="^NoveltyDetector: 1 residuals cannot give"):
+        own.partial_fit(1e-3 * rng.standard_normal((5, 2)))
+    with pytest.warns(UserWarning, match="^NoveltyDetector: no point can be novel: sigma is too"):
+        own.partial_fit(rng.standard_normal((300, 2)))
+
+
+@pytest.mark.filterwarnings("ignore:choose:UserWarning")
+def test_integer_targets_of_the_regressor_were_classes(rng):
+    pytest.importorskip("sklearn")
+    points = rng.standard_normal((500, 3))
+    y = np.round(3.0 * points[:, 0] + rng.standard_normal(500)).astype(np.int64)
+    own = kp.LandmarkRidge(60, "auto", sigma="auto").fit(points, y)
+    floats = kp.LandmarkRidge(60, "auto", sigma="auto").fit(points, y.astype(float))
+    assert len(np.unique(y)) <= 32 and own.kernel_ == floats.kernel_ and own.lam_ == floats.lam_
+
+
+@pytest.mark.parametrize("own", [{}, {"sigma": "auto"}, {"lam": "auto", "sigma": "auto"}])
+def test_weights_of_the_regressor_are_numbers_of_equal_points(own, rng):
+    pytest.importorskip("sklearn")
+    points = rng.standard_normal((1500, 2))  # above 1000, the median distance is one of some points
+    y = np.sin(2.0 * points[:, 0]) + 0.5 * rng.standard_normal(1500)
+    weights = rng.integers(0, 4, 1500)
+    one = kp.LandmarkRidge(40, **own).fit(points, y, weights)
+    two = kp.LandmarkRidge(40, **own).fit(np.repeat(points, weights, 0), np.repeat(y, weights))
+    assert one.kernel_ == two.kernel_ and one.lam_ == pytest.approx(two.lam_)
+    assert np.abs(one.predict(points) - two.predict(points)).max() < 1e-8
+    kept = points[weights > 0]  # row numbers of the points given
+    assert (kept[:, None] == points[one.landmarks_]).all(2).any(0).all()
+    plain = kp.LandmarkRidge(40, **own).fit(points, y)
+    ones = kp.LandmarkRidge(40, **own).fit(points, y, np.ones(1500))
+    assert np.array_equal(plain.predict(points), ones.predict(points))
+
+
+def test_a_refused_fit_changes_nothing_and_a_new_one_forgets_the_old(rng):
+    pytest.importorskip("sklearn")
+    points = rng.standard_normal((60, 3))
+    y = points[:, 0]
+    for own, wrong, options in (
+        (kp.LandmarkFeatures(9, 2), (points[:, :1] * np.nan, None), {"sampler": "best"}),
+        (kp.LandmarkRidge(9), (points[:, :1], y), {"lam": -1.0}),
+        (kp.NoveltyDetector(9, 0.2), (points[:, :1], None), {"false_alarms": 2.0}),
+    ):
+        own.fit(points, y)
+        sound = own.get_params()
+        before = dict(vars(own))
+        with pytest.raises(ValueError):
+            own.set_params(**options).fit(points[:, :1], y)
+        own.set_params(**sound)
+        assert vars(own).keys() == before.keys() and own.n_features_in_ == 3
+        assert all(vars(own)[name] is before[name] for name in before if name.endswith("_"))
+    features = kp.LandmarkFeatures(9, 2).fit(points)
+    assert hasattr(features, "explained_variance_ratio_")
+    features.set_params(n_components=None).fit(points)
+    assert not hasattr(features, "explained_variance_ratio_")
+
+
+def test_two_threads_that_touched_the_estimators_first_made_two_classes():
+    pytest.importorskip("sklearn")
+    code = (
+        "import sys, threading, sklearn.base, kpcasketch as kp\n"
+        "sys.setswitchinterval(1e-6)\n"
+        "ready = threading.Barrier(8); found = []\n"
+        "def touch(): ready.wait(); found.append(kp.LandmarkRidge)\n"
+        "threads = [threading.Thread(target=touch) for _ in range(8)]\n"
+        "[t.start() for t in threads]; [t.join() for t in threads]\n"
+        "assert len({*map(id, found)}) == 1 and found[0] is kp.LandmarkRidge"
+    )
+    for _ in range(3):
+        subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
+
+
+def test_estimators_of_equal_points_predict_the_mean_and_have_one_landmark():
+    pytest.importorskip("sklearn")
+    equal, y = np.zeros((30, 3)), np.arange(30.0)
+    for kernel in (kp.linear(), kp.gaussian(1.0)):
+        assert kp.LandmarkRidge(5, kernel=kernel).fit(equal, y).predict(equal[:2]).tolist() == [
+            14.5,
+            14.5,
+        ]
+        features = kp.LandmarkFeatures(5, kernel=kernel).fit_transform(equal)
+        assert np.array_equal(features, np.full((30, 1), float(kernel == kp.gaussian(1.0))))
+
+
+@pytest.mark.parametrize("kernel", [kp.linear(), kp.polynomial(1, 0.5, 1.0)])
+def test_the_regressor_with_a_linear_kernel_is_the_same_far_away(kernel, rng):
+    pytest.importorskip("sklearn")
+    points = rng.standard_normal((300, 3))
+    moved = points + [1.7e9, 0.0, -1e8]  # time stamps
+    y = moved - [1.7e9, 0.0, -1e8]  # after rounding
+    for lam in (1e-3, "auto"):
+        own = kp.LandmarkRidge(20, lam, kernel=kernel).fit(moved, y)
+        assert own.score(moved, y) > 1.0 - 1e-6
+    centred = kp.LandmarkFeatures(20, 3, kernel=kernel, centered=True).fit(moved)
+    assert centred.explained_variance_ratio_.sum() == pytest.approx(1.0, abs=1e-6)
+
+
+def test_the_estimators_are_imported_when_one_is_asked_for():
+    code = (
+        "import sys, kpcasketch as kp\n"
+        "for name in 'LandmarkFeatures LandmarkRidge NoveltyDetector gram'.split(): assert name in dir(kp)\n"
+        "assert 'sklearn' not in sys.modules; sys.modules['sklearn'] = None\n"
+        "try: kp.LandmarkFeatures\nexcept ImportError as error: print(error)\n"
+        "try: kp.Nothing\nexcept AttributeError as error: print(error)"
+    )
+    run = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        cwd=pathlib.Path(kp.__file__).parent,
+    )
+    assert (
+        "LandmarkFeatures needs scikit-learn" in run.stdout
+        and "no attribute 'Nothing'" in run.stdout
+    ), run.stderr
