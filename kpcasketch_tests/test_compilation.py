@@ -354,7 +354,7 @@ def test_warm_up_changed_what_other_threads_read(core, monkeypatch):
     _, twins_after = core
     before, seen = (kp.QUIET, kp._SHARED_FROM, kp._BLAS_BELOW), []
 
-    def stop(*_):
+    def stop(*_, **__):
         def other():
             seen.append((kp.QUIET, kp._SHARED_FROM, kp._BLAS_BELOW))
             seen.append(twins_after(2 * kp._WORTH_COMPILING))

@@ -555,7 +555,7 @@ def test_landmarks_keep_to_their_memory_budget():
         "few = X[:2000].copy(); rows = np.arange(0, 300)\n"
         "def work(X):\n"
         "    kp.approximate_ridge_leverage_scores(X, rows, np.ones(300), g, 1.0)\n"
-        "    found = kp.recursive_rls_accelerated(X, g, 300, 0, 0.1)\n"
+        "    found = kp.recursive_rls_accelerated(X, g, 300, 0, delta=0.1)\n"
         "    kp.nystrom_kpca(X, found, g, 5, 0)\n"
         "work(few)\n"
         "before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss\n"
