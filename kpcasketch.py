@@ -9819,11 +9819,11 @@ def residual_of(x, model, out):
 
 
 def _compiled_of_one(function, field):
-    def choose(x, model, out):
+    def compiled(x, model, out):
         record = _models.get(getattr(model, "instance_class", None))
         return getattr(record, field, None)
 
-    overload(function, jit_options={"fastmath": _SUMS})(choose)
+    overload(function, jit_options={"fastmath": _SUMS})(compiled)
 
 
 _compiled_of_one(features_of, "of_one")
