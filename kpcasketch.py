@@ -4876,16 +4876,6 @@ def _come_closer(X, center, key, start, distances, times):
             times[i] = -_log64(_uniform(key, start + i)) / distances[i]
 
 
-@_core_alone
-def _cluster_sums(X, labels, sums, counts):
-    """Sums and counts of the points in each cluster."""
-    for i in range(len(X)):
-        counts[labels[i]] += 1.0
-        total = sums[labels[i]]
-        for t in range(X.shape[1]):
-            total[t] += X[i, t]
-
-
 def _spread_rows(X, k, key):
     """Rows by k-means++. Probabilities are proportional to squared distances from earlier rows, as
     they are for the first of independent exponential times with these rates."""
@@ -4915,6 +4905,8 @@ def _means_of(kernel, X):
 
 def _lloyd(X, k, seed, restarts, max_iterations):
     """Centers, labels and sum of squared distances from the best of several k-means runs."""
+    from scipy.sparse import csc_array  # the import takes 0.1 s
+
     key = _checked_key(seed, _CENTERS)
     restarts = _checked_whole("restarts", restarts, 1)
     max_iterations = _checked_whole("max_iterations", max_iterations, 1)
@@ -4925,10 +4917,10 @@ def _lloyd(X, k, seed, restarts, max_iterations):
         centers = X[_spread_rows(X, k, _python_subkey(key, restart))]
         labels, distances = _nearest(X, centers)
         for _ in range(max_iterations):
-            sums = np.zeros(centers.shape)
-            counts = np.zeros(k)
-            _cluster_sums(X, labels, sums, counts)
-            filled = counts > 0.0  # a center without points does not move
+            members = csc_array((np.ones(len(X)), labels, np.arange(len(X) + 1)), (k, len(X)))
+            sums = members @ X
+            counts = np.bincount(labels, minlength=k)
+            filled = counts > 0  # a center without points does not move
             centers[filled] = sums[filled] / counts[filled, None]
             before = labels
             labels, distances = _nearest(X, centers)
@@ -5714,11 +5706,8 @@ def _fastfood_angles(X, flips, order, weights, lengths):
     flips, weights, lengths = [part.astype(X.dtype) for part in (flips, weights, lengths)]
     X = np.pad(X, ((0, 0), (0, flips.shape[1] - X.shape[1])))
     mixed = _times_hadamard(X[:, None] * flips)
-    mixed = mixed[:, np.arange(len(order))[:, None], order]
-    mixed *= weights
-    angles = _times_hadamard(mixed)
-    angles *= lengths
-    return angles.reshape(len(X), -1)
+    mixed = mixed[:, np.arange(len(order))[:, None], order] * weights
+    return (_times_hadamard(mixed) * lengths).reshape(len(X), -1)
 
 
 @_helper
