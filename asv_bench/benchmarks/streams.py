@@ -217,7 +217,7 @@ class TimeOfRow:
 
 
 class Equispaced:
-    """Streams in the plane: features on a grid of frequencies, beside random ones of the same number."""
+    """Streams in the plane: 1369 features on a grid of frequencies, beside 1000 random ones."""
 
     params = [["equispaced", "skpca", "rnca"]]
     param_names = ["stream"]
