@@ -548,10 +548,10 @@ def test_landmarks_and_factor_have_the_same_bits_for_any_number_of_threads(same_
 
 @pytest.mark.slow
 def test_landmarks_keep_to_their_memory_budget():
-    # n x s would be 400000 x 300 x 8 = 960 MB; allowed: a few numbers a point, s^2, slabs of 8192 rows
+    # n x s would be 200000 x 300 x 8 = 480 MB; allowed: a few numbers a point, s^2, slabs of 8192 rows
     code = (
         "import resource, numpy as np, kpcasketch as kp\n"
-        "X = np.random.default_rng(0).standard_normal((400000, 3)); g = kp.gaussian(1.0)\n"
+        "X = np.random.default_rng(0).standard_normal((200000, 3)); g = kp.gaussian(1.0)\n"
         "few = X[:2000].copy(); rows = np.arange(0, 300)\n"
         "def work(X):\n"
         "    kp.approximate_ridge_leverage_scores(X, rows, np.ones(300), g, 1.0)\n"
