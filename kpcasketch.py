@@ -229,12 +229,11 @@ __version__ = "0.1.0"
 #
 # To add a part, write:
 # - public function: `@_public` above it, and an entry in a table of the module docstring
-# - kernel: a record before `_PRECOMPUTED` (5.1), a public function (5.2), a row in `_KERNELS`
-#   (18.1), and a branch in `_formula` (5.3). The branch takes the record's base, for example
-#   |x - y|^2 for _DISTANCES. A kernel of the Euclidean distance also needs has_law, drop and slope
-#   in its record, a branch in `_mixture_scale` (5.3), and a row in `_derivative` (8). Tests: rows
-#   in KERNELS of test_kernels.py (values in naive.py), in LAWS and RADIAL of test_streams.py, in
-#   RADIAL of test_reduced_sets.py, and in SMOOTH of test_kernel_pca.py
+# - kernel: a record (5.1), a branch in `_apply_kernel` that replaces the record's base, for example
+#   |x - y|^2 for _DISTANCES (5.3), a public function (5.2), and a row in `_KERNELS` for the command
+#   line (18.1). A kernel with a law of frequencies also needs drop and slope in its record, and a
+#   law of its own a branch in `_mixture_scale` (5.3). Test: a row in KERNELS of test_kernels.py,
+#   with values in naive.py
 # - operator: a tuple under `@_validated`, its functions, and an entry in `_OPERATORS` (6.5)
 # - sampler of landmarks: a function of (X, kernel, s, seed) that draws by `_key(seed, _LANDMARKS)`
 #   and returns `Landmarks` (all points if s >= n), and a row in `_METHODS` (16.1). Test: if it
@@ -1297,100 +1296,158 @@ def _distinct(X):
 _PRODUCTS, _DISTANCES, _L1, _EXPANDED, _EVERY_PAIR = range(5)
 
 
-class _Kind(NamedTuple):
-    """Facts about a kind of kernel. Function fields take a Kernel; `drop` takes a distance, too."""
+_NORMAL, _MIXTURE, _STUDENT, _CAUCHY_ENTRIES = range(1, 5)  # laws (see `_mixture_scale`)
 
-    name: str  # name in the repr of a Kernel
+
+class _Kind(NamedTuple):
+    """A kind of kernel. Function fields take a Kernel; `drop` takes a distance, too."""
+
+    name: str  # the repr, files and pickles contain it
     # k(x, y) depends on x.y (_PRODUCTS), |x - y|^2 (_DISTANCES), |x - y|_1 (_L1) or the pair
     # (_EVERY_PAIR). For _DISTANCES and _L1, k(x, x) = scale.
     base: int
-    sigma: object = lambda kernel: None  # the bandwidth, or None if the kind has none
-    # Whether k depends only on x - y. If so, k / scale is the Fourier transform of a probability
-    # law (Bochner). Random features draw their frequencies from this law.
-    has_law: bool = False
+    # If k depends only on x - y, k / scale is the Fourier transform of a probability law (Bochner).
+    # Random features draw their frequencies from it. If there is no law, it is 0. `parameter` is the
+    # law's alpha or nu, or 0 if that is the kernel's shape.
+    law: int = 0
+    parameter: float = 0.0
+    # gamma = unit / sigma^sigma_power, divided by the shape if that is not 0. unit is 0 if the kind
+    # has no bandwidth.
+    unit: float = 0.0
+    sigma_power: int = 2
     # Largest |dk / d(|x - y|^2)| divided by the largest value of k. The relative errors of
     # _EXPANDED tiles are proportional to this number. If it is infinite, tiles are not _EXPANDED.
     steepness: object = lambda kernel: math.inf
     drop: object = None  # 1 - k(r) / k(0) for r > 0, without cancellation
     slope: object = None  # the largest abs(d k / d r) / k(0)
+    derivative: object = None  # see `_derivative` (8)
 
 
 _KINDS = []
 
 
 def _add_kind(*facts, **by_name):
-    """Add a kind and return its number. Saved models contain the number: do not reorder calls."""
+    """Add a kind and return its number, which only this process uses."""
     _KINDS.append(_Kind(*facts, **by_name))
     return len(_KINDS) - 1
 
 
-def _power(name, alpha, sigma):
-    """Add the kind (1 + gamma r^2)^-alpha, where alpha is a function of the kernel."""
-
-    def drop(kernel, r):
-        log_square = math.log(kernel.gamma) + 2.0 * math.log(r)
-        return -math.expm1(-alpha(kernel) * np.logaddexp(0.0, log_square))
-
-    def slope(kernel):
-        u = 1.0 / (2.0 * alpha(kernel) + 1.0)  # the slope is largest at gamma r^2 = u
-        factor = 2.0 * alpha(kernel) * math.sqrt(kernel.gamma * u)
-        return factor * (1.0 + u) ** (-alpha(kernel) - 1.0)
-
-    return _add_kind(
-        name, _DISTANCES, sigma, True, lambda kernel: kernel.gamma * alpha(kernel), drop, slope
-    )
+def _parameter_of(kernel):
+    return _KINDS[kernel.kind].parameter or kernel.shape
 
 
-def _matern(name, nu, slope):
-    """Add the Matern kind with nu = 1/2, 3/2 or 5/2. `slope` is its largest slope for gamma = 1."""
+def _times(kernel, factor, **changes):
+    return kernel._replace(scale=kernel.scale * factor, **changes)
 
-    def drop(kernel, r):
-        from scipy.special import gammainc  # here it is exp(-a) sum_{n >= nu + 1/2} a^n / n!
 
-        a = min(kernel.gamma * r, 1e3)
-        more = a * a * math.exp(-a) / 6.0 if nu == 2.5 else 0.0
-        return float(gammainc(nu + 0.5, a)) + more
+def _power_drop(kernel, r):
+    log_square = math.log(kernel.gamma) + 2.0 * math.log(r)
+    return -math.expm1(-_parameter_of(kernel) * np.logaddexp(0.0, log_square))
 
+
+def _power_slope(kernel):
+    alpha = _parameter_of(kernel)
+    u = 1.0 / (2.0 * alpha + 1.0)  # the slope is largest at gamma r^2 = u
+    return 2.0 * alpha * math.sqrt(kernel.gamma * u) * (1.0 + u) ** (-alpha - 1.0)
+
+
+def _power_derivative(kernel):
+    alpha = _parameter_of(kernel)
+    return _times(kernel, 2.0 * kernel.gamma * alpha, kind=_RATIONAL, shape=alpha + 1.0)
+
+
+def _matern_drop(kernel, r):
+    from scipy.special import gammainc  # here it is exp(-a) sum_{n >= nu + 1/2} a^n / n!
+
+    nu = _parameter_of(kernel)
+    a = min(kernel.gamma * r, 1e3)
+    more = a * a * math.exp(-a) / 6.0 if nu == 2.5 else 0.0
+    return float(gammainc(nu + 0.5, a)) + more
+
+
+_POWER = dict(  # (1 + gamma r^2)^-alpha
+    base=_DISTANCES,
+    law=_MIXTURE,
+    steepness=lambda kernel: kernel.gamma * _parameter_of(kernel),
+    drop=_power_drop,
+    slope=_power_slope,
+    derivative=_power_derivative,
+)
+
+
+def _matern(name, nu, slope, derived, divisor):
+    """Add a Matern kind. For gamma = 1, `slope` is its largest slope. Its derivative is the kind of
+    the name `derived` times gamma^2 / divisor."""
     return _add_kind(
         name,
         _DISTANCES,
-        sigma=lambda kernel: math.sqrt(2.0 * nu) / kernel.gamma,
-        has_law=True,
-        drop=drop,
+        law=_STUDENT,
+        parameter=nu,
+        unit=math.sqrt(2.0 * nu),
+        sigma_power=1,
+        drop=_matern_drop,
         slope=lambda kernel: kernel.gamma * slope,
+        derivative=lambda kernel: _times(
+            kernel, kernel.gamma * kernel.gamma / divisor, kind=_NAMES.index(derived)
+        ),
     )
 
 
 _GAUSSIAN = _add_kind(
     "gaussian",
     _DISTANCES,
-    sigma=lambda kernel: 1.0 / math.sqrt(2.0 * kernel.gamma),
+    unit=0.5,
+    law=_NORMAL,
     steepness=lambda kernel: kernel.gamma,
-    has_law=True,
     drop=lambda kernel, r: -math.expm1(-kernel.gamma * r * r),
     slope=lambda kernel: math.sqrt(2.0 * kernel.gamma / math.e),
+    derivative=lambda kernel: _times(kernel, 2.0 * kernel.gamma),
 )
-_RATIONAL = _power(
+_RATIONAL = _add_kind(
     "rational_quadratic",
-    alpha=lambda kernel: kernel.shape,
-    sigma=lambda kernel: 1.0 / math.sqrt(2.0 * kernel.shape * kernel.gamma),
+    **_POWER,
+    unit=0.5,
 )
-_CAUCHY = _power("cauchy", lambda kernel: 1.0, lambda kernel: 1.0 / math.sqrt(kernel.gamma))
-_EXPONENTIAL = _matern("laplacian", 0.5, slope=1.0)
+_CAUCHY = _add_kind(
+    "cauchy",
+    **_POWER,
+    unit=1.0,
+    parameter=1.0,
+)
+_EXPONENTIAL = _matern("laplacian", 0.5, 1.0, "laplacian", 1.0)
 # The slope a exp(-a) is largest at a = 1, and (a + a^2) exp(-a) / 3 at the golden ratio.
-_MATERN_3_2 = _matern("matern 3/2", 1.5, slope=1.0 / math.e)
-_MATERN_5_2 = _matern("matern 5/2", 2.5, slope=0.279987364885725)
-_CITY_BLOCK = _add_kind("laplacian of the city block", _L1, lambda kernel: 1.0 / kernel.gamma, True)
-_POLYNOMIAL = _add_kind("polynomial", _PRODUCTS)
+_MATERN_3_2 = _matern("matern 3/2", 1.5, 1.0 / math.e, "laplacian", 1.0)
+_MATERN_5_2 = _matern("matern 5/2", 2.5, 0.279987364885725, "matern 3/2", 3.0)
+_CITY_BLOCK = _add_kind(
+    "laplacian of the city block",
+    _L1,
+    unit=1.0,
+    sigma_power=1,
+    law=_CAUCHY_ENTRIES,
+)
+_POLYNOMIAL = _add_kind(
+    "polynomial",
+    _PRODUCTS,
+    derivative=lambda kernel: _times(kernel, kernel.gamma * kernel.shape, shape=kernel.shape - 1.0),
+)
 _CUSTOM = _add_kind("custom", _EVERY_PAIR)
 _PRECOMPUTED = _add_kind("precomputed", _EVERY_PAIR)
 
-_BASES = tuple(kind.base for kind in _KINDS)  # compiled code cannot read _KINDS
+# Compiled code cannot read _KINDS, but it can read these columns.
+_NAMES, _BASES, _LAWS, _PARAMETERS = list(zip(*_KINDS))[:4]
+_OLD_KINDS = (  # in old files, numbers from 0 on stand for these names
+    "gaussian, rational_quadratic, cauchy, laplacian, matern 3/2, matern 5/2, "
+    "laplacian of the city block, polynomial, custom, precomputed"
+)
+_OLD_NAMES = dict(zip("0123456789", _OLD_KINDS.split(", ")))
 
 
 def _sigma_of(kernel):
     """The bandwidth of a kernel, or None if it has none."""
-    return _KINDS[kernel.kind].sigma(kernel)
+    kind = _KINDS[kernel.kind]
+    if not kind.unit:
+        return None
+    return (kind.unit / (kernel.shape or 1.0) / kernel.gamma) ** (1.0 / kind.sigma_power)
 
 
 def _is_linear(kernel):
@@ -1446,7 +1503,7 @@ class Kernel(NamedTuple):
     def __reduce__(self):
         # Addresses differ between processes, so the receiving process compiles the function again.
         if not self.address:
-            return Kernel, tuple(self)
+            return _kernel_named, (_NAMES[self.kind], *self[1:])
         if self.scale == 1.0:
             return custom, (_function_at(self.address),)
         return scaled, (self._replace(scale=1.0), self.scale)
@@ -1477,6 +1534,11 @@ class Kernel(NamedTuple):
         if self.table.size:
             words.append(f"table {self.table.shape}")
         return f"Kernel({', '.join([_KINDS[self.kind].name, *words])})"
+
+
+def _kernel_named(name, *parameters):
+    """The Kernel of a pickle."""
+    return Kernel(_NAMES.index(name), *parameters)
 
 
 def _as_sigma(sigma):
@@ -1714,15 +1776,6 @@ def _call_kernel(typing, address, x, y):
 # 5.3 Formulas
 
 
-@_helper
-def _formula(kind, gamma, shape, base):
-    """k(x, y) / scale, in the precision of base, for kinds without a branch in `_apply_kernel`."""
-    one = type(base)(1)
-    if kind == _CAUCHY:
-        return one / (one + gamma * base)
-    return one * np.nan  # a kind without a formula gives NaN, which checks refuse
-
-
 @_strict_helper
 def _apply_kernel(kernel, tile, rows, columns):
     """Replace bases by kernel values in the first rows and columns of a tile. The row after them is
@@ -1730,46 +1783,52 @@ def _apply_kernel(kernel, tile, rows, columns):
     _wide_vectors()
     kind = kernel.kind
     number = tile.dtype.type
+    zero = number(0)
     one = number(1)
-    second = number(1 / 3 if kind == _MATERN_5_2 else 0)
+    third = number(1 / 3 if kind == _MATERN_5_2 else 0)
     # Values below exp(-far) become 0, because products of subnormal numbers take 100 times as long.
     far = number(85.0 if tile.itemsize == 4 else 690.0)
     scale = number(kernel.scale)
     gamma = number(kernel.gamma)
-    shape = number(kernel.shape)
-    bases = tile[rows]  # an array of its own would cost .2 us per call
-    steepness = gamma
+    factors = tile[rows]  # an array of its own would cost .2 us per call
     for i in range(rows):
         values = tile[i]
-        if kind == _RATIONAL:
-            steepness = shape
+        # A branch replaces bases by v for k(x, y) = scale exp(-rate v) f^degree, and writes factors f
+        # if the degree is not 0. If the rate is 0, k(x, y) = v f^degree.
+        rate = number(np.nan)  # checks refuse the NaN of a kind without a branch
+        degree = 0
+        if kind == _GAUSSIAN or kind == _CITY_BLOCK:
+            rate = gamma
+        elif kind == _RATIONAL:
+            rate = number(kernel.shape)
             for j in range(columns):
                 values[j] = _log_one_plus(kernel.gamma, np.float64(values[j]))
-        elif _EXPONENTIAL <= kind <= _MATERN_5_2:  # exp(-a), or (1 + a + second a^2) exp(-a)
-            steepness = one
+        elif kind == _EXPONENTIAL or kind == _MATERN_3_2 or kind == _MATERN_5_2:
+            rate = one
+            degree = 0 if kind == _EXPONENTIAL else 1
             for j in range(columns):
                 a = min(gamma * np.sqrt(values[j]), far)
                 values[j] = a
-                bases[j] = one + a + second * (a * a)
-        if kind <= _CITY_BLOCK and kind != _CAUCHY:
+                factors[j] = one + a + third * (a * a)
+        elif kind == _CAUCHY:
+            rate = zero
             for j in range(columns):
-                a = steepness * values[j]
-                values[j] = number(0) if a >= far else _exp(-a)
+                values[j] = scale * (one / (one + gamma * values[j]))
         elif kind == _POLYNOMIAL:
+            rate = zero
+            degree = np.int64(kernel.shape)
             for j in range(columns):
-                bases[j] = gamma * values[j] + number(kernel.offset)
+                factors[j] = gamma * values[j] + number(kernel.offset)
                 values[j] = scale
-            for _ in range(np.int64(shape)):
-                for j in range(columns):
-                    values[j] *= bases[j]
-        else:
+        if rate != zero:
             for j in range(columns):
-                values[j] = _formula(kind, gamma, shape, values[j])
-        if _MATERN_3_2 <= kind <= _MATERN_5_2:
+                a = rate * values[j]
+                values[j] = zero if a >= far else _exp(-a)
+        for _ in range(degree):
             for j in range(columns):
-                values[j] *= bases[j]
+                values[j] *= factors[j]
         # The scale comes last: scale times a^2 may overflow before it is multiplied by exp(-a).
-        if kernel.scale != 1.0 and kind != _POLYNOMIAL:
+        if rate != zero and kernel.scale != 1.0:
             for j in range(columns):
                 values[j] *= scale
 
@@ -1778,7 +1837,7 @@ def _checked_stationary(name, kernel, radial=False, **points):
     """Check that a kernel depends only on x - y or, if `radial`, only on the Euclidean distance."""
     kernel = _checked_kernel(name, kernel, **points)
     kind = _KINDS[kernel.kind]
-    _require(kind.has_law, f"{name} must be shift-invariant: use gaussian or matern, for example")
+    _require(kind.law, f"{name} must be shift-invariant: use gaussian or matern, for example")
     euclidean = kind.base == _DISTANCES
     _require(euclidean or not radial, f"{name} must depend on the Euclidean distance")
     return kernel
@@ -1789,16 +1848,15 @@ def _mixture_scale(kernel, key, j):
     """A standard normal vector times this factor is frequency j of a radial kernel. The kernel
     (1 + g r^2)^-alpha is the mean of Gaussian kernels exp(-g G r^2) over G ~ Gamma(alpha). The
     frequencies of a Matern kernel have Student's t law with 2 nu degrees of freedom."""
-    kind = kernel.kind
-    if kind == _GAUSSIAN:
+    law = _LAWS[kernel.kind]
+    parameter = _PARAMETERS[kernel.kind] or kernel.shape
+    if law == _NORMAL:
         return math.sqrt(2.0 * kernel.gamma)
-    if kind == _RATIONAL or kind == _CAUCHY:
-        alpha = kernel.shape if kind == _RATIONAL else 1.0
-        return math.sqrt(2.0 * kernel.gamma * _gamma(key, j, alpha))
-    if _EXPONENTIAL <= kind <= _MATERN_5_2:
-        nu = 0.5 + (kind - _EXPONENTIAL)
-        return kernel.gamma / math.sqrt(2.0 * _gamma(key, j, nu))
-    return np.nan
+    if law == _MIXTURE:
+        return math.sqrt(2.0 * kernel.gamma * _gamma(key, j, parameter))
+    if law == _STUDENT:
+        return kernel.gamma / math.sqrt(2.0 * _gamma(key, j, parameter))
+    return kernel.gamma if law == _CAUCHY_ENTRIES else np.nan
 
 
 @_core_alone
@@ -1830,29 +1888,24 @@ def _pair_sum(base, x, y, zero):
     return total
 
 
+@intrinsic
+def _two_numbers(typing):
+    """Pointer to two float64 numbers on the stack."""
+    return types.CPointer(
+        types.float64
+    )(), lambda context, builder, signature, args: cgutils.alloca_once(builder, ir.DoubleType(), 2)
+
+
 @_helper
 def _value_of(kernel, x, y):
     """`kernel_value` for compiled code."""
-    kind = kernel.kind
-    if _BASES[kind] == _EVERY_PAIR:
+    base = _BASES[kernel.kind]
+    if base == _EVERY_PAIR:
         return _pair_value(kernel, x, y)
-    base = _pair_sum(_BASES[kind], x, y, 0.0)
-    if kind == _POLYNOMIAL:
-        value = kernel.scale
-        for _ in range(np.int64(kernel.shape)):  # `_apply_kernel` has the same order of factors
-            value *= kernel.gamma * base + kernel.offset
-        return value
-    if kind == _GAUSSIAN or kind == _CITY_BLOCK:
-        value = math.exp(-kernel.gamma * base)
-    elif kind == _RATIONAL:
-        value = math.exp(-kernel.shape * _log_one_plus(kernel.gamma, base))
-    elif _EXPONENTIAL <= kind <= _MATERN_5_2:
-        a = min(kernel.gamma * math.sqrt(base), 1e3)  # exp(-1e3) is 0
-        more = a * a / 3.0 if kind == _MATERN_5_2 else 0.0
-        value = (1.0 if kind == _EXPONENTIAL else 1.0 + a + more) * math.exp(-a)
-    else:
-        value = _formula(kind, kernel.gamma, kernel.shape, base)
-    return kernel.scale * value
+    tile = carray(_two_numbers(), (2, 1))
+    tile[0, 0] = _pair_sum(base, x, y, 0.0)
+    _apply_kernel(kernel, tile, 1, 1)
+    return tile[0, 0]
 
 
 _kernel_value = _core_alone(_value_of.py_func)
@@ -1867,7 +1920,7 @@ def kernel_value(kernel, x, y):
         x: (d,) array. First vector.
         y: (d,) array. Second vector. Compiled code does not check that it is as long as x.
     Returns:
-        float: The value, always in float64.
+        float: The value, always in float64. As in `gram`, tiny values are 0.
     Example:
         >>> kernel_value(linear(), np.array([1.0, 2.0]), np.array([3.0, 4.0]))
         11.0
@@ -3989,20 +4042,10 @@ def expand(X, expansion, *, out=None):
 
 def _derivative(name, kernel):
     """Kernel with values -2 dk / d(|x - y|^2), or dk / d(x.y). For exp(-a), it is a times that."""
-    kind, scale, gamma, shape = kernel[:4]
-    known = {
-        _POLYNOMIAL: (kind, gamma * shape, shape - 1.0),
-        _GAUSSIAN: (kind, 2.0 * gamma, shape),
-        _RATIONAL: (kind, 2.0 * gamma * shape, shape + 1.0),
-        _CAUCHY: (_RATIONAL, 2.0 * gamma, 2.0),
-        _EXPONENTIAL: (kind, gamma * gamma, shape),
-        _MATERN_3_2: (_EXPONENTIAL, gamma * gamma, shape),
-        _MATERN_5_2: (_MATERN_3_2, gamma * gamma / 3.0, shape),
-    }
-    wanted = f"{name} must be polynomial or of the Euclidean distance, got {_KINDS[kind].name}"
-    _require(kind in known, wanted)
-    kind, factor, shape = known[kind]
-    return kernel._replace(kind=kind, scale=scale * factor, shape=shape)
+    kind = _KINDS[kernel.kind]
+    wanted = f"{name} must be polynomial or of the Euclidean distance, got {kind.name}"
+    _require(kind.derivative, wanted)
+    return kind.derivative(kernel)
 
 
 def _gradients(X, E):
@@ -5595,8 +5638,8 @@ def _require_finite_angles(infinite, points="X"):
 def _draw_frequency(kernel, key, j, w):
     """Write frequency j of `fourier_features_map` to w. It is scaled normal, or Cauchy for L1."""
     row = _subkey(_subkey(key, _DIRECTIONS), j)
-    cauchy = kernel.kind == _CITY_BLOCK
-    factor = kernel.gamma if cauchy else _mixture_scale(kernel, _subkey(key, _MIXTURES), j)
+    cauchy = _LAWS[kernel.kind] == _CAUCHY_ENTRIES
+    factor = _mixture_scale(kernel, _subkey(key, _MIXTURES), j)
     for t in range(len(w)):
         entry = math.tan(math.pi * (_uniform(row, t) - 0.5)) if cauchy else _normal(row, t)
         w[t] = factor * entry
@@ -10057,6 +10100,8 @@ def _as_arrays(model, inside=""):
         place = inside + field
         if type(value).__name__ in _TUPLES:
             arrays.update(_as_arrays(value, f"{place}."))
+        elif isinstance(model, Kernel) and field == "kind":
+            arrays[place] = np.asarray(_NAMES[value])
         else:
             arrays[place] = np.asarray(value)
             _require(
@@ -10083,7 +10128,11 @@ def _from_arrays(arrays, path, inside=None):
         if place not in arrays and field in cls._field_defaults and cls is not Kernel:
             continue
         value = arrays.get(place, np.array("none"))
-        if value.dtype.kind == "U" and kind is not str:
+        if cls is Kernel and field == "kind":
+            name_of_kind = _OLD_NAMES.get(str(value), str(value))
+            _require(name_of_kind in _NAMES, wrong.format(place))
+            fields[field] = _NAMES.index(name_of_kind)
+        elif value.dtype.kind == "U" and kind is not str:
             fields[field] = _from_arrays(arrays, path, f"{place}.")
         else:
             number = kind not in (np.ndarray, tuple)
@@ -10100,7 +10149,7 @@ def save(path, model):
     """Write a result of this module to a .npz file, without pickles (textbook).
 
     Each field becomes an array. Fields of inner tuples have names like "kernel.scale". The array
-    "class" is the name of the type.
+    "class" is the name of the type, and "kernel.kind" the name of the kind of kernel.
 
     Args:
         path: str, path, or file open for writing. ".npz" is appended to a name without this suffix.
@@ -10256,8 +10305,8 @@ def choose(X, Y, landmarks, kernel, k=10, *, lam=None, factors=None, intercept=T
         )
     factors = _checked_vector("factors", factors)
     _checked_real("factors", factors.min(), 1e-3, 1e3)
-    power = 1 if _EXPONENTIAL <= kernel.kind <= _CITY_BLOCK else 2
-    kernels = [kernel._replace(gamma=float(gamma)) for gamma in kernel.gamma / factors**power]
+    gammas = kernel.gamma / factors ** _KINDS[kernel.kind].sigma_power
+    kernels = [kernel._replace(gamma=float(gamma)) for gamma in gammas]
     P, T, weights, within = _grouped(P, T, weights)
     found = []
     for by in kernels:
@@ -10374,7 +10423,7 @@ def advise(X, kernel, error, k=10, seed=0, *, memory=None):
     bits = 4 * n * math.ceil(n / 32)
     predict("quantize", 0, bits, error, growth**2, "error of the pilot / sqrt(n / pilot points)")
     ladder = [size for size in _LADDER if k <= size <= few // 4] or [few]
-    for method in _SAMPLERS + ["skpca"] * _KINDS[kernel.kind].has_law:
+    for method in _SAMPLERS + ["skpca"] * bool(_KINDS[kernel.kind].law):
         size, error = _least_size(functools.partial(error_of, method), wanted, ladder)
         held = n * size * X.itemsize
         predict(method, size, held, error, growth, "largest error of six draws in the pilot")

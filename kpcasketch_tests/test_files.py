@@ -144,6 +144,34 @@ def test_a_kernel_without_its_parameters_was_another_kernel(tmp_path):
         kp.load(tmp_path / "old.npz")
 
 
+def test_files_stored_the_number_of_a_kernel_so_a_new_record_renamed_saved_kernels(tmp_path):
+    former = [  # in the order of the numbers that files held
+        g,
+        kp.rational_quadratic(0.8, 2.0),
+        kp.cauchy(2.0),
+        kp.laplacian(2.0),
+        kp.matern(1.5, 2.0),
+        kp.matern(2.5, 2.0),
+        kp.laplacian(2.0, norm=1),
+        kp.polynomial(3, 0.5, 1.0),
+        None,  # of custom(f), which no file held
+        kp.precomputed(np.eye(3)),
+    ]
+    for number, kernel in enumerate(former):
+        if kernel is None:
+            continue
+        arrays = kp._as_arrays(kp.Implicit(X[:3, :1] * 0.0, kernel))
+        assert str(arrays["kernel.kind"]) == kp._KINDS[kernel.kind].name
+        kp.save(tmp_path / "new.npz", kernel)
+        np.savez(tmp_path / "old.npz", **{**arrays, "kernel.kind": number})
+        assert kp.load(tmp_path / "old.npz").kernel == kernel == kp.load(tmp_path / "new.npz")
+        assert kp._KINDS[kernel.kind].name.encode() in pickle.dumps(kernel)
+        for wrong in (10, -1, 0.5, "quartic", [0]):
+            np.savez(tmp_path / "wrong.npz", **{**arrays, "kernel.kind": wrong})
+            with pytest.raises(ValueError, match="wrong.npz .*kernel.kind has the wrong type"):
+                kp.load(tmp_path / "wrong.npz")
+
+
 @pytest.mark.parametrize("inside", ["", "model."])
 def test_models_whose_feature_map_was_called_map_are_read(inside, tmp_path):
     model = kp.skpca(X, g, 2, 8, 4)

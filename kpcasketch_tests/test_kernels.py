@@ -403,30 +403,29 @@ def test_two_threads_made_kernels_of_one_function_that_were_refused():
 
 NEW_KERNEL = [  # the edits that a kernel takes, exp(-2 gamma r^2): its record, its maker and its formula
     (
-        '_PRECOMPUTED = _add_kind("precomputed", _EVERY_PAIR)\n',
-        '_PRECOMPUTED = _add_kind("precomputed", _EVERY_PAIR)\n_TWIN = _add_kind("twin", _DISTANCES)\n',
+        "_GAUSSIAN = _add_kind(\n",
+        '_TWIN = _add_kind("twin", _DISTANCES, unit=0.5)\n_GAUSSIAN = _add_kind(\n',
     ),
     (
         "@_public\ndef linear(",
         "def twin(sigma):\n    return Kernel(_TWIN, gamma=0.5 / (sigma * sigma))\n\n\n@_public\ndef linear(",
     ),
     (
-        "    return one * np.nan",
-        "    if kind == _TWIN:\n        return _exp(-(one + one) * gamma * base)\n"
-        "    return one * np.nan",
+        "            rate = gamma\n",
+        "            rate = gamma\n        elif kind == _TWIN:\n            rate = gamma + gamma\n",
     ),
 ]
 ITS_LAWS = [  # in its record, and how its frequencies are drawn
     (
         '"twin", _DISTANCES',
-        """"twin", _DISTANCES, has_law=True,
+        """"twin", _DISTANCES, law=99,
         drop=lambda kernel, r: -math.expm1(-2.0 * kernel.gamma * r * r),
-        slope=lambda kernel: math.sqrt(4.0 * kernel.gamma / math.e),""",
+        slope=lambda kernel: math.sqrt(4.0 * kernel.gamma / math.e)""",
     ),
     (
         "        return math.sqrt(2.0 * kernel.gamma)\n",
         "        return math.sqrt(2.0 * kernel.gamma)\n"
-        "    if kind == _TWIN:\n        return math.sqrt(4.0 * kernel.gamma)\n",
+        "    if law == 99:\n        return math.sqrt(4.0 * kernel.gamma)\n",
     ),
 ]
 IN_COMMANDS = [
@@ -439,7 +438,11 @@ TRIED = """
 import numpy as np, kpcasketch as kp
 X = np.random.default_rng(0).standard_normal((40, 3))
 new, same = kp.twin(2.0), kp.gaussian(2.0 / np.sqrt(2.0))
+assert kp._TWIN == 0 and repr(new) == "Kernel(twin, sigma=2, gamma=0.125)"
 assert np.abs(kp.gram(X, X, new) - kp.gram(X, X, same)).max() < 1e-15
+assert abs(kp.kernel_value(new, X[0], X[1]) - kp.kernel_value(same, X[0], X[1])) < 1e-15
+kp.save("new.npz", new)
+assert kp.load("new.npz") == new and kp.load("saved.npz") == kp.load("old.npz") == kp.gaussian(2.0)
 def found(kernel):
     bounds = kp.shadow_bounds(kernel, 0.1)
     return [kp.fourier_features(X, kp.fourier_features_map(kernel, 3, 8)), np.array(bounds)]
@@ -474,6 +477,9 @@ def test_a_new_kernel_got_the_laws_of_others_without_a_word(edits, laws, command
         assert source.count(old) == 1, old
         source = source.replace(old, new)
     (tmp_path / "kpcasketch.py").write_text(source)
+    kp.save(tmp_path / "saved.npz", kp.gaussian(2.0))
+    arrays = {**kp._as_arrays(kp.gaussian(2.0)), "kind": 0}  # as files were before they held names
+    np.savez(tmp_path / "old.npz", **arrays)
     lines = run(TRIED, tmp_path, NUMBA_CACHE_DIR=str(tmp_path / "cache"))[0].splitlines()
     assert lines[0].startswith(laws) and lines[1].startswith(command)
 

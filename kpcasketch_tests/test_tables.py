@@ -9,7 +9,7 @@ from kpcasketch_tests import tables
 
 # The file's own records, by the names that it has for them: the one place to edit when they change.
 KINDS = {record.name: number for number, record in enumerate(kp._KINDS)}
-LAWS = {record.name for record in kp._KINDS if record.has_law}
+LAWS = {record.name for record in kp._KINDS if record.law}
 RADIAL = {record.name for record in kp._KINDS if record.slope is not None}
 OPERATORS = {form for form in kp._OPERATORS if form.__name__ in (*kp.__all__, "ndarray")}
 SAMPLERS = {name: kp._METHODS[name].function for name in kp._SAMPLERS}
