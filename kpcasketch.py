@@ -232,15 +232,16 @@ __version__ = "0.1.0"
 # - kernel: a record (5.1), a branch in `_apply_kernel` that replaces the record's base, for example
 #   |x - y|^2 for _DISTANCES (5.3), a public function (5.2), and a row in `_KERNELS` for the command
 #   line (18.1). A kernel with a law of frequencies also needs drop and slope in its record, and a
-#   law of its own a branch in `_mixture_scale` (5.3). Test: a row in KERNELS of test_kernels.py,
-#   with values in naive.py
+#   law of its own a branch in `_mixture_scale` (5.3). Test: a row in KERNELS of tables.py, with
+#   values in naive.py
 # - operator: a tuple under `@_validated`, its functions, and an entry in `_OPERATORS` (6.5)
 # - sampler of landmarks: a function of (X, kernel, s, seed) that draws by `_key(seed, _LANDMARKS)`
-#   and returns `Landmarks` (all points if s >= n), and a row in `_METHODS` (16.1). Test: if it
-#   draws by a kernel, a last row in ROOM of test_leverage_scores.py
+#   and returns `Landmarks` (all points if s >= n), and a row in `_METHODS` (16.1). Test: a row in
+#   SAMPLERS of tables.py. A compiled sampler to copy is `_shuffle` (4) with `_draw_uniformly`
 # - model: a tuple under `@_validated`, and a record in `_models` (15.2). Test: a row in MODELS of
 #   tables.py
-# - stream: start, update and finish functions, and a row in `_STREAMS` (15.5)
+# - stream: start, update and finish functions, and a row in `_STREAMS` (15.5). Test: a row in
+#   STREAMS of tables.py
 # - command: a function, a row in `_COMMANDS`, and its options in `_ARGUMENTS` (18)
 # - claim about a paper: see the head of paper_checks/claims.py
 # --------------------------------------------------------------------------------------------------
@@ -373,6 +374,18 @@ def _files(twin):
     return list(pathlib.Path(twin.stats.cache_path).glob(f"*{twin.__name__}-*"))
 
 
+def _to_stderr(text):
+    print("kpcasketch:", *text.splitlines(), file=sys.stderr, flush=True)
+
+
+def _announce(kept):
+    """Say once that a first call compiles. `warm_up` reports its own progress."""
+    if not (_account.announced or QUIET or _warm_up_threshold.get(None) is not None):
+        _account.announced = True
+        place = "on disk" if kept else "for this process"
+        _to_stderr(f"compiling for this machine, once; the code is kept {place}")
+
+
 def _run(function, twins, key, arguments, parallel):
     """Call a twin of the function. The first call compiles it for these types or loads it from
     disk. If that fails, its files are removed; the last attempt does not use the disk."""
@@ -454,18 +467,6 @@ def _core_alone(function):
     return functools.wraps(function)(
         lambda *arguments: _run(function, twins, *_with_types(arguments), False)
     )
-
-
-def _to_stderr(text):
-    print("kpcasketch:", *text.splitlines(), file=sys.stderr, flush=True)
-
-
-def _announce(kept):
-    """Say once that a first call compiles. `warm_up` reports its own progress."""
-    if not (_account.announced or QUIET or _warm_up_threshold.get(None) is not None):
-        _account.announced = True
-        place = "on disk" if kept else "for this process"
-        _to_stderr(f"compiling for this machine, once; the code is kept {place}")
 
 
 # 1.2 Registers and memory
@@ -1193,6 +1194,12 @@ def _random_word(key, counter):
 _subkey = _random_word  # _subkey(key, number) is the key of one part of a purpose
 
 
+def _words(keys, counters):
+    """`_random_word` for NumPy arrays."""
+    counters = np.atleast_1d(counters).astype(np.uint64) + 1
+    return _mixed(np.asarray(keys, np.uint64) + counters * 0x9E3779B97F4A7C15)
+
+
 def _python_subkey(key, number):
     return _words(key, number)[0]
 
@@ -1204,12 +1211,6 @@ def _key(seed, purpose):
 
 def _checked_key(seed, purpose):
     return _key(_as_seed("seed", seed), purpose)
-
-
-def _words(keys, counters):
-    """`_random_word` for NumPy arrays."""
-    counters = np.atleast_1d(counters).astype(np.uint64) + 1
-    return _mixed(np.asarray(keys, np.uint64) + counters * 0x9E3779B97F4A7C15)
 
 
 def _uniforms(keys, counters):
@@ -1711,23 +1712,6 @@ def custom(f):
     return Kernel(_CUSTOM, address=_custom_kernels[f].address)
 
 
-@_public
-def scaled(kernel, kappa):
-    """The kernel times a positive constant: kappa k(x, y) (textbook).
-
-    Args:
-        kernel: Kernel.
-        kappa: float, positive. Constant factor. Repeated scalings multiply.
-    Returns:
-        Kernel: The scaled kernel.
-    """
-    kernel = _checked_kernel("kernel", kernel)
-    scale = kernel.scale * _checked_real("kappa", kappa, 5e-324)
-    wanted = "kappa times the kernel's scale must be from 1e-300 to 1e300"
-    _require(1e-300 <= scale <= 1e300, f"{wanted}, got {scale}")
-    return kernel._replace(scale=scale)
-
-
 def _require_fitting_points(name, kernel, **points):
     moderate = 1e-37 <= kernel.scale <= 1e37 and (
         kernel.gamma == 0.0 or 1e-30 <= kernel.gamma <= 1e30
@@ -1756,6 +1740,23 @@ def _checked_kernel(name, kernel, **points):
 def _points_and_kernel(X, kernel):
     X = _checked_points("X", X)
     return X, _checked_kernel("kernel", kernel, X=X)
+
+
+@_public
+def scaled(kernel, kappa):
+    """The kernel times a positive constant: kappa k(x, y) (textbook).
+
+    Args:
+        kernel: Kernel.
+        kappa: float, positive. Constant factor. Repeated scalings multiply.
+    Returns:
+        Kernel: The scaled kernel.
+    """
+    kernel = _checked_kernel("kernel", kernel)
+    scale = kernel.scale * _checked_real("kappa", kappa, 5e-324)
+    wanted = "kappa times the kernel's scale must be from 1e-300 to 1e300"
+    _require(1e-300 <= scale <= 1e300, f"{wanted}, got {scale}")
+    return kernel._replace(scale=scale)
 
 
 @intrinsic
@@ -2130,6 +2131,23 @@ def _gram(kernel, X, Y, symmetric, out=None):
     return out
 
 
+@_core_alone
+def _call_diagonal(X, kernel, out):
+    for i in range(len(X)):
+        out[i] = _value_of(kernel, X[i], X[i])
+
+
+def _diagonal(X, kernel):
+    out = np.full(len(X), kernel.scale)
+    if kernel.kind == _POLYNOMIAL:
+        squares = np.einsum("ij,ij->i", X, X, dtype=np.float64)
+        for _ in range(int(kernel.shape)):  # `_apply_kernel` has the same order of factors
+            out *= kernel.gamma * squares + kernel.offset
+    elif not _has_formula(kernel):
+        _call_diagonal(X, kernel, out)
+    return out.astype(X.dtype, copy=False)
+
+
 def _value_limit(kernel, *sets):
     """Upper bound on abs(k(x, y)) in these sets (Cauchy-Schwarz), or infinity if none is known."""
     if _has_formula(kernel):
@@ -2177,23 +2195,6 @@ def gram_diagonal(X, kernel):
     diagonal = _diagonal(*_points_and_kernel(X, kernel))
     _require_finite("kernel values on X", diagonal)
     return diagonal
-
-
-@_core_alone
-def _call_diagonal(X, kernel, out):
-    for i in range(len(X)):
-        out[i] = _value_of(kernel, X[i], X[i])
-
-
-def _diagonal(X, kernel):
-    out = np.full(len(X), kernel.scale)
-    if kernel.kind == _POLYNOMIAL:
-        squares = np.einsum("ij,ij->i", X, X, dtype=np.float64)
-        for _ in range(int(kernel.shape)):  # `_apply_kernel` has the same order of factors
-            out *= kernel.gamma * squares + kernel.offset
-    elif not _has_formula(kernel):
-        _call_diagonal(X, kernel, out)
-    return out.astype(X.dtype, copy=False)
 
 
 # 5.7 Products
@@ -2287,6 +2288,14 @@ def _sum_of_slots(slots, n, p, dtype):
     return np.ascontiguousarray(total[:n, :p], dtype)
 
 
+@_helper
+def _add_block(product, rows, out, first):
+    """out[first:first + rows] += product[:rows]."""
+    for r in range(rows):
+        for q in range(out.shape[1]):
+            out[first + r, q] += product[r, q]
+
+
 @_core
 def _add_tiles(kernel, pairs, tasks, tall, wide, panels, slots):
     """Task (a, b) has the tiles in run a of `tall` rows and run b of `wide` columns. It adds their
@@ -2312,14 +2321,6 @@ def _add_tiles(kernel, pairs, tasks, tall, wide, panels, slots):
                     product[:] = 0
                     _multiply_add_transposed(tile, 0, n, m, panels, first, product)
                     _add_block(product, m, slots[a], begin)
-
-
-@_helper
-def _add_block(product, rows, out, first):
-    """out[first:first + rows] += product[:rows]."""
-    for r in range(rows):
-        for q in range(out.shape[1]):
-            out[first + r, q] += product[r, q]
 
 
 def _gram_product(kernel, X, Y, V, symmetric=False):
@@ -2377,6 +2378,24 @@ def gram_matmat(X, Y, V, kernel, *, out=None):
 # --------------------------------------------------------------------------------------------------
 
 # 6.1 Forms
+
+_OPERATORS = {}  # class: its functions (6.5)
+
+
+def _size(A):
+    return _OPERATORS[type(A)].size(A)
+
+
+def _product(A, V):
+    return _OPERATORS[type(A)].product(A, V)
+
+
+def _rows(A, first, last):
+    return _OPERATORS[type(A)].rows(A, first, last)
+
+
+def _trace(A):
+    return float(_OPERATORS[type(A)].trace(A))
 
 
 @_validated(
@@ -2791,7 +2810,7 @@ class _Form(NamedTuple):
     at: object = None  # (A, i, j): entries, to test the symmetry of A
 
 
-_OPERATORS = {
+_OPERATORS |= {
     np.ndarray: _Form(
         len,
         _dense_product,
@@ -2837,22 +2856,6 @@ _OPERATORS = {
     ),
     _ByProducts: _Form(lambda A: A.n, _ByProducts.product),
 }
-
-
-def _size(A):
-    return _OPERATORS[type(A)].size(A)
-
-
-def _product(A, V):
-    return _OPERATORS[type(A)].product(A, V)
-
-
-def _rows(A, first, last):
-    return _OPERATORS[type(A)].rows(A, first, last)
-
-
-def _trace(A):
-    return float(_OPERATORS[type(A)].trace(A))
 
 
 def _precision(A):
@@ -3050,27 +3053,6 @@ def _dot(u, v):
     return total
 
 
-def _orthonormalize(W, key):
-    """Orthonormal columns with the span of W, and True if W has full rank. Random columns replace
-    dependent ones. Two passes (Stathopoulos, Wu 2002) usually suffice for V^T V = I. Ten are
-    the limit: in very long sums, rounding errors alone exceed the threshold."""
-    n, p = W.shape
-    independent = True
-    rng = np.random.default_rng(int(key))
-    V = W / _unit_of(W, 0)
-    for _ in range(10):
-        G = _transposed_product(V, V)
-        if np.abs(G - np.eye(p)).max() <= 1e-13:
-            break
-        V = _dense_product(V, _small_eigen(G)[1])
-        lengths = np.sqrt(np.einsum("ij,ij->j", V, V))
-        lost = lengths <= 1e-13 * lengths.max()
-        V /= np.where(lost, 1.0, lengths)
-        V[:, lost] = rng.standard_normal((n, lost.sum()))
-        independent = independent and not lost.any()
-    return V, independent
-
-
 @_helper
 def _tridiagonalize(A, d, e):
     """Reduce a symmetric A with largest magnitude 1 to diagonals d and e (Householder). Row j of A
@@ -3175,6 +3157,27 @@ def _small_eigen(A, by_size=False):
         _solve(np.ascontiguousarray(A), found, np.zeros(size), rows)
     order = np.argsort(-np.abs(found) if by_size else -found, kind="stable")
     return scale * found[order], np.ascontiguousarray(rows[order].T)
+
+
+def _orthonormalize(W, key):
+    """Orthonormal columns with the span of W, and True if W has full rank. Random columns replace
+    dependent ones. Two passes (Stathopoulos, Wu 2002) usually suffice for V^T V = I. Ten are
+    the limit: in very long sums, rounding errors alone exceed the threshold."""
+    n, p = W.shape
+    independent = True
+    rng = np.random.default_rng(int(key))
+    V = W / _unit_of(W, 0)
+    for _ in range(10):
+        G = _transposed_product(V, V)
+        if np.abs(G - np.eye(p)).max() <= 1e-13:
+            break
+        V = _dense_product(V, _small_eigen(G)[1])
+        lengths = np.sqrt(np.einsum("ij,ij->j", V, V))
+        lost = lengths <= 1e-13 * lengths.max()
+        V /= np.where(lost, 1.0, lengths)
+        V[:, lost] = rng.standard_normal((n, lost.sum()))
+        independent = independent and not lost.any()
+    return V, independent
 
 
 def _ridged(squares, lam):
@@ -3852,6 +3855,23 @@ def _about_mean(kernel, X, centered=True):
     return _minus_row(_minus_row(X, X[0])) if centered and _is_linear(kernel) else X
 
 
+def _features(X, E, dtype=None):
+    """Features of X. Inner products are in float64, because centering cancels float32 digits."""
+    P, Q = _in_common_precision(X, E.points)
+    dtype = dtype or P.dtype
+    added = E.offset
+    if E.kernel.kind == _POLYNOMIAL:
+        P = _in_double(P)
+        Q = _in_double(Q)
+        if _is_linear(E.kernel):
+            sums = E.kernel.scale * E.kernel.gamma * E.coef.sum(0, np.float64)
+            added = added + np.outer((P * Q[0]).sum(1), sums)
+            Q = _minus_row(Q, Q[0])
+    features = _gram_product(E.kernel, P, Q, E.coef)
+    features += added
+    return features.astype(dtype, copy=False)
+
+
 def _about_its_mean(E, means=None):
     """E centered at the mean of its points, whose Gram matrix has these row means, if given."""
     coef = (E.coef - E.coef.mean(0, np.float64)).astype(E.coef.dtype)  # exact means are 0
@@ -3943,23 +3963,6 @@ def center_expansion(expansion):
         Expansion: the centered expansion.
     """
     return _about_its_mean(_checked_expansion("expansion", expansion))
-
-
-def _features(X, E, dtype=None):
-    """Features of X. Inner products are in float64, because centering cancels float32 digits."""
-    P, Q = _in_common_precision(X, E.points)
-    dtype = dtype or P.dtype
-    added = E.offset
-    if E.kernel.kind == _POLYNOMIAL:
-        P = _in_double(P)
-        Q = _in_double(Q)
-        if _is_linear(E.kernel):
-            sums = E.kernel.scale * E.kernel.gamma * E.coef.sum(0, np.float64)
-            added = added + np.outer((P * Q[0]).sum(1), sums)
-            Q = _minus_row(Q, Q[0])
-    features = _gram_product(E.kernel, P, Q, E.coef)
-    features += added
-    return features.astype(dtype, copy=False)
 
 
 _spans = {}  # results of `_span_of`, and copies of the arrays that they were computed from
@@ -5583,6 +5586,9 @@ def projection_distance(model, other):
 # 11.1 Fourier features
 
 
+_PLAIN, _ORTHOGONAL, _QUASI, _FASTFOOD, _EQUISPACED = range(5)  # kinds of directions
+
+
 @_validated(
     "a FourierMap returned by one of the *_features_map functions",
     lambda made: (
@@ -5607,7 +5613,6 @@ class FourierMap(NamedTuple):
     grid: np.ndarray = np.empty((0, 0))
 
 
-_PLAIN, _ORTHOGONAL, _QUASI, _FASTFOOD, _EQUISPACED = range(5)  # kinds of directions
 _DIRECTIONS, _LENGTHS, _PHASES, _MIXTURES, _FLIPS, _SHUFFLES = range(6)  # subkeys of a map's key
 _UNIT_GAUSSIAN = Kernel(_GAUSSIAN, gamma=0.5)  # its frequencies are standard normal vectors
 _NEAR = (8192.0, 1048576.0)  # largest angles, in float32 and float64, for which `_cos` is accurate
@@ -6597,6 +6602,17 @@ def skpca_merge(a, b):
     return a._replace(sketch=fd_merge(a.sketch, b.sketch))
 
 
+def _subspace_of(feature_map, stream, means, columns, values, shrunk):
+    """A Subspace of columns scaled to length 1. Columns that are only rounding error become 0."""
+    values = np.where(values > 4.5e-16 * feature_map.m * values[0], values, 0.0)
+    columns = columns / _unit_of(columns, 0)
+    squares = np.where(values > 0.0, np.square(columns).sum(0), 0.0)
+    basis = _fix_signs(_over_roots(columns, squares, 0.0))
+    means = means.copy() if means.size else np.zeros(feature_map.m)
+    count = round(_total_weight(stream.half_life, stream.count))
+    return Subspace(feature_map, basis, values, means, shrunk, count)
+
+
 @_public
 def skpca_finish(state, k):
     """The k leading directions of a stream (SKPCA algorithm 1 and a final decomposition).
@@ -6619,17 +6635,6 @@ def skpca_finish(state, k):
         found.values[:k],
         found.shrunk,
     )
-
-
-def _subspace_of(feature_map, stream, means, columns, values, shrunk):
-    """A Subspace of columns scaled to length 1. Columns that are only rounding error become 0."""
-    values = np.where(values > 4.5e-16 * feature_map.m * values[0], values, 0.0)
-    columns = columns / _unit_of(columns, 0)
-    squares = np.where(values > 0.0, np.square(columns).sum(0), 0.0)
-    basis = _fix_signs(_over_roots(columns, squares, 0.0))
-    means = means.copy() if means.size else np.zeros(feature_map.m)
-    count = round(_total_weight(stream.half_life, stream.count))
-    return Subspace(feature_map, basis, values, means, shrunk, count)
 
 
 @_public
@@ -7148,6 +7153,17 @@ _POINTS_AT_A_TIME = 32 * _BLOCK  # points per pass; a pass stores up to 16 k par
 _START_POINTS = 2048  # largest number of points in the initial problem
 
 
+def _indicators(targets, edges):
+    one_hot = np.eye(edges.shape[1] + 1)
+    return np.hstack(
+        [one_hot[np.searchsorted(row, column, "right")] for row, column in zip(edges, targets.T)]
+    )
+
+
+def _slice_features(state, targets):
+    return _indicators(targets, state.slices.edges) @ state.slices.weights
+
+
 def _values(state, X, second):
     """Functions h(x) = sum_j coef_j phi_j(x) of one view, (n, k) float64 (DSGD algorithm 2)."""
     feature_map, coef = _view(state, second)
@@ -7366,17 +7382,6 @@ def _quantile_edges(targets, slices):
             found = above[:1]
         row[: found.size] = found
     return edges
-
-
-def _indicators(targets, edges):
-    one_hot = np.eye(edges.shape[1] + 1)
-    return np.hstack(
-        [one_hot[np.searchsorted(row, column, "right")] for row, column in zip(edges, targets.T)]
-    )
-
-
-def _slice_features(state, targets):
-    return _indicators(targets, state.slices.edges) @ state.slices.weights
 
 
 @_public
@@ -8074,6 +8079,56 @@ def _factor(Z, kernel, shift=0.0):
 # 13.3 Scores (RLS definition 1, RLS lemma 6)
 
 
+def _tail_ridge(kernel, Z, weights, k, key):
+    """(1 / k) sum_{i > k} sigma_i(S^T K S) (RLS algorithm 3, step 8), at least 2^-52 times the
+    trace. Measured: with k instead of k + 8 vectors, the relative error was up to 25 %."""
+    n = len(Z)
+    Z = _in_double(Z)
+    A = _gram(kernel, Z, Z, True) * np.outer(weights, weights)
+    trace = A.trace()
+    _require_definite(trace < math.inf)
+    if trace <= 0.0:
+        return 1.0
+    W = _gaussian_matrix(n, min(n, k + 8), _python_subkey(key, 0))
+    for _ in range(4):
+        Q = np.linalg.qr(W)[0]
+        W = _dense_product(A, Q)
+    tail = trace - np.linalg.eigvalsh(_transposed_product(Q, W))[-k:].sum()
+    return max(tail / k, 2.2e-16 * trace)
+
+
+@_validated("a CertifiedNystrom")
+class CertifiedNystrom(NamedTuple):
+    """K~ = F F^T with an error bound. landmarks: len(certified.landmarks.indices) of them, in the
+    order of choice. factor: F (n, r), with orthogonal columns by descending norm. trace_left:
+    tr(K - K~) / tr K. error_bound: an upper bound of |K - K~|_2 / |K|_2. chance: probability that
+    it fails, 0 if the trace proves it."""
+
+    landmarks: Landmarks
+    factor: np.ndarray
+    trace_left: float
+    error_bound: float
+    chance: float = math.nan
+
+
+def _checked_landmarks(X, landmarks, rows_of=operator.getitem):
+    """Landmarks as points in X's precision. rows_of(X, numbers) reads rows of X."""
+    if isinstance(landmarks, CertifiedNystrom):
+        landmarks = landmarks.landmarks
+    if isinstance(landmarks, Landmarks):
+        landmarks = landmarks.points if np.size(landmarks.points) else landmarks.indices
+    if isinstance(landmarks, ReducedSet):
+        landmarks = landmarks.centers
+    Z = np.asarray(landmarks) if type(landmarks) in (list, tuple) else landmarks
+    if isinstance(Z, np.ndarray) and Z.ndim == 1 and Z.dtype.kind in "iu":
+        inside = Z.size > 0 and 0 <= Z.min() <= Z.max() < len(X)
+        _require(inside, "landmarks must be one or more row numbers from 0 to n - 1")
+        Z = rows_of(X, Z)
+    precision = np.float32 if X.dtype == np.float32 else np.float64
+    Z = _as_array("landmarks", Z, 2).astype(precision, copy=False)
+    return _checked_points("landmarks", Z, X.shape[1])
+
+
 def _scores(P, Z, weights, kernel, lam, k=0, key=None, rows=None):
     """Scores of P[rows] from weighted landmarks Z (RLS lemma 6), and the number of kernel values.
     Score i is (k_ii - |y_i|^2) / lam, where L L^T = K(Z, Z) + lam diag(weights)^-2. If lam is None,
@@ -8233,24 +8288,6 @@ def _largest_rank(size, constant, delta):
 def _practical_delta(s):
     """The delta that makes log(2 k / delta) about log(s), as in the authors' program."""
     return 0.5 / math.log(max(s, 8))
-
-
-def _tail_ridge(kernel, Z, weights, k, key):
-    """(1 / k) sum_{i > k} sigma_i(S^T K S) (RLS algorithm 3, step 8), at least 2^-52 times the
-    trace. Measured: with k instead of k + 8 vectors, the relative error was up to 25 %."""
-    n = len(Z)
-    Z = _in_double(Z)
-    A = _gram(kernel, Z, Z, True) * np.outer(weights, weights)
-    trace = A.trace()
-    _require_definite(trace < math.inf)
-    if trace <= 0.0:
-        return 1.0
-    W = _gaussian_matrix(n, min(n, k + 8), _python_subkey(key, 0))
-    for _ in range(4):
-        Q = np.linalg.qr(W)[0]
-        W = _dense_product(A, Q)
-    tail = trace - np.linalg.eigvalsh(_transposed_product(Q, W))[-k:].sum()
-    return max(tail / k, 2.2e-16 * trace)
 
 
 def _recursive(
@@ -8581,24 +8618,6 @@ def rls_finish(state):
 # 13.5 Nystrom approximation (RLS section 2.1, appendix C)
 
 
-def _checked_landmarks(X, landmarks, rows_of=operator.getitem):
-    """Landmarks as points in X's precision. rows_of(X, numbers) reads rows of X."""
-    if isinstance(landmarks, CertifiedNystrom):
-        landmarks = landmarks.landmarks
-    if isinstance(landmarks, Landmarks):
-        landmarks = landmarks.points if np.size(landmarks.points) else landmarks.indices
-    if isinstance(landmarks, ReducedSet):
-        landmarks = landmarks.centers
-    Z = np.asarray(landmarks) if type(landmarks) in (list, tuple) else landmarks
-    if isinstance(Z, np.ndarray) and Z.ndim == 1 and Z.dtype.kind in "iu":
-        inside = Z.size > 0 and 0 <= Z.min() <= Z.max() < len(X)
-        _require(inside, "landmarks must be one or more row numbers from 0 to n - 1")
-        Z = rows_of(X, Z)
-    precision = np.float32 if X.dtype == np.float32 else np.float64
-    Z = _as_array("landmarks", Z, 2).astype(precision, copy=False)
-    return _checked_points("landmarks", Z, X.shape[1])
-
-
 @_public
 def nystrom_map(X, landmarks, kernel):
     """Map from points to Nystrom features: landmarks and their Cholesky factor (RLS section 2.1).
@@ -8800,20 +8819,6 @@ def nystrom_kpca(X, landmarks, kernel, k, seed=0, *, centered=False):
     X, found, origin, middle = _about_landmarks(X, Z, kernel, centered)
     squares, sums = _normal_equations(X, found, np.ones((len(X), 1), X.dtype), middle)
     return _translated(_components_by_map(found, squares, sums, len(X), middle, k, key), origin)
-
-
-@_validated("a CertifiedNystrom")
-class CertifiedNystrom(NamedTuple):
-    """K~ = F F^T with an error bound. landmarks: len(certified.landmarks.indices) of them, in the
-    order of choice. factor: F (n, r), with orthogonal columns by descending norm. trace_left:
-    tr(K - K~) / tr K. error_bound: an upper bound of |K - K~|_2 / |K|_2. chance: probability that
-    it fails, 0 if the trace proves it."""
-
-    landmarks: Landmarks
-    factor: np.ndarray
-    trace_left: float
-    error_bound: float
-    chance: float = math.nan
 
 
 def _landmark_counts(most):
@@ -9483,6 +9488,43 @@ def reliable_components(values, error):
 # 15.2 Models: what each class of them can do, for arrays and for one point in compiled code
 
 
+@_public
+def features(X, model):
+    """Features of points, computed with any model (textbook).
+
+    Args:
+        X: (n, d) array. Points.
+        model: Expansion, NystromMap, Subspace, FourierMap, DSGDState or Manifold.
+    Returns:
+        array: (n, k), computed by the model's own function, such as `expand`.
+    Example:
+        >>> features(np.array([[3.0]]), kpca(np.array([[1.0], [2.0]]), linear(), 1)).round(6)
+        array([[3.]])
+    """
+    return _of_model("model", model, "features")(X, model)
+
+
+@_public
+def features_of(x, model, out):
+    """Write the features of one point to `out`, for use in your own `@njit` loops (RLS 2.1).
+
+    Args:
+        x: (d,) array. Point. Compiled code does not check the lengths of `x` and `out`.
+        model: Expansion, NystromMap, Subspace, or FourierMap (compiled: with stored frequencies).
+        out: (k,) array. Receives the model's k features.
+    Returns:
+        None: Afterwards, `out` equals a row of `features`, up to rounding. No memory is allocated.
+    Example:
+        >>> out = np.empty(1)
+        >>> features_of(np.array([3.0]), nystrom_map(np.eye(1), np.array([0]), linear()), out)
+        >>> out.tolist()
+        [3.0]
+    """
+    row = features(_as_array("x", x, 1)[None], model).reshape(-1)
+    _require(np.shape(out) == row.shape, f"out must be an array of {row.size} numbers")
+    out[:] = row
+
+
 def _of_expansion(x, model, out):
     out[:] = 0.0
     if len(model.offset) > 0:
@@ -9791,43 +9833,6 @@ def sketch_error(sketch, X, kernel, k=None, seed=0, *, rows=512, centered=False)
 
 
 # 15.4 Features from any model
-
-
-@_public
-def features(X, model):
-    """Features of points, computed with any model (textbook).
-
-    Args:
-        X: (n, d) array. Points.
-        model: Expansion, NystromMap, Subspace, FourierMap, DSGDState or Manifold.
-    Returns:
-        array: (n, k), computed by the model's own function, such as `expand`.
-    Example:
-        >>> features(np.array([[3.0]]), kpca(np.array([[1.0], [2.0]]), linear(), 1)).round(6)
-        array([[3.]])
-    """
-    return _of_model("model", model, "features")(X, model)
-
-
-@_public
-def features_of(x, model, out):
-    """Write the features of one point to `out`, for use in your own `@njit` loops (RLS 2.1).
-
-    Args:
-        x: (d,) array. Point. Compiled code does not check the lengths of `x` and `out`.
-        model: Expansion, NystromMap, Subspace, or FourierMap (compiled: with stored frequencies).
-        out: (k,) array. Receives the model's k features.
-    Returns:
-        None: Afterwards, `out` equals a row of `features`, up to rounding. No memory is allocated.
-    Example:
-        >>> out = np.empty(1)
-        >>> features_of(np.array([3.0]), nystrom_map(np.eye(1), np.array([0]), linear()), out)
-        >>> out.tolist()
-        [3.0]
-    """
-    row = features(_as_array("x", x, 1)[None], model).reshape(-1)
-    _require(np.shape(out) == row.shape, f"out must be an array of {row.size} numbers")
-    out[:] = row
 
 
 @_public
@@ -10960,6 +10965,13 @@ def _each_block(function, X, beside, *held):
     ]
 
 
+def _computed(task):
+    # Shared values are large. Setting this before distributed is imported would hide its defaults.
+    settings = {"distributed.admin.large-graph-warning-threshold": "1 GB"}
+    with _dask().config.set(settings if "distributed" in sys.modules else {}):
+        return _dask().compute(task)[0]
+
+
 def _joined(function, parts, *held):
     """Merge the results of neighboring blocks by function(a, b, *held) until one is left."""
     task = _dask().delayed(_together, pure=False)
@@ -10967,13 +10979,6 @@ def _joined(function, parts, *held):
         pairs = [task(function, *parts[j : j + 2], *held) for j in range(0, len(parts) - 1, 2)]
         parts = pairs + parts[2 * len(pairs) :]
     return _computed(parts[0])
-
-
-def _computed(task):
-    # Shared values are large. Setting this before distributed is imported would hide its defaults.
-    settings = {"distributed.admin.large-graph-warning-threshold": "1 GB"}
-    with _dask().config.set(settings if "distributed" in sys.modules else {}):
-        return _dask().compute(task)[0]
 
 
 # 17.2 Maps and folds
@@ -11285,58 +11290,12 @@ def prepared_points(path, X):
 _READ = "--header --columns --drop --labels --id --missing"  # options for .csv files
 
 
-def _load_points(options, beside={}):
-    """Points of a file. A .npy file is memory-mapped. beside: arrays of a saved model or state."""
-    path = options.points
-    if path is None:  # the demo
-        vars(options).update(kernel="gaussian", sigma=6.0)
-        return _demo_points()
-    kind = pathlib.Path(path).suffix.lower()
-    _require(
-        kind in (".npy", ".npz", ".csv"),
-        f"{path} is not a .npy, .npz or .csv file (unpack a .gz file)",
-    )
-    if kind == ".csv":
-        X, names, labels, ids = _load_csv(options, beside)
-    else:
-        _require(
-            str(options.known).lower().endswith(".csv")
-            or all(vars(options)[name[2:]] is None for name in _READ.split()),
-            f"{_READ} are for .csv files",
-        )
-        arrays = _arrays_in(
-            path, "r" if kind == ".npy" else None, ["X", "y"] if options.plot else ["X"]
-        )
-        X = arrays.get("X", arrays.get(""))
-        labels = arrays.get("y")
-        names = ids = None
-        _require(
-            X is not None, f"{path} must have an array X, got {', '.join(arrays) or 'no array'}"
-        )
-    _as_array(path, np.atleast_1d(X)[:1], 2)
-    if labels is not None:
-        labels = labels.ravel()
-        _require(
-            labels.size == len(X),
-            f"{path} must have one label in y for each point, got {labels.size}",
-        )
-    prepared = _preparation(beside)
-    if names:
-        prepared["columns"] = names
-    points = _Points(X, labels, ids, prepared, path)
-    if options.missing == "median":
-        if not beside:
-            empty = np.isnan(X).all(0)
-            column = prepared.get("columns", range(1, empty.size + 1))[empty.argmax()]
-            _require(not empty.any(), f"{path} must have a value in column {column!r}: --drop it")
-            prepared["missing.median"] = np.nanmedian(X, 0)
-        _require(
-            "missing.median" in prepared,
-            "--missing median needs a model that was trained with --missing median",
-        )
-    if options.standardize and not beside:
-        prepared.update(zip(_PREPARED[1:], _mean_and_scale(points)))
-    return points
+def _demo_points():
+    """Ten clusters of 255 to 345 points in 16 dimensions."""
+    rng = np.random.default_rng(0)
+    labels = np.repeat(np.arange(10), np.arange(345, 254, -10))
+    centers = 3.0 * rng.standard_normal((10, 16))
+    return _Points(centers[labels] + 0.5 * rng.standard_normal((3000, 16)), labels=labels)
 
 
 def _mean_and_scale(points):
@@ -11492,58 +11451,61 @@ def _load_csv(options, beside):
     )
 
 
-# 18.3 demo and embed
-
-
-def _demo_points():
-    """Ten clusters of 255 to 345 points in 16 dimensions."""
-    rng = np.random.default_rng(0)
-    labels = np.repeat(np.arange(10), np.arange(345, 254, -10))
-    centers = 3.0 * rng.standard_normal((10, 16))
-    return _Points(centers[labels] + 0.5 * rng.standard_normal((3000, 16)), labels=labels)
-
-
-def _fitted(name, X, kernel, options, exact):
-    """(model, features of X, table row) for a method. exact: (K, its eigenpairs) or None."""
-    centered = options.center
-    start = time.perf_counter()
-    method = _METHODS[name]
-    s = method.size if options.s is None else options.s
-    A = method.function(_about_mean(kernel, X, centered), kernel, s, options.seed)
-    if method.landmarks:
-        model = nystrom_kpca(X, A, kernel, options.k, options.seed, centered=centered)
-        Z = expand(X, model)
-        held = model.points.nbytes + model.coef.nbytes
-    else:
-        model, A, eigen = _kpca(X, kernel, options.k, options.seed, centered, 1e-8, A)
-        Z = (eigen.vectors * np.sqrt(model.values)).astype(X.dtype)
-        held = nbytes(A)
-    row = "{:16}{:9.3f}{:>12}".format(name, time.perf_counter() - start, _human(held))
-    if exact:
-        K, eigen = exact
-        A = LowRank(nystrom(X, A, kernel)) if method.landmarks else A
-        error = spectral_error(center(A) if centered else A, K) / max(eigen.values[0], 1e-300)
-        right = 0
-        with contextlib.suppress(ValueError):  # raised if all points are equal
-            angles = principal_angles(eigen.vectors, Z[:, Z.any(0)])
-            right = np.count_nonzero(np.degrees(angles) <= 10.0)
-        row += "{:11.3g}{:>16}".format(error, f"{right} of {options.k}")
-    return model, Z, row
-
-
-def _named(options, kernel):
-    sigma = _sigma_of(kernel)
-    name = options.kernel or _KINDS[kernel.kind].name  # a linear kernel is of the kind polynomial
-    return f"{name} kernel" + (f", sigma {sigma:.6g}" if sigma else "")
-
-
-def _print_head(options, points, kernel):
-    named = _named(options, kernel)
-    _print(
-        "{}: {} points, {} coordinates, {}; {}; k = {}, seed {}".format(
-            points.source, *points.X.shape, points.X.dtype, named, options.k, options.seed
-        )
+def _load_points(options, beside={}):
+    """Points of a file. A .npy file is memory-mapped. beside: arrays of a saved model or state."""
+    path = options.points
+    if path is None:  # the demo
+        vars(options).update(kernel="gaussian", sigma=6.0)
+        return _demo_points()
+    kind = pathlib.Path(path).suffix.lower()
+    _require(
+        kind in (".npy", ".npz", ".csv"),
+        f"{path} is not a .npy, .npz or .csv file (unpack a .gz file)",
     )
+    if kind == ".csv":
+        X, names, labels, ids = _load_csv(options, beside)
+    else:
+        _require(
+            str(options.known).lower().endswith(".csv")
+            or all(vars(options)[name[2:]] is None for name in _READ.split()),
+            f"{_READ} are for .csv files",
+        )
+        arrays = _arrays_in(
+            path, "r" if kind == ".npy" else None, ["X", "y"] if options.plot else ["X"]
+        )
+        X = arrays.get("X", arrays.get(""))
+        labels = arrays.get("y")
+        names = ids = None
+        _require(
+            X is not None, f"{path} must have an array X, got {', '.join(arrays) or 'no array'}"
+        )
+    _as_array(path, np.atleast_1d(X)[:1], 2)
+    if labels is not None:
+        labels = labels.ravel()
+        _require(
+            labels.size == len(X),
+            f"{path} must have one label in y for each point, got {labels.size}",
+        )
+    prepared = _preparation(beside)
+    if names:
+        prepared["columns"] = names
+    points = _Points(X, labels, ids, prepared, path)
+    if options.missing == "median":
+        if not beside:
+            empty = np.isnan(X).all(0)
+            column = prepared.get("columns", range(1, empty.size + 1))[empty.argmax()]
+            _require(not empty.any(), f"{path} must have a value in column {column!r}: --drop it")
+            prepared["missing.median"] = np.nanmedian(X, 0)
+        _require(
+            "missing.median" in prepared,
+            "--missing median needs a model that was trained with --missing median",
+        )
+    if options.standardize and not beside:
+        prepared.update(zip(_PREPARED[1:], _mean_and_scale(points)))
+    return points
+
+
+# 18.3 Output files
 
 
 def _shares(points, model):
@@ -11552,44 +11514,6 @@ def _shares(points, model):
         return explained_variance_ratio(points.rows(points.some(10_000)), model)
     except ValueError:  # some models have no components
         return np.zeros(0)
-
-
-def _embed(options):
-    names = [*_METHODS] if options.method == "all" else [options.method]
-    sized = any(_METHODS[name].size for name in names)
-    _require(options.s is None or sized, f"--method {options.method} takes no -s")
-    points = _load_points(options)
-    X = points.rows()
-    kernel = _chosen_kernel(options, points)
-    _print_head(options, points, kernel)
-    exact = None
-    if options.errors and len(X) <= _DENSE_POINTS:
-        exact = _kpca(X, kernel, options.k, options.seed, options.center, 1e-8)[1:]
-    elif options.errors:
-        _print(f"more than {_DENSE_POINTS} points: not compared with exact results")
-    _print("method            seconds  bytes held      error   within 10 deg")
-    first = None
-    for name in names:
-        with _progress(name):
-            if options.points is None:  # compile before time is measured
-                _fitted(name, X[: 600 + options.k], kernel, options, None)
-            found = _fitted(name, X, kernel, options, exact)
-        _print(found[2])
-        first = first or found
-    if exact:
-        _print(
-            "seconds: time of the method\n"
-            "error: |K - A|_2 / |K|_2 for the Gram matrix K and its sketch A; --center centers K and A\n"
-            "within 10 deg: how many principal angles to the exact components are at most 10 degrees"
-        )
-    model, Z, _ = first
-    shares = _shares(points, model)
-    shown = (f"{share:.1%}" for share in shares[:10])
-    _print("share of the variance:", *shown, f"(sum {shares.sum():.1%})")
-    _write_results(options, points, names[0], model, Z)
-
-
-# 18.4 Output files
 
 
 def _check_files(options):
@@ -11613,6 +11537,58 @@ def _print_relevances(points, model):
     for j, row in enumerate(shares, 1):
         most = np.argsort(-row, kind="stable")[:5]
         _print(f"component {j}:", ", ".join(f"{names[t]} {row[t]:.1%}" for t in most))
+
+
+def _named(options, kernel):
+    sigma = _sigma_of(kernel)
+    name = options.kernel or _KINDS[kernel.kind].name  # a linear kernel is of the kind polynomial
+    return f"{name} kernel" + (f", sigma {sigma:.6g}" if sigma else "")
+
+
+def _plot(options, points, what, model, components, values):
+    """Draw the first two components, colored by label, and the spectrum."""
+    shares = _shares(points, model)
+    rows = points.some(10_000)  # in random order, so that no class hides the others
+    Z = np.column_stack([components(rows), rows])  # a second component may be missing
+    title = f"{points.source}: kernel PCA ({what}), "
+    title += _named(options, getattr(model, "feature_map", model).kernel)
+    title += ", centered" * bool(options.center)
+    if len(rows) < len(points.X):
+        title += f", {len(rows):,} of {len(points.X):,} points shown"
+    names = ["component 1", "component 2" if Z.shape[1] > 2 else "row"]
+    for j, share in enumerate(shares[:2]):
+        names[j] += f" ({share:.1%} of the variance)"
+    figures = importlib.import_module("matplotlib.figure")
+    figure = figures.Figure((10.0, 4.8), layout="constrained")
+    left, right = figure.subplots(1, 2, width_ratios=[3, 2])
+    alpha = np.clip(2000.0 / len(Z), 0.15, 0.9)
+    draw = functools.partial(left.scatter, *Z.T[:2], 8, linewidths=0, alpha=alpha)
+    called = " ".join(options.labels or ["label"]).replace("$", r"\$")
+    texts = [] if points.labels is None else points.labels[rows].astype(str).tolist()
+    kinds = sorted({*texts}, key=lambda kind: (np.nan_to_num(_number(kind)), kind))
+    numbers = np.array([*map(_number, texts)])
+    gaps = np.isnan(numbers)
+    if 0 < len(kinds) <= 10:  # one color for each class
+        drawn = draw(c=[*map(kinds.index, texts)], cmap="tab10", vmin=0, vmax=9)
+        marks, _ = drawn.legend_elements(num=None, alpha=1.0)
+        shown = [kind.replace("$", r"\$") or "(empty)" for kind in kinds]
+        left.legend(marks, shown, title=called, loc=(1.0, 0.4), frameon=False)
+    elif gaps.all():  # no labels, or too many names
+        draw()
+    else:
+        called += " (points without a number are not drawn)" * bool(gaps.any())
+        figure.colorbar(draw(c=numbers), ax=left, label=called)
+    figure.suptitle(os.path.basename(title), parse_math=False)
+    left.set(xlabel=names[0], ylabel=names[1])
+    right.semilogy(range(1, len(values) + 1), np.maximum(values, 1e-300), "o-")
+    right.xaxis.get_major_locator().set_params(integer=True)
+    right.set(title="spectrum", xlabel="component", ylabel="eigenvalue")
+    if len(shares):
+        sums = right.twinx()
+        sums.plot(range(1, len(shares) + 1), 100.0 * np.cumsum(shares), "C1.-")
+        sums.set_ylim(0, 102)
+        sums.set_ylabel("running sum of shares of the variance (%)", color="C1")
+    _write_whole(options.plot, lambda file: figure.savefig(file, dpi=200, format=options.plot[-3:]))
 
 
 def _write_results(options, points, what, model, embedding=None, more={}):
@@ -11664,54 +11640,87 @@ def _write_results(options, points, what, model, embedding=None, more={}):
         _print(f"wrote {path}")
 
 
-def _plot(options, points, what, model, components, values):
-    """Draw the first two components, colored by label, and the spectrum."""
-    shares = _shares(points, model)
-    rows = points.some(10_000)  # in random order, so that no class hides the others
-    Z = np.column_stack([components(rows), rows])  # a second component may be missing
-    title = f"{points.source}: kernel PCA ({what}), "
-    title += _named(options, getattr(model, "feature_map", model).kernel)
-    title += ", centered" * bool(options.center)
-    if len(rows) < len(points.X):
-        title += f", {len(rows):,} of {len(points.X):,} points shown"
-    names = ["component 1", "component 2" if Z.shape[1] > 2 else "row"]
-    for j, share in enumerate(shares[:2]):
-        names[j] += f" ({share:.1%} of the variance)"
-    figures = importlib.import_module("matplotlib.figure")
-    figure = figures.Figure((10.0, 4.8), layout="constrained")
-    left, right = figure.subplots(1, 2, width_ratios=[3, 2])
-    alpha = np.clip(2000.0 / len(Z), 0.15, 0.9)
-    draw = functools.partial(left.scatter, *Z.T[:2], 8, linewidths=0, alpha=alpha)
-    called = " ".join(options.labels or ["label"]).replace("$", r"\$")
-    texts = [] if points.labels is None else points.labels[rows].astype(str).tolist()
-    kinds = sorted({*texts}, key=lambda kind: (np.nan_to_num(_number(kind)), kind))
-    numbers = np.array([*map(_number, texts)])
-    gaps = np.isnan(numbers)
-    if 0 < len(kinds) <= 10:  # one color for each class
-        drawn = draw(c=[*map(kinds.index, texts)], cmap="tab10", vmin=0, vmax=9)
-        marks, _ = drawn.legend_elements(num=None, alpha=1.0)
-        shown = [kind.replace("$", r"\$") or "(empty)" for kind in kinds]
-        left.legend(marks, shown, title=called, loc=(1.0, 0.4), frameon=False)
-    elif gaps.all():  # no labels, or too many names
-        draw()
+# 18.4 demo and embed
+
+
+def _fitted(name, X, kernel, options, exact):
+    """(model, features of X, table row) for a method. exact: (K, its eigenpairs) or None."""
+    centered = options.center
+    start = time.perf_counter()
+    method = _METHODS[name]
+    s = method.size if options.s is None else options.s
+    A = method.function(_about_mean(kernel, X, centered), kernel, s, options.seed)
+    if method.landmarks:
+        model = nystrom_kpca(X, A, kernel, options.k, options.seed, centered=centered)
+        Z = expand(X, model)
+        held = model.points.nbytes + model.coef.nbytes
     else:
-        called += " (points without a number are not drawn)" * bool(gaps.any())
-        figure.colorbar(draw(c=numbers), ax=left, label=called)
-    figure.suptitle(os.path.basename(title), parse_math=False)
-    left.set(xlabel=names[0], ylabel=names[1])
-    right.semilogy(range(1, len(values) + 1), np.maximum(values, 1e-300), "o-")
-    right.xaxis.get_major_locator().set_params(integer=True)
-    right.set(title="spectrum", xlabel="component", ylabel="eigenvalue")
-    if len(shares):
-        sums = right.twinx()
-        sums.plot(range(1, len(shares) + 1), 100.0 * np.cumsum(shares), "C1.-")
-        sums.set_ylim(0, 102)
-        sums.set_ylabel("running sum of shares of the variance (%)", color="C1")
-    _write_whole(options.plot, lambda file: figure.savefig(file, dpi=200, format=options.plot[-3:]))
+        model, A, eigen = _kpca(X, kernel, options.k, options.seed, centered, 1e-8, A)
+        Z = (eigen.vectors * np.sqrt(model.values)).astype(X.dtype)
+        held = nbytes(A)
+    row = "{:16}{:9.3f}{:>12}".format(name, time.perf_counter() - start, _human(held))
+    if exact:
+        K, eigen = exact
+        A = LowRank(nystrom(X, A, kernel)) if method.landmarks else A
+        error = spectral_error(center(A) if centered else A, K) / max(eigen.values[0], 1e-300)
+        right = 0
+        with contextlib.suppress(ValueError):  # raised if all points are equal
+            angles = principal_angles(eigen.vectors, Z[:, Z.any(0)])
+            right = np.count_nonzero(np.degrees(angles) <= 10.0)
+        row += "{:11.3g}{:>16}".format(error, f"{right} of {options.k}")
+    return model, Z, row
+
+
+def _print_head(options, points, kernel):
+    named = _named(options, kernel)
+    _print(
+        "{}: {} points, {} coordinates, {}; {}; k = {}, seed {}".format(
+            points.source, *points.X.shape, points.X.dtype, named, options.k, options.seed
+        )
+    )
+
+
+def _embed(options):
+    names = [*_METHODS] if options.method == "all" else [options.method]
+    sized = any(_METHODS[name].size for name in names)
+    _require(options.s is None or sized, f"--method {options.method} takes no -s")
+    points = _load_points(options)
+    X = points.rows()
+    kernel = _chosen_kernel(options, points)
+    _print_head(options, points, kernel)
+    exact = None
+    if options.errors and len(X) <= _DENSE_POINTS:
+        exact = _kpca(X, kernel, options.k, options.seed, options.center, 1e-8)[1:]
+    elif options.errors:
+        _print(f"more than {_DENSE_POINTS} points: not compared with exact results")
+    _print("method            seconds  bytes held      error   within 10 deg")
+    first = None
+    for name in names:
+        with _progress(name):
+            if options.points is None:  # compile before time is measured
+                _fitted(name, X[: 600 + options.k], kernel, options, None)
+            found = _fitted(name, X, kernel, options, exact)
+        _print(found[2])
+        first = first or found
+    if exact:
+        _print(
+            "seconds: time of the method\n"
+            "error: |K - A|_2 / |K|_2 for the Gram matrix K and its sketch A; --center centers K and A\n"
+            "within 10 deg: how many principal angles to the exact components are at most 10 degrees"
+        )
+    model, Z, _ = first
+    shares = _shares(points, model)
+    shown = (f"{share:.1%}" for share in shares[:10])
+    _print("share of the variance:", *shown, f"(sum {shares.sum():.1%})")
+    _write_results(options, points, names[0], model, Z)
 
 
 # 18.5 stream: files of any size, and saved states (_REMEMBERED: options that must not change)
 _REMEMBERED = "method kernel sigma m ell k seed center standardize missing".split()
+
+
+def _option_of(name):
+    return ("-" if len(name) == 1 else "--") + name
 
 
 def _resumed(options):
@@ -11983,10 +11992,6 @@ _COMMANDS = {  # function, help, options, and methods (the first is the default)
 class _OneLine(argparse.ArgumentParser):
     def error(self, message):
         raise ValueError(message.removeprefix("argument "))
-
-
-def _option_of(name):
-    return ("-" if len(name) == 1 else "--") + name
 
 
 def _parser():
