@@ -1404,27 +1404,14 @@ _GAUSSIAN = _add_kind(
     slope=lambda kernel: math.sqrt(2.0 * kernel.gamma / math.e),
     derivative=lambda kernel: _times(kernel, 2.0 * kernel.gamma),
 )
-_RATIONAL = _add_kind(
-    "rational_quadratic",
-    **_POWER,
-    unit=0.5,
-)
-_CAUCHY = _add_kind(
-    "cauchy",
-    **_POWER,
-    unit=1.0,
-    parameter=1.0,
-)
+_RATIONAL = _add_kind("rational_quadratic", **_POWER, unit=0.5)
+_CAUCHY = _add_kind("cauchy", **_POWER, unit=1.0, parameter=1.0)
 _EXPONENTIAL = _matern("laplacian", 0.5, 1.0, "laplacian", 1.0)
 # The slope a exp(-a) is largest at a = 1, and (a + a^2) exp(-a) / 3 at the golden ratio.
 _MATERN_3_2 = _matern("matern 3/2", 1.5, 1.0 / math.e, "laplacian", 1.0)
 _MATERN_5_2 = _matern("matern 5/2", 2.5, 0.279987364885725, "matern 3/2", 3.0)
 _CITY_BLOCK = _add_kind(
-    "laplacian of the city block",
-    _L1,
-    unit=1.0,
-    sigma_power=1,
-    law=_CAUCHY_ENTRIES,
+    "laplacian of the city block", _L1, unit=1.0, sigma_power=1, law=_CAUCHY_ENTRIES
 )
 _POLYNOMIAL = _add_kind(
     "polynomial",
@@ -1784,9 +1771,7 @@ def _apply_kernel(kernel, tile, rows, columns):
     _wide_vectors()
     kind = kernel.kind
     number = tile.dtype.type
-    zero = number(0)
     one = number(1)
-    third = number(1 / 3 if kind == _MATERN_5_2 else 0)
     # Values below exp(-far) become 0, because products of subnormal numbers take 100 times as long.
     far = number(85.0 if tile.itemsize == 4 else 690.0)
     scale = number(kernel.scale)
@@ -1810,26 +1795,26 @@ def _apply_kernel(kernel, tile, rows, columns):
             for j in range(columns):
                 a = min(gamma * np.sqrt(values[j]), far)
                 values[j] = a
-                factors[j] = one + a + third * (a * a)
+                factors[j] = one + a + number(1 / 3 if kind == _MATERN_5_2 else 0) * (a * a)
         elif kind == _CAUCHY:
-            rate = zero
+            rate = number(0)
             for j in range(columns):
                 values[j] = scale * (one / (one + gamma * values[j]))
         elif kind == _POLYNOMIAL:
-            rate = zero
+            rate = number(0)
             degree = np.int64(kernel.shape)
             for j in range(columns):
                 factors[j] = gamma * values[j] + number(kernel.offset)
                 values[j] = scale
-        if rate != zero:
+        if rate != 0:
             for j in range(columns):
                 a = rate * values[j]
-                values[j] = zero if a >= far else _exp(-a)
+                values[j] = number(0) if a >= far else _exp(-a)
         for _ in range(degree):
             for j in range(columns):
                 values[j] *= factors[j]
         # The scale comes last: scale times a^2 may overflow before it is multiplied by exp(-a).
-        if rate != zero and kernel.scale != 1.0:
+        if rate != 0 and kernel.scale != 1.0:
             for j in range(columns):
                 values[j] *= scale
 
