@@ -1491,10 +1491,14 @@ class Kernel(NamedTuple):
     def __reduce__(self):
         # Addresses differ between processes, so the receiving process compiles the function again.
         if not self.address:
-            return _kernel_named, (_NAMES[self.kind], *self[1:])
+            return Kernel._named, (_NAMES[self.kind], *self[1:])
         if self.scale == 1.0:
             return custom, (_function_at(self.address),)
         return scaled, (self._replace(scale=1.0), self.scale)
+
+    @classmethod
+    def _named(cls, name, *parameters):
+        return cls(_NAMES.index(name), *parameters)
 
     def __eq__(self, other):  # tuple.__eq__ fails, because an array has no truth value
         return (
@@ -1522,11 +1526,6 @@ class Kernel(NamedTuple):
         if self.table.size:
             words.append(f"table {self.table.shape}")
         return f"Kernel({', '.join([_KINDS[self.kind].name, *words])})"
-
-
-def _kernel_named(name, *parameters):
-    """The Kernel of a pickle."""
-    return Kernel(_NAMES.index(name), *parameters)
 
 
 def _as_sigma(sigma):
