@@ -9206,7 +9206,7 @@ def kernel_cca(F, G, lam_x, lam_y, k, *, squared=True):
         Correlations: values_i = (F w_i).(G v_i). Values beyond the rank of F or G are 0.
     Example:
         >>> one = np.ones((1, 1))
-        >>> [kernel_cca(one, one, 1.0, 1.0, 1, s).values.round(12).item() for s in (True, False)]
+        >>> [kernel_cca(one, one, 1.0, 1.0, 1, squared=s).values.round(12).item() for s in (True, False)]
         [0.25, 0.5]
     """
     F = _in_double(_checked_points("F", F))

@@ -1083,7 +1083,7 @@ def test_a_delta_below_1e_300_left_coins_unthrown(choose, monkeypatch):
         return second
 
     monkeypatch.setattr(kp, "_halve", watched)
-    choose(points, 16, kp.gaussian(1.0), delta=1e-310)
+    choose(points, kp.gaussian(1.0), 16, delta=1e-310)
     assert len(pairs) > 500 and stats.binomtest(sum(pairs), len(pairs), 0.5).pvalue > 1e-6
 
 

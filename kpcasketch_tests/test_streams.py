@@ -89,7 +89,7 @@ def test_features_are_cosines_of_the_frequencies(n, d, m, dtype, tolerance, rng)
     "maker", [row.make for row in REDRAWN.values()], ids=lambda maker: maker.__name__
 )
 def test_maps_are_drawn_again_from_their_seed(maker):
-    stored, drawn = maker(G, 5, 70, 11), maker(G, 5, 70, 11, False)
+    stored, drawn = maker(G, 5, 70, 11), maker(G, 5, 70, 11, stored=False)
     assert drawn.frequencies.shape == (0, 5)
     assert np.array_equal(kp.fourier_features(X, stored), kp.fourier_features(X, drawn))
     assert not np.array_equal(
@@ -939,7 +939,7 @@ def frequencies_of(maker, kernel, d, count):
             * signs[:, :d]
         )
     step = d if maker is kp.orthogonal_features_map else 1
-    map = maker(kernel, d, count * step, 9, False, False)
+    map = maker(kernel, d, count * step, 9, stored=False, paired=False)
     return kp._frequencies(map, 0, count * step)[::step]
 
 
