@@ -5066,62 +5066,42 @@ def herd(X, kernel, m):
     return _herd_of(X, kernel, chosen)
 
 
-@_core
-def _split_blocks(kernel, X, starts, begin, blocks, log_inverse, key, spreads, lead, side):
-    """In each set, add the block that ends at `begin` to the leads of the later blocks, and split
-    the pairs of the first of these (KT-SPLIT)."""
-    for index in prange(len(spreads) * blocks):
-        _wide_vectors()
-        k, block = divmod(np.int64(index), blocks)
-        tile = _new_tile(X)
-        none = _aligned((0,), X)
-        width = _WIDE_PANEL // X.itemsize
-        panels = _aligned((_BLOCK // width, X.shape[1], width), X)
-        first = starts[k] + begin + block * _BLOCK
-        last = min(starts[k + 1], first + _BLOCK)
-        for of in range(max(0, begin - _BLOCK), begin + (block == 0), _BLOCK):
-            start = starts[k] + of
-            Q = X[start : min(starts[k + 1], start + _BLOCK)]
-            for j in range(len(Q)):
-                panels[j // width, :, j % width] = Q[j]
-            pairs = _Pairs(_BASES[kernel.kind], X, Q, none, none, panels, False)
-            _fill_tile(kernel, pairs, first, last, 0, len(Q), tile)
-            if of < begin:
-                for i in range(first, last):
-                    for j in range(_BLOCK):
-                        lead[i] += tile[i - first, j] * side[start + j]
-                continue
-            for x in range(0, last - first - 1, 2):
-                gap = tile[x] - tile[x + 1]
-                square = max(0.0, gap[x] - gap[x + 1])
-                spread = spreads[k]
-                limit = math.sqrt(2.0 * square * log_inverse) * math.sqrt(spread)
-                limit = max(limit, square) or 1.0
-                more = square * (1.0 + (square / limit - 2.0) * (spread / limit))
-                spreads[k] += max(0.0, more)
-                i = first + x
-                chance = 0.5 - 0.5 * (lead[i] - lead[i + 1]) / limit
-                side[i] = 1.0 if _uniform(key, i) < chance else -1.0
-                side[i + 1] = -side[i]
-                for j in range(last - first):
-                    lead[first + j] += side[i] * gap[j]
+@_core_alone
+def _choose_sides(K, sums, log_inverse, key, first, spread, sides):
+    """KT-SPLIT of a run of pairs of rows with Gram matrix K: draws a side for each row of a pair.
+    sums: for each row, sums of k times the side over the rows of earlier runs. Returns the spread
+    of the set after the run."""
+    for i in range(0, len(K) - 1, 2):
+        square = max(0.0, K[i, i] - K[i, i + 1] - K[i + 1, i] + K[i + 1, i + 1])
+        limit = math.sqrt(2.0 * square * log_inverse) * math.sqrt(spread)
+        limit = max(limit, square) or 1.0
+        spread += max(0.0, square * (1.0 + (square / limit - 2.0) * (spread / limit)))
+        lead = sums[i] - sums[i + 1]
+        for j in range(i):
+            lead += sides[j] * (K[i, j] - K[i + 1, j])
+        sides[i] = 1.0 if _uniform(key, first + i) < 0.5 - 0.5 * lead / limit else -1.0
+        sides[i + 1] = -sides[i]
+    return spread
 
 
 def _halve(kernel, X, rows, starts, key, log_inverse):
     """A round of KT-SPLIT in the sets X[rows[starts[k]:starts[k + 1]]]. One random swap per pair of
     rows balances sums of k over both halves. Returns whether each row is in the second half. A last
     row without a partner is in the first: without these rows, 2/3 of 2^g m points were lost."""
-    X = X.take(rows, 0)
-    lead = np.zeros(rows.size)  # sums of k over the second half minus sums over the first
-    side = np.zeros(rows.size)  # 1 in the second half, -1 in the first
-    spreads = np.zeros(starts.size - 1)
-    each = _CUSTOM_VALUE if kernel.kind == _CUSTOM else 1.0 + _MULTIPLY_ADD * X.shape[1]
-    longest = int(np.diff(starts).max())
-    for begin in range(0, longest, _BLOCK):
-        blocks = _ceil_div(longest - begin, _BLOCK)
-        work = each * _BLOCK * (rows.size - begin * spreads.size)
-        _split_blocks(work, kernel, X, starts, begin, blocks, log_inverse, key, spreads, lead, side)
-    return side > 0.0
+    sides = np.zeros(rows.size)  # 1 in the second half, -1 in the first
+    for start, stop in zip(starts, starts[1:]):
+        P = X[rows[start:stop]]
+        of_set = sides[start:stop]
+        spread = 0.0
+        for run in _slabs(len(P), 2 * _BLOCK):
+            sums = np.zeros(len(P[run]))
+            if run.start:
+                earlier = of_set[: run.start, None]
+                sums = _in_double(_gram_product(kernel, P[run], P[: run.start], earlier)[:, 0])
+            K = _in_double(_gram(kernel, P[run], P[run], True))
+            first = start + run.start
+            spread = _choose_sides(K, sums, log_inverse, key, first, spread, of_set[run])
+    return sides > 0.0
 
 
 def _thinned(X, m, kernel, key, delta):
@@ -5177,7 +5157,7 @@ def compress_thin(X, kernel, m, seed=0, *, g=4, delta=None):
     """Reduced set of very many points for RSKPCA by Compress++ (Shetty, Dwivedi, Mackey 2022).
 
     Four random quarters of the points are compressed recursively. The union of the quarters is
-    halved. At most 1.25 max(2^g m, n^(1/2)) points remain, and `kernel_thin` chooses m of them.
+    halved. At most 1.25 max(2^g m, 8 n^(1/2)) points remain, and `kernel_thin` chooses m of them.
     Costs O(max(n, 4^g m^2) log n) kernel values, and n m kernel values for the labels.
 
     Args:
@@ -5195,8 +5175,8 @@ def compress_thin(X, kernel, m, seed=0, *, g=4, delta=None):
     n = len(X)
     rows = _draw_uniformly(n, n, _python_subkey(key, 1))
     log_inverse = math.log(4.0 * n) - math.log(delta)
-    # Four sets of at most max(1, (2^g m)^2 / n) rows are joined and halved, until one set is left.
-    depth = max(0, math.ceil(math.log2(n / max(1.0, 4.0**g * m * m / n)) / 2.0))
+    # Four sets of at most max(64, (2^g m)^2 / n) rows are joined and halved, until one set is left.
+    depth = max(0, math.ceil(math.log2(n / max(64.0, 4.0**g * m * m / n)) / 2.0))
     starts = np.arange(4**depth + 1) * n // 4**depth
     for level in range(depth):
         starts = starts[::4]
@@ -5646,15 +5626,18 @@ def _draw_phases(key, first, copies, phases):
         phases[i] = _phase(key, first + i, copies)
 
 
-@_core_alone
+@_core
 def _draw_frequencies(kernel, key, first, copies, W):
-    for i in range(len(W)):
+    for index in prange(len(W)):
+        i = np.int64(index)
         _draw_frequency(kernel, key, (first + i) // copies, W[i])
 
 
 def _plain_frequencies(kernel, key, shape, first=0, copies=1):
     W = np.empty(shape)
-    _draw_frequencies(kernel, key, first, copies, W)  # unlike NumPy's, these numbers never change
+    _draw_frequencies(
+        20.0 * W.size, kernel, key, first, copies, W
+    )  # unlike NumPy's, these numbers never change
     return W
 
 
@@ -5813,7 +5796,7 @@ def _drawn(X, feature_map, first, count, divisor, points="X"):
     if feature_map.kind == _FASTFOOD:
         drawn = _fastfood_parts(feature_map.kernel, feature_map.d, _ceil_div(count, copies), key)
     else:
-        drawn = _pack(_frequencies(feature_map, first, count).astype(X.dtype))
+        drawn = _pack(_frequencies(feature_map, first, count).astype(X.dtype, copy=False))
     return drawn, phases, factor
 
 
@@ -5837,9 +5820,9 @@ def _waves(angles, feature_map):
     return waves
 
 
-def _features_from(X, feature_map, first, count, divisor, points="X", alone=True):
+def _features_from(X, feature_map, first, count, divisor, points="X"):
     """sqrt(2 k(x, x) / divisor) cos(r_j.x + gamma_j) for `count` values of j, starting at `first`.
-    If `alone`, one thread computes them. An equispaced map has all its features computed."""
+    An equispaced map has all its features computed."""
     if feature_map.kind == _EQUISPACED:
         from scipy.linalg import khatri_rao  # the import takes 0.1 s
 
@@ -5855,7 +5838,7 @@ def _features_from(X, feature_map, first, count, divisor, points="X", alone=True
             work = 1.5 * out[rows].size
             _cosines(work, angles, phases, factor, infinite[rows], out[rows])
     else:
-        work = 0.0 if alone else out.size * (1.5 + _MULTIPLY_ADD * feature_map.d)
+        work = out.size * (1.5 + _MULTIPLY_ADD * feature_map.d)
         _fourier(work, X, drawn, phases, factor, infinite, out)
     _require_finite_angles(infinite, points)
     return out
@@ -5863,7 +5846,7 @@ def _features_from(X, feature_map, first, count, divisor, points="X", alone=True
 
 def _feature_slabs(X, feature_map, rows=32 * _BLOCK):
     for slab in _slabs(len(X), rows):
-        yield _features_from(X[slab], feature_map, 0, feature_map.m, feature_map.m, alone=False)
+        yield _features_from(X[slab], feature_map, 0, feature_map.m, feature_map.m)
 
 
 def _new_map(kernel, d, m, seed, kind, stored, paired):
@@ -6023,7 +6006,7 @@ def fourier_features(X, feature_map):
     feature_map = _checked_map("feature_map", feature_map)
     X = _checked_points("X", X, columns=feature_map.d)
     _fits("feature_map.m", 1.0 * len(X) * feature_map.m * X.itemsize)
-    return _features_from(X, feature_map, 0, feature_map.m, feature_map.m, alone=False)
+    return _features_from(X, feature_map, 0, feature_map.m, feature_map.m)
 
 
 # 11.2 Frequent directions
@@ -6157,52 +6140,41 @@ def _turn(columns, V, p, panels, product):
 
 
 @_helper
-def _decompose(G, exact, values, V):
-    """Decompose G[exact:, exact:], of which the upper half is given. Write eigenvalues to
-    values[exact:], and eigenvectors to the rows of V beyond `exact` unit vectors. Sort both by
-    descending values. Returns the number of values that are accurate enough."""
+def _decompose(G, values, V):
+    """Decompose G, of which the upper half is given. Write eigenvalues in descending order to
+    `values`, and eigenvectors to the rows of V."""
     size = len(values)
     A = np.empty((size, size))
     rows = np.identity(size)
     found = np.empty(size)
     beside = np.empty(size)
     scale = 1e-300
-    for i in range(exact, size):
+    for i in range(size):
         scale = max(scale, G[i, i])
     for i in range(size):  # loops, because assignments of slices compile for seconds
         for j in range(i, size):
-            A[i, j] = A[j, i] = G[i, j] / scale if i >= exact else 0.0
+            A[i, j] = A[j, i] = G[i, j] / scale
     _tridiagonalize(A, found, beside)
     _diagonalize(found, beside, rows)
     _reflect(A, rows)
     for i in range(size):
-        found[i] = scale * found[i] if i >= exact else values[i]
-    for i in range(size):
         place = 0
         for j in range(size):
             place += found[j] > found[i] or found[j] == found[i] and j < i
-        values[place] = found[i]
+        values[place] = scale * found[i]
         for t in range(size):
             V[place, t] = rows[i, t]
-    floor = 1e-9 * values[exact]  # smaller eigenvalues are inaccurate
-    for value in values[exact:]:
-        exact += value >= floor
-    return exact
 
 
 @_helper
-def _shorten(values, V, exact, rules, last):
+def _shorten(values, V, rules, last):
     """Subtract from the squared lengths in `values` as `_sketch_runs` says, and multiply the rows
-    of V accordingly. Returns the number of lengths above 0 and the amount subtracted. If more than
-    the first `exact` lengths are needed, changes nothing and returns len(V) and 0."""
+    of V accordingly. Returns the number of lengths above 0 and the amount subtracted."""
     ell, half, share = rules
-    size = len(V)
     rows = (ell + 1) // 2 if half else ell
     place = ell if last else rows - half
     spared = min(np.int64((1.0 - share) * rows), rows - 1)
-    lowest = (4.5e-16 * size) ** (2 if last else 1) * values[0]  # rounding error
-    if exact <= place and values[exact] > lowest:
-        return size, 0.0
+    lowest = 4.5e-16 * len(V) * values[0]  # rounding error
     kept = 0
     for value in values:
         kept += value > lowest
@@ -6214,7 +6186,7 @@ def _shorten(values, V, exact, rules, last):
     while used < place and values[used] > taken:
         weight = 1.0 if used < spared else math.sqrt(1.0 - taken / values[used])
         values[used] *= weight**2
-        for t in range(size):
+        for t in range(len(V)):
             V[used, t] *= weight
         used += 1
     values[used:] = 0.0
@@ -6266,9 +6238,9 @@ def _fill(X, features, fade, used, run, mean, mass):
 def _sketch_runs(X, features, begins, rules, fade, last, mass, runs, lengths):
     """Sketch runs of rows of X, begins[t] to begins[t + 1] - 1, or of their features, by `fd_start`.
     If `last`, the squared length of column ell + 1 is subtracted. runs: FDRuns with an array for
-    each field. The first run has rows of weight `mass` already. Eigenvalues of A^T A, where A is the
-    columns, have rounding errors relative to the largest. While the one to subtract is inaccurate,
-    the short columns are decomposed again. LAPACK's SVD takes 4 to 8 times as long."""
+    each field. The first run has rows of weight `mass` already. Lengths come from eigenvalues of A^T A,
+    where A is the columns, with rounding errors relative to the largest. LAPACK's SVD takes 4 to 8
+    times as long."""
     # Inside the loop, numba removes some stores to arrays of a tuple, as if nobody read them.
     columns, filled, shrunk, sums, counts, means = runs
     for index in prange(len(lengths)):
@@ -6295,15 +6267,12 @@ def _sketch_runs(X, features, begins, rules, fade, last, mass, runs, lengths):
                 sums[task] = sums[task] * fade + squares[i]
             used += n
             begin += n
-            exact = np.int64(0)
-            busy = used == size or last
-            while busy:
+            if used == size or last:
                 _gram_of_columns(run, panels, G)
-                exact = _decompose(G, exact, lengths[task], V)
-                used, taken = _shorten(lengths[task], V, exact, rules, last)
+                _decompose(G, lengths[task], V)
+                used, taken = _shorten(lengths[task], V, rules, last)
                 _turn(run, V, used, panels, G)
                 shrunk[task] += taken
-                busy = used == size
             if begin == end:
                 break
         filled[task] = used
@@ -7094,46 +7063,30 @@ def _centered(state, U):
 
 # 12.2 Values of functions (DSGD algorithm 2)
 
+_FEW_ROWS = 64  # so that a mini-batch of 512 points has eight tasks
+
 
 @_core
-def _add_features(X, kernel, key, frequencies, copies, used, factor, panels, infinite, slots):
-    """Add each task's terms of sum_j coef_j phi_j(x) to its slot, and count infinite angles."""
-    for index in prange(len(slots)):
+def _add_features(X, panels, phases, factor, coef, infinite, out):
+    """Add sum_j coef_j phi_j(x) over drawn features to `out`, and count infinite angles."""
+    for index in prange(len(infinite)):
         _wide_vectors()
         task = np.int64(index)
-        segments = len(slots)
-        phase_key = _subkey(key, _PHASES)
-        shifts = np.empty(_BLOCK, X.dtype)
         angles = _new_tile(X)
         cosines = _new_tile(X)
-        product = _aligned((_BLOCK, slots.shape[2]), X)
-        d = X.shape[1]
-        width = _WIDE_PANEL // X.itemsize
-        directions = _aligned((_BLOCK // width, d, width), X)
-        w = np.zeros(d)
-        for b in range(task * _blocks(used) // segments, (task + 1) * _blocks(used) // segments):
-            begin = b * _BLOCK
-            count = min(_BLOCK, used - begin)
-            for i in range(count):
-                j = begin + i
-                if len(frequencies):
-                    w = frequencies[j]
-                else:
-                    _draw_frequency(kernel, key, j // copies, w)
-                for t in range(d):
-                    directions[i // width, t, i % width] = w[t]
-                shifts[i] = _phase(phase_key, j, copies)
-            for first in range(0, len(X), _BLOCK):
-                rows = min(_BLOCK, len(X) - first)
-                infinite[task] += _fourier_tile(
-                    X, first, directions, shifts[:count], 0, factor, angles, cosines, 0, 0
-                )
-                product[:] = 0
-                _multiply_add(cosines, 0, rows, 0, count, panels, begin, product)
-                _add_block(product, rows, slots[task], first)
+        product = _aligned((_FEW_ROWS, out.shape[1]), X)
+        first = task * _FEW_ROWS
+        P = X[first : first + _FEW_ROWS]
+        for begin in range(0, len(phases), _BLOCK):
+            infinite[task] += _fourier_tile(
+                P, 0, panels, phases, begin, factor, angles, cosines, 0, 0
+            )
+            product[:] = 0
+            count = min(_BLOCK, len(phases) - begin)
+            _multiply_add(cosines, 0, len(P), 0, count, coef, begin, product)
+            _add_block(product, len(P), out, first)
 
 
-_POINTS_AT_A_TIME = 32 * _BLOCK  # points per pass; a pass stores up to 16 k partial sums per point
 _START_POINTS = 2048  # largest number of points in the initial problem
 
 
@@ -7153,26 +7106,18 @@ def _values(state, X, second):
     feature_map, coef = _view(state, second)
     if second and state.task == _SLICED:
         return _slice_features(state, X) @ coef
-    _require_precise(X, feature_map, "X (or Y)")
-    used = state.used
+    n, d = X.shape
     k = coef.shape[1]
-    key = _key(feature_map.seed, _FREQUENCIES)
-    panels = _packed_vectors(coef[:used].astype(X.dtype))
-    drawn = (feature_map.kernel, key, feature_map.frequencies, 1 + feature_map.paired, used)
-    factor = math.sqrt(2.0 * feature_map.kernel.scale)
     wide = _padded_width(k, X)
-    most = 2**24 // (min(len(X), _POINTS_AT_A_TIME) * wide)  # slots take at most 128 MB, or are 16
-    segments = min(max(16, most), 64, _ceil_div(used, _BLOCK))
-    values = []
-    for rows in _slabs(len(X), _POINTS_AT_A_TIME):
-        P = X[rows]
-        infinite = np.zeros(segments, np.int64)
-        slots = np.zeros((segments, _whole_blocks(len(P)), wide))
-        each = len(P) * (1.0 + _MULTIPLY_ADD * (feature_map.d + wide)) + 25.0 * feature_map.d
-        _add_features(used * each, P, *drawn, factor, panels, infinite, slots)
-        _require_finite_angles(infinite, "X (or Y)")
-        values.append(_sum_of_slots(slots, len(P), k, np.float64))
-    return np.concatenate(values)
+    values = np.zeros((n, wide))
+    infinite = np.zeros(_ceil_div(n, _FEW_ROWS), np.int64)
+    for features in _slabs(state.used, _BLOCK * max(1, 2**13 // d)):  # 8 MB of frequencies
+        some = coef[: state.used][features].astype(X.dtype)
+        drawn = _drawn(X, feature_map, features.start, len(some), 1.0, "X (or Y)")
+        work = n * len(some) * (1.0 + _MULTIPLY_ADD * (d + wide))
+        _add_features(work, X, *drawn, _packed_vectors(some), infinite, values)
+    _require_finite_angles(infinite, "X (or Y)")
+    return np.ascontiguousarray(values[:, :k])
 
 
 def _some_features(X, feature_map, first, count, divisor=1.0):

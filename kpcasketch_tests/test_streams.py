@@ -240,7 +240,7 @@ def test_frequent_directions_are_the_naive_ones_and_keep_their_bounds(n, m, ell,
 
 
 @pytest.mark.parametrize("scale", [1e-3, 1e-6, 1e-9, 1e-14])
-def test_rows_that_the_gram_matrix_cannot_tell_are_decomposed_accurately(scale, rng):
+def test_rows_that_the_gram_matrix_cannot_tell_are_sketched_up_to_rounding(scale, rng):
     Z = rng.standard_normal((200, 30)) * np.append(np.ones(2), np.full(28, scale))
     assert kp.frequent_directions(Z, 12).shrunk == pytest.approx(
         naive.frequent_directions(Z, 12)[1], rel=1e-8
