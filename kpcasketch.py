@@ -4511,8 +4511,7 @@ def rademacher_projection(X, s, seed=0):
     s = _checked_whole("s", s, 1, _MOST)
     key = _checked_key(seed, _SIGNS)
     _fits("s", 1.0 * X.dtype.itemsize * n * s)
-    long = sparse and np.diff(X.indptr).max(initial=0) > _PARTIAL_SUM_ROWS  # then sum in float64
-    signs = np.array([1.0, -1.0] / np.sqrt(s), np.float64 if long else X.dtype)
+    signs = np.array([1.0, -1.0] / np.sqrt(s), np.float64 if sparse else X.dtype)
     keys = _words(key, np.arange(d)[:, None])
     sums = np.zeros((n, s))
     for columns in _slabs(d, max(_WIDE_BLOCK, 2**20 // s)):  # 8 MB of signs
@@ -5604,17 +5603,6 @@ def _require_finite_angles(infinite, points="X"):
 
 
 @_helper
-def _draw_frequency(kernel, key, j, w):
-    """Write frequency j of `fourier_features_map` to w. It is scaled normal, or Cauchy for L1."""
-    row = _subkey(_subkey(key, _DIRECTIONS), j)
-    cauchy = _LAWS[kernel.kind] == _CAUCHY_ENTRIES
-    factor = _mixture_scale(kernel, _subkey(key, _MIXTURES), j)
-    for t in range(len(w)):
-        entry = math.tan(math.pi * (_uniform(row, t) - 0.5)) if cauchy else _normal(row, t)
-        w[t] = factor * entry
-
-
-@_helper
 def _phase(key, j, copies):
     """Phase of feature j. In a pair, subtracting a quarter turn makes the second one a sine."""
     return 2.0 * math.pi * (_uniform(key, j // copies) - 0.25 * (j % copies))
@@ -5628,9 +5616,16 @@ def _draw_phases(key, first, copies, phases):
 
 @_core
 def _draw_frequencies(kernel, key, first, copies, W):
+    """Frequencies of `fourier_features_map`, from `first` on. They are scaled normal, or Cauchy."""
     for index in prange(len(W)):
         i = np.int64(index)
-        _draw_frequency(kernel, key, (first + i) // copies, W[i])
+        j = (first + i) // copies
+        row = _subkey(_subkey(key, _DIRECTIONS), j)
+        cauchy = _LAWS[kernel.kind] == _CAUCHY_ENTRIES
+        factor = _mixture_scale(kernel, _subkey(key, _MIXTURES), j)
+        for t in range(W.shape[1]):
+            entry = math.tan(math.pi * (_uniform(row, t) - 0.5)) if cauchy else _normal(row, t)
+            W[i, t] = factor * entry
 
 
 def _plain_frequencies(kernel, key, shape, first=0, copies=1):
