@@ -2,6 +2,7 @@
 """asv takes less for better, so that every figure that the benchmarks track must be better when it is less."""
 
 import ast
+import inspect
 import pathlib
 import re
 
@@ -41,6 +42,26 @@ def test_a_benchmark_called_a_function_that_was_no_longer_there():
     for path in FOLDER.glob("*.py"):
         names = re.findall(r"\bkp\.(\w+)", path.read_text())
         assert not [name for name in names if not hasattr(kp, name)], path.name
+
+
+def calls_of(text):
+    """(function of kp, arguments, names of arguments) of each call, also in programs that are strings."""
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Constant) and "kp." in str(node.value):
+            try:
+                yield from calls_of(node.value.replace("{call}", "call"))
+            except SyntaxError:
+                continue  # words
+        if isinstance(node, ast.Call):
+            called = re.fullmatch(r"kp\.([a-z]\w*)", ast.unparse(node.func))
+            if called and not any(isinstance(argument, ast.Starred) for argument in node.args):
+                yield called[1], node.args, [given.arg for given in node.keywords if given.arg]
+
+
+def test_a_program_gave_an_option_by_place_that_is_given_by_name():
+    for path in FOLDER.glob("*.py"):
+        for name, arguments, names in calls_of(path.read_text()):
+            inspect.signature(getattr(kp, name)).bind(*arguments, **dict.fromkeys(names))
 
 
 def test_asv_looks_for_regressions_of_every_figure():

@@ -10,7 +10,7 @@ import time
 
 import kpcasketch as kp
 
-from .common import measured_once, of, unit
+from .common import SIZE, measured_once, of, unit
 
 PROGRAM = """
 import sys, time
@@ -24,7 +24,7 @@ def stream(n, m):
     return lambda: kp.skpca_update(state, X)
 def steps(n, m):
     X = rng.standard_normal((n, 10))
-    state = kp.dsgd_start(X, kp.fourier_features_map(kp.gaussian(4.0), 10, m, 0, False), 3)
+    state = kp.dsgd_start(X, kp.fourier_features_map(kp.gaussian(4.0), 10, m, stored=False), 3)
     for _ in range(2 * m // 128):
         state = kp.dsgd_update(state, X)
     return lambda: kp.dsgd_update(state, X)
@@ -65,8 +65,8 @@ class Program:
         if self.process.stdout.readline() != "ready\n":
             raise RuntimeError(f"{call} ended")
 
-    def begin(self, seconds=1.0):
-        self.process.stdin.write(f"{seconds}\n")
+    def begin(self):
+        self.process.stdin.write(f"{max(0.1, min(SIZE, 1.0))}\n")
         self.process.stdin.flush()
 
     def end(self):

@@ -3,7 +3,7 @@
 
 The peer of a function runs in the same process, in turn with it, and `track_` benchmarks report our median time over
 the peer's: the machine's noise falls on both. Less is better in every `track_` benchmark, as asv assumes when it looks
-for regressions. KPCASKETCH_BENCH_SIZE=0.1 scales the sizes down for a quick look.
+for regressions. MEASURED.md says how to run benchmarks, also at smaller sizes.
 """
 
 import os
@@ -68,7 +68,7 @@ def measured_once(function, entries):
 
 
 def of(found, *entry):
-    """What was measured; asv skips what was not."""
+    """The figure that was measured. Where there is none, asv skips (in `setup`) or fails."""
     if found[entry] is None:
         raise NotImplementedError
     return found[entry]

@@ -65,7 +65,7 @@ class FirstCalls:
             "kp.kpca(X, kp.gaussian(3.0), 5)",
             "kp.recursive_rls_accelerated(X, kp.gaussian(3.0), 100)",
             "kp.dsgd_kpca(X, kp.gaussian(3.0), 2, 512)",
-            "kp.skpca(X, kp.gaussian(3.0), 200, 20, 5)",
+            "kp.skpca(X, kp.gaussian(3.0), 5, 200, 20)",
             "kp.shadow_select(X, 1.0)",
             "kp.main(['demo', '-k', '2'])",
         ]
