@@ -174,6 +174,44 @@ def test_report_shows_claims_errata_and_figures(tmp_path, monkeypatch):
     for target in ("one", "two", "E0", "figure-line"):
         assert f'href="#{target}"' in page and f'id="{target}"' in page
     assert (tmp_path / "new" / "line.png").read_bytes().startswith(b"\x89PNG")
+    assert (tmp_path / "new" / "line.pdf").read_bytes().startswith(b"%PDF")
+    rows = (tmp_path / "new" / "line.csv").read_text().splitlines()
+    assert rows[0].startswith("panel,title,") and rows[2] == "1,,,,,1.0,1"
+
+
+def test_numbers_of_a_figure_are_those_that_it_shows():
+    pytest.importorskip("matplotlib")
+    canvas = importlib.import_module("matplotlib.figure").Figure()
+    left, right = canvas.subplots(1, 2)
+    tools.draw_ranges(left, [3.0, 4.0], [[1.0, 2.0, 6.0], [7.0, 8.0, 9.0]], "ranges")
+    left.axhline(5.0)  # across the panel: no number of a series
+    left.set(title="a", xlabel="b", ylabel="c")
+    right.scatter([1.0, 2.0], [3.0, 4.0], label="points")
+    right.hist([0.0, 0.0, 1.0], bins=2)
+    assert list(report.numbers(canvas)) == [
+        (1, "a", "b", "c", "ranges", 3.0, 3.0, 1.0, 6.0),
+        (1, "a", "b", "c", "ranges", 4.0, 8.0, 7.0, 9.0),
+        (2, "", "", "", "points", 1.0, 3.0),
+        (2, "", "", "", "points", 2.0, 4.0),
+        (2, "", "", "", "histogram", 0.25, 2.0),
+        (2, "", "", "", "histogram", 0.75, 1.0),
+    ]
+
+
+def test_figure_2_of_rls_has_a_row_for_each_sampler_of_the_file(monkeypatch):
+    names = [*kp._SAMPLERS, "Fourier features"]
+    curves = {name: (np.full((5, 4), 2.0), None) for name in names}
+    X = np.eye(3)
+    monkeypatch.setattr(rls2017_experiments, "data_sets", lambda options: [("a", X, kp.linear())])
+    monkeypatch.setattr(rls2017_experiments, "error_curves", lambda options, number: curves)
+    columns, rows = rls2017_experiments.table_of_errors(None)
+    assert rows == [("a", name, *["2"] * 5) for name in names] and len(columns) == 7
+    shown = claims.observation({}, "", measured=1.0, bound=1.0, table=(columns, rows))
+    one = claims.Claim("one", "rls", "it is", None, "it")
+    finding = "\n".join(report.Report.finding(report.Text, one, shown))
+    assert "| a | rpcholesky | 2 | 2 | 2 | 2 | 2 |" in finding
+    lines = list(command.aligned(*shown.table))
+    assert lines[1].split() == ["a", "uniform", *"22222"]
 
 
 def test_every_claim_and_figure_can_be_followed():
@@ -255,7 +293,10 @@ def test_claims_and_figures_did_not_say_whose_points_they_took(
         command.main(["--paper", "ams", "--data", str(path), "--report", str(tmp_path / "out")])
         == 0
     )
-    told, text = capsys.readouterr().out, (tmp_path / "out" / "report.md").read_text()
+    printed = capsys.readouterr()
+    assert printed.err.splitlines()[0] == "judging mine, 1 of 2"
+    assert printed.err.splitlines()[1].startswith("judging its, 2 of 2, about 0 s left")
+    told, text = printed.out, (tmp_path / "out" / "report.md").read_text()
     assert f"data: points of points{suffix}" in told and "data: points of its own" in told
     assert f"1 of 2 on points of points{suffix}; the others say why not" in told
     assert f"**With**: points of points{suffix}." in text

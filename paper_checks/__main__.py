@@ -18,10 +18,28 @@ import time
 import kpcasketch as kp
 from paper_checks import claims, data, report
 
+SAMPLER = """How to compare a sampler of landmarks of your own, here called mine, with those of kpcasketch:
+1. Write mine(X, kernel, s, seed) in kpcasketch.py. It returns Landmarks. Add a row to _METHODS (16.1):
+       "mine": _Method(mine, 500, landmarks=True),
+   It now is in kp.advise, in kp.LandmarkFeatures(sampler="mine"), in kp.LandmarkRidge, and in
+   python -m kpcasketch embed X.npy --method mine.
+2. Compare it. Figures 2 to 4 of RLS take all samplers of _METHODS:
+       python -m paper_checks --claim RLS-Fig2 --data X.npy --report out
+   prints their errors at 50 to 800 landmarks, and draws them against the number of landmarks and against seconds:
+   out/rls-error.png and .pdf, with the numbers in out/rls-error.csv. X.npy has at least 3000 rows. Without --data,
+   points are drawn; with --data-dir, they are the paper's sets. --kernel names the kernel.
+3. Test it by the laws of samplers. Make it public, and add a row to SAMPLERS in kpcasketch_tests/tables.py:
+       "mine": SamplerRow(kp.mine),
+   In kpcasketch_tests, python -m pytest -k mine test_laws.py test_leverage_scores.py test_tables.py runs them.
+"""
+
 
 def parser():
     out = argparse.ArgumentParser(
-        prog="python -m paper_checks", description="Judge the bounds that the papers state."
+        prog="python -m paper_checks",
+        description="Judge the bounds that the papers state.",
+        epilog=SAMPLER,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     out.add_argument("--paper", choices=sorted(claims.PAPERS), help="claims of one paper only")
     out.add_argument("--claim", help="claims whose name starts with this only")
@@ -56,7 +74,8 @@ def parser():
         "--report",
         metavar="DIR",
         type=pathlib.Path,
-        help="write report.md and report.html with figures into this directory (matplotlib)",
+        help="write report.md and report.html into this directory, with figures as PNG and PDF and their numbers as "
+        "CSV (matplotlib)",
     )
     out.add_argument("--quiet", action="store_true", help="the table without the texts")
     out.add_argument(
@@ -102,6 +121,23 @@ def refusal(text):
     return 2
 
 
+def aligned(columns, rows):
+    """Lines of a table of words."""
+    widths = [max(map(len, cells)) for cells in zip(columns, *rows)]
+    for row in (columns, *rows):
+        yield "  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip()
+
+
+def announced(place, chosen, start):
+    """Says on stderr which claim is judged and how long the rest may take: live on a terminal, else by one line."""
+    seconds = (time.perf_counter() - start) / place * (len(chosen) - place) if place else 0.0
+    rest = f", about {seconds:,.0f} s left for all" if place else ""
+    text = f"judging {chosen[place].name}, {place + 1} of {len(chosen)}{rest}"
+    if not sys.stderr.isatty():
+        print(text, file=sys.stderr, flush=True)
+    return kp._progress(text)
+
+
 def judge(chosen, options, written):
     """Print a line for each claim as it is judged, and add it to the report, if there is one; returns how many ended
     badly."""
@@ -115,9 +151,10 @@ def judge(chosen, options, written):
         f"{'claim':24}{'measured':>11} {'bound':>10} {'slack':>9} {'bound/trivial':>13} {'seconds':>8}  verdict"
     )
     bad, on_users, start = 0, 0, time.perf_counter()
+    begun = start
     verdicts = claims.run(chosen, options)
-    for one in chosen:
-        with kp._progress(f"judging {one.name}"):
+    for place, one in enumerate(chosen):
+        with announced(place, chosen, begun):
             _, verdict = next(verdicts)
         seconds, start = time.perf_counter() - start, time.perf_counter()
         share = verdict.bound / verdict.trivial
@@ -142,6 +179,8 @@ def judge(chosen, options, written):
             ):
                 for line in textwrap.wrap(f"{label}: {text}", 116) if text else []:
                     print("    " + line)
+            for row in aligned(*verdict.table) if verdict.table else ():
+                print("    " + row)
         bad += verdict.verdict not in claims.GOOD
         on_users += options.data is not None and options.data.used
         if written:
@@ -235,7 +274,9 @@ def main(argv=None):
         written = report.Report(options.report, options, chosen) if options.report else None
         bad = judge(chosen, options, written)
         if written:
-            print("wrote " + ", ".join(str(path) for path in written.finish()))
+            text, page, *pictures = written.finish()
+            drawn = len(pictures) // len(report.FORMS)
+            print(f"wrote {text}, {page}, and figures beside them as PNG, PDF and CSV: {drawn}")
     except OSError as error:
         return refusal(f"cannot write the report: {error}")
     return 1 if bad else 0

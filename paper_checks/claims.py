@@ -98,6 +98,7 @@ class Verdict:
     from_control: str = ""  # what the control gave
     compared: bool = True  # whether measured / bound says anything: exponents' does not
     data: str = ""  # whose points, if the user gave some
+    table: tuple = ()  # (columns, rows) of words, where there are more numbers than a text should have
 
     @property
     def slack(self):
@@ -384,7 +385,7 @@ def counterexample(
     )
 
 
-def observation(seen, text, parameters="", *, measured, bound, lacking=""):
+def observation(seen, text, parameters="", *, measured, bound, lacking="", table=()):
     """What a paper's runs show, {sentence: whether it is so in ours}; `lacking` says why ours cannot be compared."""
     words = "; ".join(f"{what}: {'seen' if yes else 'not seen'}" for what, yes in seen.items())
     verdict = NOT_COMPARABLE if lacking else SEEN if all(seen.values()) else NOT_SEEN
@@ -394,6 +395,7 @@ def observation(seen, text, parameters="", *, measured, bound, lacking=""):
         float(bound),
         f"{words}. {lacking}{' ' if lacking else ''}{text}",
         parameters,
+        table=table,
     )
 
 

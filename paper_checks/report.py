@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The report of a run, written anew after each claim: report.md with pictures beside it, and report.html with the
-pictures inside."""
+"""The report of a run, written anew after each claim: report.md with pictures beside it (PNG and PDF, their numbers as
+CSV), and report.html with the pictures inside."""
 
 import base64
 import collections
+import csv
 import datetime
 import html
 import importlib
-import io
 import json
 import math
 import pathlib
@@ -134,7 +134,7 @@ class Page(Text):
 
 
 def draw(figure, options):
-    """The picture as PNG bytes."""
+    """The picture, as a figure of matplotlib's."""
     columns, given = (
         figure.columns(options) if figure.columns else 1,
         getattr(options, "data", None),
@@ -151,9 +151,37 @@ def draw(figure, options):
             + (", where a panel names no others" if given.used and columns > 1 else ""),
             fontsize="small",
         )
-    buffer = io.BytesIO()
-    canvas.savefig(buffer, format="png", dpi=120)
-    return buffer.getvalue()
+    return canvas
+
+
+FORMS = ("png", "pdf", "csv")
+NUMBERS = ("panel", "title", "of x", "of y", "series", "x", "y", "least y", "largest y")
+
+
+def numbers(canvas):
+    """Rows with the columns NUMBERS: every point that a figure of matplotlib's shows, but for lines across a panel."""
+    for place, axis in enumerate(canvas.axes):
+        panel = (place + 1, axis.get_title(), axis.get_xlabel(), axis.get_ylabel())
+        lines = {line: (line.get_label(), ()) for line in axis.get_lines()}
+        for bars in axis.containers:  # of errors; their ends are lines without a label of their own
+            if hasattr(bars, "has_yerr"):
+                mean, ends, _ = bars.lines
+                lines[mean] = bars.get_label(), [end.get_ydata() for end in ends]
+                lines = {line: told for line, told in lines.items() if line not in ends}
+        series = [
+            (label, line.get_xdata(), line.get_ydata(), *ends)
+            for line, (label, ends) in lines.items()
+            if line.get_transform() == axis.transData
+        ]
+        for points in axis.collections:
+            if hasattr(points, "get_sizes"):  # of a scatter plot
+                series.append((points.get_label(), *points.get_offsets().T))
+        if axis.patches:  # a histogram's
+            bins = [(bar.get_x() + bar.get_width() / 2, bar.get_height()) for bar in axis.patches]
+            series.append(("histogram", *zip(*bins)))
+        for label, *columns in series:
+            name = "" if label.startswith("_") else label
+            yield from ((*panel, name, *row) for row in zip(*columns))
 
 
 class Report:
@@ -178,12 +206,23 @@ class Report:
             ):
                 print(f"drawing {figure.name}", flush=True)
                 with kp._progress(f"drawing {figure.name}"):
-                    self.pictures.append((figure, draw(figure, self.options)))
-                (self.directory / f"{figure.name}.png").write_bytes(self.pictures[-1][1])
+                    self.pictures.append((figure, self.drawn(figure)))
                 self.write()
         return [self.directory / "report.md", self.directory / "report.html"] + [
-            self.directory / f"{figure.name}.png" for figure, _ in self.pictures
+            self.directory / f"{figure.name}.{form}"
+            for figure, _ in self.pictures
+            for form in FORMS
         ]
+
+    def drawn(self, figure):
+        """Write a picture as PNG and PDF, and its numbers as CSV; returns the PNG's bytes."""
+        canvas = draw(figure, self.options)
+        png, pdf, table = (self.directory / f"{figure.name}.{form}" for form in FORMS)
+        canvas.savefig(png, dpi=120)
+        canvas.savefig(pdf)
+        with open(table, "w", newline="", encoding="utf-8") as file:
+            csv.writer(file).writerows([NUMBERS, *numbers(canvas)])
+        return png.read_bytes()
 
     def write(self):
         for name, form in (("report.md", Text), ("report.html", Page)):
@@ -221,7 +260,9 @@ class Report:
         parts.append(form.heading(2, "What was found"))
         for claim, verdict in self.results:
             parts += self.finding(form, claim, verdict)
-        parts += [form.heading(2, "Figures")] if self.pictures else []
+        if self.pictures:
+            beside = "Beside this file, each figure is also NAME.pdf, and its numbers are NAME.csv."
+            parts += [form.heading(2, "Figures"), form.paragraph(beside)]
         for figure, png in self.pictures:
             shows = ", ".join(
                 form.link(name, name) if name in shown else name for name in figure.claims
@@ -356,7 +397,14 @@ class Report:
                 else []
             ),
             *([form.paragraph(f"{form.strong('With')}: {form.plain(told)}.")] if told else []),
+            *([form.table(*plain_table(form, verdict.table))] if verdict.table else []),
         ]
+
+
+def plain_table(form, table):
+    """The columns and the rows of a verdict's table, as the form writes words."""
+    columns, *rows = [[form.plain(cell) for cell in row] for row in (table[0], *table[1])]
+    return columns, rows
 
 
 def kind_of(verdict):

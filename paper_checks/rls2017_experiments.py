@@ -54,12 +54,9 @@ def data_sets(options):
     return [("uneven", *uneven(options, POINTS)), (name, X, kernel)]
 
 
-SAMPLERS = {
-    "uniform": lambda X, kernel, s, t: kp.uniform_landmarks(len(X), s, t),
-    "recursive": lambda X, kernel, s, t: kp.recursive_rls_practical(X, kernel, s, t),
-    "accelerated": lambda X, kernel, s, t: kp.recursive_rls_accelerated(X, kernel, s, t),
-    "rpcholesky": lambda X, kernel, s, t: kp.rpcholesky(X, kernel, s, t),
-}
+# Every sampler that the file knows by name: a new one is compared as well. rls is the paper's
+# recursive method, and rls-accelerated its accelerated one.
+SAMPLERS = {name: kp._METHODS[name].function for name in kp._SAMPLERS}
 FACTORS = {
     **{
         name: lambda X, kernel, s, t, pick=pick: kp.nystrom(X, pick(X, kernel, s, t), kernel)
@@ -112,6 +109,16 @@ def over_sets(options, measure):
     ]
 
 
+def table_of_errors(options):
+    """Columns, and a row for each method on each set: means of |K - K~| / |K| at each size."""
+    rows = []
+    for number, (name, X, kernel) in enumerate(data_sets(options)):
+        norm = kp.spectral_norm(kp.Implicit(X, kernel))
+        for method, (errors, _) in error_curves(options, number).items():
+            rows.append((name, method, *(f"{error:.3g}" for error in errors.mean(1) / norm)))
+    return ("set", "|K - K~| / |K|, s =", *map(str, SIZES)), rows
+
+
 @experiment(
     "RLS-Fig2",
     "rls",
@@ -121,22 +128,22 @@ def over_sets(options, measure):
     points=POINTS,
 )
 def fewer_samples_for_equal_error(options):
+    later = [name for name in SAMPLERS if name not in ("uniform", "rls")]
     found = over_sets(
         options,
         lambda c: (
             SIZES[2]
-            / np.nan_to_num(
-                reached_at(c["uniform"][0], SIZES, c["recursive"][0][2]), nan=SIZES[-1]
-            ),
+            / np.nan_to_num(reached_at(c["uniform"][0], SIZES, c["rls"][0][2]), nan=SIZES[-1]),
             (c["Fourier features"][0] / c["uniform"][0]).min(),
-            c["rpcholesky"][0][2] / c["recursive"][0][2],
+            {method: c[method][0][2] / c["rls"][0][2] for method in later},
         ),
     )
     words = "; ".join(
         f"{name}: {1 / share:.3g} times as many uniform landmarks for the error of 200 recursive ones, "
-        f"Fourier features err at least {err:.3g} times as much, 200 landmarks of rpcholesky (later than the paper) "
-        f"{later:.2g} times as much as recursive ones"
-        for name, (share, err, later) in found
+        f"Fourier features err at least {err:.3g} times as much, and 200 landmarks of "
+        + ", of ".join(f"{method} {quotient:.2g}" for method, quotient in others.items())
+        + " times as much as recursive ones"
+        for name, (share, err, others) in found
     )
     seen = {
         "fewer samples": all(share < 0.9 for _, (share, *_) in found),
@@ -151,6 +158,7 @@ def fewer_samples_for_equal_error(options):
         lacking=""
         if all(seen.values())
         else "The paper has 20,000 points and widths by validation.",
+        table=table_of_errors(options),
     )
 
 
@@ -165,9 +173,9 @@ def fewer_samples_for_equal_error(options):
 def faster_for_equal_error(options):
     found = over_sets(
         options,
-        lambda c: [
-            seconds / reached_at(*c["uniform"], error) for error, seconds in zip(*c["recursive"])
-        ][1:],
+        lambda c: [seconds / reached_at(*c["uniform"], error) for error, seconds in zip(*c["rls"])][
+            1:
+        ],
     )
     words = "; ".join(
         f"{name} {', '.join(f'{q:.2g}' if q == q else 'not reached' for q in quotients)}"
@@ -197,9 +205,9 @@ def accelerated_is_nearly_as_good(options):
     found = over_sets(
         options,
         lambda c: (
-            c["accelerated"][0] / c["recursive"][0],
-            (c["accelerated"][1] / c["uniform"][1])[0],
-            c["uniform"][0] / c["accelerated"][0],
+            c["rls-accelerated"][0] / c["rls"][0],
+            (c["rls-accelerated"][1] / c["uniform"][1])[0],
+            c["uniform"][0] / c["rls-accelerated"][0],
         ),
     )
     typical = {name: math.exp(np.log(quotients).mean()) for name, (quotients, *_) in found}
@@ -319,7 +327,7 @@ def learning_curves(folder, full, seed):
 
         errors = {
             method: np.zeros((len(LEARNERS), 10))
-            for method in ("uniform", "recursive", "Fourier features")
+            for method in ("uniform", "rls", "Fourier features")
         }
         for method, place, trial in (
             (m, p, t) for m in errors for p, t in np.ndindex(len(LEARNERS), 10)
@@ -344,8 +352,8 @@ def landmarks_learn_better_than_random_features(options):
     ).items():
         # over the sizes, for each trial
         logs = {method: np.log(found).mean(0) for method, found in errors.items()}
-        gaps = [logs["Fourier features"] - logs[method] for method in ("uniform", "recursive")]
-        between, half = interval(logs["uniform"] - logs["recursive"])
+        gaps = [logs["Fourier features"] - logs[method] for method in ("uniform", "rls")]
+        between, half = interval(logs["uniform"] - logs["rls"])
         won = min(int((gap > 0).sum()) for gap in gaps)
         least, worst = min(least, won), max(worst, abs(between) / min(gap.mean() for gap in gaps))
         means = "; ".join(
@@ -387,11 +395,11 @@ def times_of_learning(options):
     X = rng.standard_normal((n, 90))
     kernel, y = kp.gaussian(kp.median_bandwidth(X, 0)), np.sin(X[:, 0])
     built, regressed = {}, {}
-    for method in ("recursive", "accelerated", "Fourier features"):
+    for method in ("rls", "rls-accelerated", "Fourier features"):
         FACTORS[method](X[:500], kernel, 20, 0)  # compiled before it is timed
         F, built[method] = timed(lambda: FACTORS[method](X, kernel, s, 0))
         _, regressed[method] = timed(lambda: np.linalg.solve(F.T @ F + np.eye(s), F.T @ y))
-    quotient = built["recursive"] / built["Fourier features"]
+    quotient = built["rls"] / built["Fourier features"]
     return observation(
         {
             "Fourier features are built first": quotient > 1,
