@@ -237,7 +237,7 @@ __version__ = "0.1.0"
 # - operator: a tuple under `@_validated`, its functions, and an entry in `_OPERATORS` (6.5)
 # - sampler of landmarks: a function of (X, kernel, s, seed) that draws by `_key(seed, _LANDMARKS)`
 #   and returns `Landmarks` (all points if s >= n), and a row in `_METHODS` (16.1). Test: a row in
-#   SAMPLERS of tables.py. A compiled sampler to copy is `_shuffle` (4) with `_draw_uniformly`
+#   SAMPLERS of tables.py. To compare it with others: python -m paper_checks --help
 # - model: a tuple under `@_validated`, and a record in `_models` (15.2). Test: a row in MODELS of
 #   tables.py
 # - stream: start, update and finish functions, and a row in `_STREAMS` (15.5). Test: a row in
