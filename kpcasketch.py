@@ -632,6 +632,11 @@ def _require(sound, message):
 _USERS_LINE = 3  # stack level of warnings: `_public` adds a frame
 
 
+def _model_in(value):
+    """The model of a fitted estimator. Other values are returned unchanged."""
+    return getattr(value, "model_", getattr(value, "map_", value))
+
+
 def _names(value):
     """Names of a frame's columns, also if a model was made from it, in JSON. "" if there are none."""
     if isinstance(value, tuple):
@@ -3998,7 +4003,7 @@ def expand(X, expansion, *, out=None):
     Args:
         X: (q, d) array. New points. For a kernel `precomputed(K)` and c > 1, a (q, c) array also works:
             row i has the entries that K would have for new point i and the expansion's points.
-        expansion: Expansion. It has c points and k components.
+        expansion: Expansion with c points and k components, or fitted estimator.
         out: (q, k) or (q,) array, or None. Array of the result's shape and dtype to write the result
             to. It must not overlap an argument. If features overflow, it is undefined.
     Returns:
@@ -4009,6 +4014,7 @@ def expand(X, expansion, *, out=None):
         >>> expand(X, E).round(4).tolist()
         [[1.1353], [1.1353]]
     """
+    expansion = _model_in(expansion)
     if (found := _in_slabs(expand, X, expansion, out)) is not None:
         return found
     X = _checked_points("X", X)
@@ -4087,14 +4093,15 @@ def relevance(X, model, *, full=False, by_component=False):
 
     Args:
         X: (n, d) array. Points. A few thousand training points suffice.
-        model: Expansion. Its kernel is polynomial or depends on the Euclidean distance.
+        model: Expansion or fitted estimator. Its kernel is polynomial or depends on the Euclidean
+            distance.
         full: bool. If True, return M.
         by_component: bool. If True, do not sum over j: the result has a first axis of length k.
     Returns:
         array: (d,) shares, all 0 if features are constant. (d, d) if full.
     """
     X = _checked_points("X", X)
-    E = _checked_expansion("model", model, X)
+    E = _checked_expansion("model", _model_in(model), X)
     shape = (E.coef.shape[1], *[X.shape[1]] * (1 + _as_flag("full", full)))
     _fits("X", 8.0 * math.prod(shape))
     sums = np.zeros(shape)
@@ -9418,13 +9425,14 @@ def features(X, model):
 
     Args:
         X: (n, d) array. Points.
-        model: Expansion, NystromMap, Subspace, FourierMap, DSGDState or Manifold.
+        model: Expansion, NystromMap, Subspace, FourierMap, DSGDState, Manifold or fitted estimator.
     Returns:
         array: (n, k), computed by the model's own function, such as `expand`.
     Example:
         >>> features(np.array([[3.0]]), kpca(np.array([[1.0], [2.0]]), linear(), 1)).round(6)
         array([[3.]])
     """
+    model = _model_in(model)
     return _of_model("model", model, "features")(X, model)
 
 
@@ -9593,7 +9601,8 @@ def residual(X, model):
 
     Args:
         X: (n, d) array. Points. As in `expand`, 8192 rows are read and converted at a time.
-        model: Expansion, NystromMap or Subspace. An Expansion with an offset needs a known mean.
+        model: Expansion, NystromMap, Subspace or fitted estimator. An Expansion with an offset
+            needs a known mean.
     Returns:
         array: (n,), about 1 far from the training points. Values below 1e-7 are rounding errors.
     Example:
@@ -9601,6 +9610,7 @@ def residual(X, model):
         >>> residual(np.array([[1.0], [50.0]]), kpca(X, gaussian(1.0), 3)).round(6).tolist()
         [0.0, 1.0]
     """
+    model = _model_in(model)
     if (found := _in_slabs(residual, X, model)) is not None:
         return found
     X = _in_double(_checked_points("X", X))
@@ -9988,14 +9998,10 @@ def _arrays_in(path, mapped=None, kept=None):
             if isinstance(held, np.ndarray):
                 return {"": held}
             kept = kept or held.files
-            members = held.zip.infolist()
-            _fits(
-                "it", sum(member.file_size for name, member in zip(held, members) if name in kept)
-            )
-            # If the shape of an array is damaged, numpy stops before the checksum. If the length of
-            # a comment is, the comment contains the entries that follow (46 bytes or more each).
-            whole = all(len(member.comment + member.extra) < 46 for member in members)
-            _require(whole and held.zip.testzip() is None, "it is damaged")
+            members = zip(held, held.zip.infolist())
+            _fits("it", sum(member.file_size for name, member in members if name in kept))
+            # If the shape of an array is damaged, numpy stops before the checksum.
+            _require(held.zip.testzip() is None, "it is damaged")
             return {name: np.asarray(held[name]) if name in kept else None for name in held}
     except OSError:
         raise
@@ -10044,9 +10050,6 @@ def _from_arrays(arrays, path, inside=None):
     """The tuple that `_as_arrays` wrote. Fields that old files lack get their defaults."""
     if inside is None:  # a file of the command line also has the embedding
         inside = "" if "class" in arrays else "model."
-        # Before version 1.0, the field `feature_map` was called `map`.
-        renamed = (re.sub(r"^(model\.)?map\b", r"\1feature_map", name) for name in arrays)
-        arrays = dict(zip(renamed, arrays.values()))
     name = inside[:-1] or "class"
     cls = _TUPLES.get(str(arrays.get(name)))
     wrong = f"{path} must be a file written by save, but {{}} has the wrong type"
@@ -10082,7 +10085,8 @@ def save(path, model):
 
     Args:
         path: str, path, or file open for writing. ".npz" is appended to a name without this suffix.
-        model: named tuple. The result. Its kernel must not be from `custom`, because that is code.
+        model: named tuple, or fitted estimator. The result, or the estimator's model. Its kernel
+            must not be from `custom`, because that is code.
     Returns:
         None: The new file replaces an earlier file only when the new file is complete.
     Example:
@@ -10091,7 +10095,7 @@ def save(path, model):
         >>> save(file, gaussian(2.0)), file.seek(0), load(file).gamma
         (None, 0, 0.125)
     """
-    arrays = _as_arrays(model)
+    arrays = _as_arrays(_model_in(model))
     if hasattr(path, "write"):
         return np.savez(path, **arrays)
     _write_arrays(os.fsdecode(path).removesuffix(".npz") + ".npz", arrays)
@@ -10101,18 +10105,18 @@ def save(path, model):
 def load(path):
     """Read a result from a file written by `save` or the command line, without pickles (textbook).
 
+    A model from `embed --standardize` or `--missing median` needs points from `prepared_points`. It
+    refuses DataFrames that were not prepared. It cannot tell whether an array was prepared.
+
     Args:
         path: str, path, or file open for reading. A .npz file.
     Returns:
-        tuple: The result. A warning is given if it needs points from `prepared_points`.
+        tuple: The result.
     """
     arrays = _arrays_in(path)
     made = _from_arrays(arrays, path)
-    if _PREPARED[2] in arrays:
-        warnings.warn(
-            "this model needs standardized points: prepared_points(path, X)",
-            stacklevel=_USERS_LINE,
-        )
+    if hasattr(made, "names") and not arrays.keys().isdisjoint(_PREPARED[:3]):
+        made = made._replace(names=b"those of prepared_points(path, X)")
     return made
 
 
@@ -10367,93 +10371,7 @@ def advise(X, kernel, error, k=10, seed=0, *, memory=None):
     )
 
 
-# 16.4 Compiling in advance
-
-
-@contextlib.contextmanager
-def _progress(text, share=lambda: 0.0):
-    """Every 2 s, show text and time on stderr, if it is a terminal. share(): what has been done."""
-    start = time.perf_counter()
-    ended = threading.Event()
-    say = functools.partial(print, end="", file=sys.stderr, flush=True)
-
-    def show():
-        while not ended.wait(2.0):
-            taken = time.perf_counter() - start
-            done = share()
-            rest = f", {taken / done - taken:,.0f} s left" if done > 0.0 else ""
-            say(f"\r\033[K{text} ... {taken:,.0f} s{rest}\r")
-        say("\r\033[K")
-
-    if not getattr(sys.stderr, "isatty", bool)():  # without a console, it is None
-        yield
-        return
-    thread = threading.Thread(target=show, daemon=True)
-    thread.start()
-    try:
-        yield
-    finally:
-        ended.set()
-        thread.join()
-
-
-def _typical_tasks(dtype):
-    """Calls by the name of the function, with enough points to compile the products of 6.2."""
-    X = np.random.default_rng(0).standard_normal((2000, 3), dtype)
-    kernel = gaussian(2.0)
-    some = X[:50]
-    model = Expansion(some, some, np.ones(3), np.empty(0), kernel)
-    return {
-        "kpca": lambda: [kpca(X, kernel, 8, centered=by) for by in (False, True)],
-        "expand": lambda: expand(X, model),
-        "residual": lambda: residual(X, model),
-        "kernel_pca_preimage": lambda: kernel_pca_preimage(some[:9], model),
-        "block_lanczos": lambda: block_lanczos(Implicit(X, kernel), 8, tol=0.1),
-        "sample_gram": lambda: block_lanczos(sample_gram(X, kernel, 2.0), 8, tol=0.1),
-        "quantize_gram": lambda: block_lanczos(quantize_gram(X, kernel), 8, tol=0.1),
-        "recursive_rls_practical": lambda: recursive_rls_practical(X, kernel, 50),
-        "recursive_rls_accelerated": lambda: recursive_rls_accelerated(X, kernel, 50),
-        "rpcholesky": lambda: rpcholesky(X, kernel, 50),
-        "nystrom_features": lambda: [nystrom(P, some, kernel) for P in (X[:1], X)],
-        "nystrom_kpca": lambda: nystrom_kpca(X, some, kernel, 8),
-        "nystrom_ridge": lambda: nystrom_ridge(X, X[:, 0], some, kernel, 1.0),
-        "kmeans_select": lambda: kmeans_select(X, 50),
-        "rskpca": lambda: rskpca(some, np.ones(50), kernel, 8),
-        "shadow_select": lambda: shadow_select(X, 0.5),
-        "skpca": lambda: skpca_transform(X, skpca(X, kernel, 8, 64, 16)),
-        "dsgd_kpca": lambda: dsgd_evaluate(X, dsgd_kpca(X, kernel, 8, 512, steps=2)),
-        "spectral_error": lambda: spectral_error(LowRank(X), Implicit(X, kernel)),
-    }
-
-
-@_public
-def warm_up(*names):
-    """Compile the code of typical tasks in both precisions before their first calls (textbook).
-
-    The code serves all kernels except `custom`. All of it takes minutes. Stderr names each function.
-
-    Args:
-        *names: str or function. Functions that your program calls, for example "rpcholesky" and
-            "nystrom_kpca". Others are refused with a list. None means all in the list.
-    Returns:
-        float: Elapsed time in seconds.
-    """
-    start = time.perf_counter()
-    known = _typical_tasks(np.float64)
-    names = [getattr(name, "__name__", name) for name in names] or list(known)
-    for name in names:
-        _require(name in [*known], f"names must be among {', '.join(known)}; got {_shown(name)}")
-    for number, name in enumerate(names, 1):
-        if not QUIET:
-            _to_stderr(f"compiling {name} ({number} of {len(names)})")
-        for dtype, limit in itertools.product(_FLOATS, (math.inf, -1.0)):  # one thread, then all
-            context = contextvars.copy_context()
-            context.run(_warm_up_threshold.set, limit)
-            context.run(_typical_tasks(dtype)[name])
-    return time.perf_counter() - start
-
-
-# 16.5 Estimators for scikit-learn
+# 16.4 Estimators for scikit-learn
 
 
 def _library(module, package, user):
@@ -10535,8 +10453,9 @@ def _fit_landmarks(own, X, y, seed, weights=None):
 _declared = functools.partial(dataclasses.dataclass, eq=False, repr=False)
 
 
-def _estimator(user):
-    """scikit-learn's base classes, and the base of our estimators."""
+def _define_estimators(user):
+    """Create the classes at the first use of one of them."""
+    global LandmarkFeatures, LandmarkRidge, NoveltyDetector  # for error messages and pickle
     base = _library("sklearn.base", "scikit-learn>=1.6", user)
     validation = importlib.import_module("sklearn.utils.validation")
 
@@ -10552,17 +10471,6 @@ def _estimator(user):
         lam = None
         _require_fit = validation.check_is_fitted
 
-        @contextlib.contextmanager
-        def _refit(self):
-            """Forget an earlier fit. If an error ends the new one, the earlier one remains."""
-            before = vars(self)
-            self.__dict__ = {name: before[name] for name in before if not name.endswith("_")}
-            try:
-                yield
-            except BaseException:
-                self.__dict__ = before
-                raise
-
         def _seed(self):
             seed = self.random_state
             if not isinstance(seed, (int, np.integer)):
@@ -10570,16 +10478,15 @@ def _estimator(user):
             return _as_seed("random_state", seed)
 
         def _points(self, *data, reset=False, **checks):
+            """Checked data. reset: forget an earlier fit."""
             if not reset:
                 self._require_fit()
             checks |= {"dtype": _FLOATS, "order": "C", "ensure_min_samples": 1 + reset}
-            return validation.validate_data(self, *data, reset=reset, **checks)
-
-    return base, Estimator
-
-
-def _define_features(base, Estimator):
-    global LandmarkFeatures  # for error messages and pickle
+            data = validation.validate_data(self, *data, reset=reset, **checks)
+            for name in [*vars(self)] * reset:
+                if name.endswith("_") and not name.endswith("_in_"):
+                    delattr(self, name)
+            return data
 
     @_declared
     class LandmarkFeatures(base.ClassNamePrefixFeaturesOutMixin, base.TransformerMixin, Estimator):
@@ -10611,29 +10518,24 @@ def _define_features(base, Estimator):
 
         def _learn(self, X, y):
             """Fit, and return the features of X if they are a factor that the sampler computed."""
-            with self._refit():
-                X = self._points(X, reset=True)
-                k = self.n_components
-                if _as_flag("centered", self.centered) or k is not None:
-                    many = _checked_whole("landmarks", self.landmarks, 1)
-                    _checked_whole("n_components", k, 1, many)
-                seed = self._seed()
-                Z, _, F = _fit_landmarks(self, X, _as_targets(y), seed)
-                self._n_features_out = min(k or len(Z), len(Z))
-                if k is None:
-                    if F is None:
-                        self.map_ = nystrom_map(Z, Z, self.kernel_)
-                    else:  # its rows of landmarks are their Cholesky factor
-                        L = np.tril(_in_double(F[self.landmarks_]))
-                        self.map_ = NystromMap(Z, L, len(Z), self.kernel_)
-                    return F
-                del F  # its memory
-                self.map_ = nystrom_kpca(
-                    X, Z, self.kernel_, self._n_features_out, seed, centered=self.centered
-                )
-                self.explained_variance_ratio_ = explained_variance_ratio(
-                    X[uniform_landmarks(len(X), 2000, seed).indices], self.map_
-                )
+            X = self._points(X, reset=True)
+            k = self.n_components
+            if _as_flag("centered", self.centered) or k is not None:
+                many = _checked_whole("landmarks", self.landmarks, 1)
+                _checked_whole("n_components", k, 1, many)
+            seed = self._seed()
+            Z, _, F = _fit_landmarks(self, X, _as_targets(y), seed)
+            self._n_features_out = min(k or len(Z), len(Z))
+            if k is None:
+                self.map_ = nystrom_map(Z, Z, self.kernel_)
+                return F
+            del F  # its memory
+            self.map_ = nystrom_kpca(
+                X, Z, self.kernel_, self._n_features_out, seed, centered=self.centered
+            )
+            self.explained_variance_ratio_ = explained_variance_ratio(
+                X[uniform_landmarks(len(X), 2000, seed).indices], self.map_
+            )
 
         @_public
         def fit(self, X, y=None):
@@ -10662,10 +10564,6 @@ def _define_features(base, Estimator):
             )
             return kernel_pca_preimage(np.asarray(X), self.map_, ridge)
 
-
-def _define_ridge(base, Estimator):
-    global LandmarkRidge
-
     @_declared
     class LandmarkRidge(base.MultiOutputMixin, base.RegressorMixin, Estimator):
         """Kernel ridge regression over landmarks, with an intercept, by `nystrom_ridge` (RLS C.1).
@@ -10688,22 +10586,17 @@ def _define_ridge(base, Estimator):
         def fit(self, X, y, sample_weight=None):
             """Fit X, (n, d), and targets y, (n,) or (n, t). A weight acts like a number of equal points:
             landmarks and, if it is chosen, sigma depend only on the distinct points."""
-            with self._refit():
-                X, y = self._points(X, y, reset=True, multi_output=True, y_numeric=True)
-                Z, self.lam_, _ = _fit_landmarks(self, X, y, self._seed(), sample_weight)
-                self.model_ = nystrom_ridge(
-                    X, y, Z, self.kernel_, self.lam_, intercept=True, weights=sample_weight
-                )
+            X, y = self._points(X, y, reset=True, multi_output=True, y_numeric=True)
+            Z, self.lam_, _ = _fit_landmarks(self, X, y, self._seed(), sample_weight)
+            self.model_ = nystrom_ridge(
+                X, y, Z, self.kernel_, self.lam_, intercept=True, weights=sample_weight
+            )
             return self
 
         @_public
         def predict(self, X):
             """Predictions for X, (n, d), with the shape of y."""
             return expand(self._points(X), self.model_)
-
-
-def _define_detector(base, Estimator):
-    global NoveltyDetector
 
     @_declared
     class NoveltyDetector(base.OutlierMixin, Estimator):
@@ -10717,7 +10610,7 @@ def _define_detector(base, Estimator):
         points may depend on time. It does not learn the last fifth of its first block. If a = 0, a
         warning is given, and a is 1. This is not scikit-learn's contamination.
 
-        `fit` sets residuals_, map_, n_features_in_ and offset_, minus the threshold.
+        `fit` sets kernel_, residuals_, map_, n_features_in_ and offset_, minus the threshold.
 
         Args:
             false_alarms: float between 0 and 1. Probability of -1 for a point that is not novel.
@@ -10730,29 +10623,27 @@ def _define_detector(base, Estimator):
         @_public
         def fit(self, X, y=None):
             """Learn the points X, (n, d), most of which should not be novel. Ignores y."""
-            with self._refit():
-                return self._learn(*self._begin(X, False))
+            X = self._points(X, reset=True)
+            seed = self._seed()
+            order = _draw_uniformly(len(X), len(X), _key(seed, _HELD_OUT))
+            return self._learn(*self._begin(X[order], seed))
 
         @_public
         def partial_fit(self, X, y=None):
             """Learn further points. Blocks of at least 2 * landmarks points are best. Ignores y."""
             if not hasattr(self, "map_"):
-                with self._refit():
-                    return self._learn(*self._begin(X, True))
+                X = self._points(X, reset=True)
+                return self._learn(*self._begin(X, self._seed()))
             X = self._points(X)
             return self._learn(X, self._stream, X)
 
-        def _begin(self, X, in_order):
-            """Points to learn, an empty state, and the points that are not learned."""
-            X = self._points(X, reset=True)
-            n, d = X.shape
-            seed = self._seed()
+        def _begin(self, X, seed):
+            """Points to learn, an empty state, and the last fifth of X, which is not learned."""
+            first, last = np.split(X, [len(X) - _ceil_div(len(X), 5)])
             many = _checked_whole("landmarks", self.landmarks, 1)
-            order = np.arange(n) if in_order else _draw_uniformly(n, n, _key(seed, _HELD_OUT))
-            first, last = np.split(X[order], [n - _ceil_div(n, 5)])
-            kernel = _kernel_of_estimator(self, first, seed)
+            self.kernel_ = _kernel_of_estimator(self, first, seed)
             self.residuals_ = np.empty(0)
-            return first, rls_start(kernel, many, d, seed), last
+            return first, rls_start(self.kernel_, many, X.shape[1], seed), last
 
         def _learn(self, X, state, unseen):
             """Learn X. Residuals of `unseen` are from the earlier model, or else from the new one."""
@@ -10797,11 +10688,7 @@ def _define_detector(base, Estimator):
             return np.where(self.decision_function(X) < 0.0, -1, 1)
 
 
-_ESTIMATORS = {
-    "LandmarkFeatures": _define_features,
-    "LandmarkRidge": _define_ridge,
-    "NoveltyDetector": _define_detector,
-}
+_ESTIMATORS = ["LandmarkFeatures", "LandmarkRidge", "NoveltyDetector"]
 
 
 def __getattr__(name):
@@ -10810,12 +10697,80 @@ def __getattr__(name):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     with _lock:
         if name not in globals():
-            _ESTIMATORS[name](*_estimator(name))
+            _define_estimators(name)
     return globals()[name]
 
 
 def __dir__():
     return {*globals(), *_ESTIMATORS}
+
+
+# 16.5 Compiling in advance
+
+
+def _typical_tasks(dtype):
+    """Calls by the name of the function, with enough points to compile the products of 6.2."""
+    X = np.random.default_rng(0).standard_normal((2000, 3), dtype)
+    kernel = gaussian(2.0)
+    some = X[:50]
+    model = Expansion(some, some, np.ones(3), np.empty(0), kernel)
+    return {
+        "kpca": lambda: [kpca(X, kernel, 8, centered=by) for by in (False, True)],
+        "expand": lambda: expand(X, model),
+        "features": lambda: features(X, model),
+        "residual": lambda: residual(X, model),
+        "kernel_pca_preimage": lambda: kernel_pca_preimage(some[:9], model),
+        "block_lanczos": lambda: block_lanczos(Implicit(X, kernel), 8, tol=0.1),
+        "sample_gram": lambda: block_lanczos(sample_gram(X, kernel, 2.0), 8, tol=0.1),
+        "quantize_gram": lambda: block_lanczos(quantize_gram(X, kernel), 8, tol=0.1),
+        "recursive_rls_practical": lambda: recursive_rls_practical(X, kernel, 50),
+        "recursive_rls_accelerated": lambda: recursive_rls_accelerated(X, kernel, 50),
+        "rpcholesky": lambda: rpcholesky(X, kernel, 50),
+        "nystrom_features": lambda: [nystrom(P, some, kernel) for P in (X[:1], X)],
+        "nystrom_map": lambda: nystrom_features(X, nystrom_map(X, some, kernel)),
+        "nystrom_kpca": lambda: nystrom_kpca(X, some, kernel, 8),
+        "nystrom_ridge": lambda: nystrom_ridge(X, X[:, 0], some, kernel, 1.0),
+        "choose": lambda: choose(X, X[:, 0], some, kernel, factors=[1.0]),
+        "rls_update": lambda: rls_update(rls_start(kernel, 50, 3), X),
+        "kmeans_select": lambda: kmeans_select(X, 50),
+        "rskpca": lambda: rskpca(some, np.ones(50), kernel, 8),
+        "shadow_select": lambda: shadow_select(X, 0.5),
+        "skpca": lambda: skpca_transform(X, skpca(X, kernel, 8, 64, 16)),
+        "dsgd_kpca": lambda: dsgd_evaluate(X, dsgd_kpca(X, kernel, 8, 512, steps=2)),
+        "spectral_error": lambda: spectral_error(LowRank(X), Implicit(X, kernel)),
+        "LandmarkFeatures": lambda: __getattr__("LandmarkFeatures")(50).fit_transform(X),
+        "LandmarkRidge": lambda: __getattr__("LandmarkRidge")(50).fit(X, X[:, 0]).predict(X),
+        "NoveltyDetector": lambda: __getattr__("NoveltyDetector")(50).fit(X).predict(X),
+    }
+
+
+@_public
+def warm_up(*names):
+    """Compile the code of typical tasks in both precisions before their first calls (textbook).
+
+    The code serves all kernels except `custom`. All of it takes minutes. Stderr names each function.
+
+    Args:
+        *names: str or function. Functions that your program calls, for example "rpcholesky" and
+            "nystrom_kpca". Others are refused with a list. None means all in the list, except for
+            the estimators, because they need scikit-learn.
+    Returns:
+        float: Elapsed time in seconds.
+    """
+    start = time.perf_counter()
+    known = _typical_tasks(np.float64)
+    names = names or [name for name in known if name not in _ESTIMATORS]
+    names = [getattr(name, "__name__", name) for name in names]
+    for name in names:
+        _require(name in [*known], f"names must be among {', '.join(known)}; got {_shown(name)}")
+    for number, name in enumerate(names, 1):
+        if not QUIET:
+            _to_stderr(f"compiling {name} ({number} of {len(names)})")
+        for dtype, limit in itertools.product(_FLOATS, (math.inf, -1.0)):  # one thread, then all
+            context = contextvars.copy_context()
+            context.run(_warm_up_threshold.set, limit)
+            context.run(_typical_tasks(dtype)[name])
+    return time.perf_counter() - start
 
 
 # --------------------------------------------------------------------------------------------------
@@ -10889,20 +10844,13 @@ def _each_block(function, X, beside, *held):
     ]
 
 
-def _computed(task):
-    # Shared values are large. Setting this before distributed is imported would hide its defaults.
-    settings = {"distributed.admin.large-graph-warning-threshold": "1 GB"}
-    with _dask().config.set(settings if "distributed" in sys.modules else {}):
-        return _dask().compute(task)[0]
-
-
 def _joined(function, parts, *held):
     """Merge the results of neighboring blocks by function(a, b, *held) until one is left."""
     task = _dask().delayed(_together, pure=False)
     while len(parts) > 1:
         pairs = [task(function, *parts[j : j + 2], *held) for j in range(0, len(parts) - 1, 2)]
         parts = pairs + parts[2 * len(pairs) :]
-    return _computed(parts[0])
+    return _dask().compute(parts[0])[0]
 
 
 # 17.2 Maps and folds
@@ -10992,7 +10940,7 @@ def dask_fold(X, state):
 def _rows_of(X, rows):
     """Chosen rows of a Dask array, as checked points."""
     numbers, places = np.unique(rows, return_inverse=True)  # Dask reads sorted rows in one step
-    return _checked_points("X", _computed(X[numbers]), None, numbers)[places]
+    return _checked_points("X", _dask().compute(X[numbers])[0], None, numbers)[places]
 
 
 @_public
@@ -11211,7 +11159,8 @@ def prepared_points(path, X):
     return _Points(_as_array("X", X, 2), prepared=held, source="X").rows()
 
 
-_READ = "--header --columns --drop --labels --id --missing"  # options for .csv files
+# Options for .csv files
+_READ = "--header --columns --drop --labels --id --missing --encoding --delimiter"
 
 
 def _demo_points():
@@ -11246,29 +11195,31 @@ def _number(field):
         return {"true": 1.0, "false": 0.0}.get(field.lower(), math.nan)
 
 
-def _csv_rows(path):
-    """Yield (line number, fields) for each row, except for blank lines at both ends. A first line
-    "sep=," (Excel) is not a row."""
-    with open(path, encoding="utf-8-sig", newline="") as file:
-        rows = csv.reader(file, strict=True)
-        width = 0
-        try:
-            for row in itertools.dropwhile(lambda row: "".join(row) in ("", "sep="), rows):
+def _csv_rows(path, encoding, delimiter):
+    """Yield (line number, fields) for each row that is not blank."""
+    line = width = 0
+    try:
+        with open(path, encoding=encoding, newline="") as file:
+            rows = csv.reader(file, delimiter=delimiter, strict=True)
+            for row in filter(None, rows):
                 line = rows.line_num
                 width = width or len(row)
-                if not row and not any(rows):
-                    break
                 if len(row) != width:
                     raise ValueError(
                         f"{path}, line {line} has {len(row)} fields, but the first row has {width}: remove row names "
-                        "(R: row.names = FALSE), comments, blank lines, and commas within or after numbers, and "
+                        "(R: row.names = FALSE), comments, and commas within or after numbers, and "
                         "write a comma for each empty field"
                     )
+                if width == 1 and delimiter == "," and re.search("[;\t]", row[0]):
+                    raise ValueError(
+                        f"{path}, line {line} has no comma: pass --delimiter ';' or --delimiter tab"
+                    )
                 yield line, [field.strip() for field in row]
-        except (UnicodeDecodeError, csv.Error) as error:
-            raise ValueError(
-                f"cannot read {path} as CSV UTF-8, line {rows.line_num}: {error}"
-            ) from None
+    except (UnicodeError, LookupError, csv.Error) as error:  # no encoding may have this name
+        raise ValueError(
+            f"cannot read {path} as CSV in {encoding} after line {line}: {error}; if it has another encoding, pass "
+            "--encoding, for example cp1252"
+        ) from None
 
 
 def _csv_columns(options, names, width, wanted):
@@ -11305,28 +11256,28 @@ def _csv_columns(options, names, width, wanted):
 def _load_csv(options, beside):
     """(points, column names or None, labels or None, ids) of a CSV file; _CSV describes the format."""
     path = options.points
-    wanted = beside["columns"].tolist() if "columns" in beside else None
+    wanted = np.asarray(beside["columns"]).tolist() if "columns" in beside else None
     missing = options.missing or "missing.median" in beside
-    rows = _csv_rows(path)
+    delimiter = options.delimiter or ","
+    rows = _csv_rows(path, options.encoding or "utf-8-sig", delimiter)
     begun, first = next(rows, (0, []))
     width = len(first)
     _require(width, f"{path} must have points, but it is empty")
+
+    def number_in(field):
+        return _number(field if delimiter == "," else field.replace(",", "."))
+
     header = options.header
     if header is None:
-        figures = [number for number in map(_number, first) if not math.isnan(number)]
+        figures = [number_in(field) for field in first]
         # A row that contains all column names of the model is a header, even if these are numbers.
-        header = len(figures) < width or wanted and {*wanted} <= {*first}
-        _require(
-            header or first != [str(j) for j in range(width)],
+        header = np.isnan(figures).any() or wanted and {*wanted} <= {*first}
+        steps = np.unique(np.diff(figures).round(6))
+        even = steps.size == 1 and steps[0] != 0.0 and (width > 2 or first == ["0", "1"])
+        _require(  # columns may be named by numbers, years or wavelengths
+            header or not even,
             f"{path}, line {begun} may be a header: pass --header or --no-header",
         )
-        # Columns may be named by evenly spaced years or wavelengths.
-        even = len({*np.diff(figures).round(6)}) == 1 < width - 1
-        if figures if header else even:
-            _to_stderr(
-                f"{path}, line {begun} is read as a {'header' if header else 'point'}: "
-                f"{', '.join(first[:9])}; if it is not one, pass --header or --no-header"
-            )
     names = first if header else []
     known, chosen, label, own = _csv_columns(options, names, width, wanted)
     labels = []
@@ -11346,12 +11297,13 @@ def _load_csv(options, beside):
             labels.append(" ".join(row[j] for j in label))
             ids.append(" ".join(row[j] for j in own))
             for j, field in zip(chosen, fields):
-                number = _number(field)
+                number = number_in(field)
                 if not (-1e150 < number < 1e150 or missing and field in _MISSING):
                     raise ValueError(
                         f"{path}, line {line}, column {known[j]!r} holds {field!r}, not a number within +-1e150: "
-                        "separate columns by commas, use decimal points, write NA if a value is missing and "
-                        "pass --missing median or --missing drop, or choose columns with --columns or --drop"
+                        "use decimal points, and commas between columns (or pass --delimiter), write NA if a value "
+                        "is missing and pass --missing median or --missing drop, or choose columns with --columns "
+                        "or --drop"
                     )
                 yield number
 
@@ -11375,6 +11327,15 @@ def _load_csv(options, beside):
     )
 
 
+def _split(options, n):
+    """Rows to fit, and rows that --holdout keeps from the fit, or None."""
+    if options.holdout is None:
+        return slice(None), None
+    few = math.ceil(n * _checked_between("holdout", options.holdout, 1))
+    order = _draw_uniformly(n, n, _checked_key(options.seed, _HELD_OUT))
+    return np.sort(order[few:]), order[:few]
+
+
 def _load_points(options, beside={}):
     """Points of a file. A .npy file is memory-mapped. beside: arrays of a saved model or state."""
     path = options.points
@@ -11389,11 +11350,6 @@ def _load_points(options, beside={}):
     if kind == ".csv":
         X, names, labels, ids = _load_csv(options, beside)
     else:
-        _require(
-            str(options.known).lower().endswith(".csv")
-            or all(vars(options)[name[2:]] is None for name in _READ.split()),
-            f"{_READ} are for .csv files",
-        )
         arrays = _arrays_in(
             path, "r" if kind == ".npy" else None, ["X", "y"] if options.plot else ["X"]
         )
@@ -11410,22 +11366,23 @@ def _load_points(options, beside={}):
             labels.size == len(X),
             f"{path} must have one label in y for each point, got {labels.size}",
         )
-    prepared = _preparation(beside)
-    if names:
-        prepared["columns"] = names
+    prepared = _preparation(beside) | ({"columns": names} if names else {})
     points = _Points(X, labels, ids, prepared, path)
+    fitted = X[_split(options, len(X))[0]]
     if options.missing == "median":
         if not beside:
-            empty = np.isnan(X).all(0)
-            column = prepared.get("columns", range(1, empty.size + 1))[empty.argmax()]
-            _require(not empty.any(), f"{path} must have a value in column {column!r}: --drop it")
-            prepared["missing.median"] = np.nanmedian(X, 0)
+            empty = np.isnan(fitted).all(0)
+            _require(
+                not empty.any(),
+                f"{path} must have a value in column {empty.argmax() + 1} of the points: --drop it",
+            )
+            prepared["missing.median"] = np.nanmedian(fitted, 0)
         _require(
             "missing.median" in prepared,
             "--missing median needs a model that was trained with --missing median",
         )
     if options.standardize and not beside:
-        prepared.update(zip(_PREPARED[1:], _mean_and_scale(points)))
+        prepared.update(zip(_PREPARED[1:], _mean_and_scale(points._replace(X=fitted))))
     return points
 
 
@@ -11441,8 +11398,15 @@ def _shares(points, model):
 
 
 def _check_files(options):
-    """Raise an error if an output cannot be written, or if its path is given twice."""
-    places = {*map(os.path.realpath, filter(None, (options.points, options.by, options.known)))}
+    """Raise an error if an output cannot be written, if its path is given twice, or if options for
+    .csv files are given for others."""
+    read = [*filter(None, [options.points, options.known, *(options.files or [])])]
+    _require(
+        any(path.lower().endswith(".csv") for path in read)
+        or all(vars(options)[name[2:]] is None for name in _READ.split()),
+        f"{_READ} are for .csv files",
+    )
+    places = {*map(os.path.realpath, filter(None, [options.by, *read]))}
     for path in filter(None, (options.o, options.model, options.state, options.plot)):
         place = os.path.realpath(path)
         _require(os.access(f"{os.path.dirname(place)}/", os.W_OK), f"cannot write {path}")
@@ -11450,17 +11414,6 @@ def _check_files(options):
         places.add(place)
     if options.plot:
         _library("matplotlib.figure", "matplotlib", "--plot")
-
-
-def _print_relevances(points, model):
-    """Print the columns that make each component."""
-    some = points.rows(points.some(2000))
-    shares = relevance(some, model, by_component=True)[:10]
-    names = points.prepared.get("columns", [f"column {t + 1}" for t in range(some.shape[1])])
-    _print("relevance: share of a column in the mean squared gradient of a component")
-    for j, row in enumerate(shares, 1):
-        most = np.argsort(-row, kind="stable")[:5]
-        _print(f"component {j}:", ", ".join(f"{names[t]} {row[t]:.1%}" for t in most))
 
 
 def _named(options, kernel):
@@ -11471,54 +11424,44 @@ def _named(options, kernel):
 
 def _plot(options, points, what, model, components, values):
     """Draw the first two components, colored by label, and the spectrum."""
-    shares = _shares(points, model)
     rows = points.some(10_000)  # in random order, so that no class hides the others
     Z = np.column_stack([components(rows), rows])  # a second component may be missing
-    title = f"{points.source}: kernel PCA ({what}), "
+    title = f"{os.path.basename(points.source)}: kernel PCA ({what}), "
     title += _named(options, getattr(model, "feature_map", model).kernel)
     title += ", centered" * bool(options.center)
-    if len(rows) < len(points.X):
-        title += f", {len(rows):,} of {len(points.X):,} points shown"
     names = ["component 1", "component 2" if Z.shape[1] > 2 else "row"]
-    for j, share in enumerate(shares[:2]):
+    for j, share in enumerate(_shares(points, model)[:2]):
         names[j] += f" ({share:.1%} of the variance)"
     figures = importlib.import_module("matplotlib.figure")
     figure = figures.Figure((10.0, 4.8), layout="constrained")
     left, right = figure.subplots(1, 2, width_ratios=[3, 2])
-    alpha = np.clip(2000.0 / len(Z), 0.15, 0.9)
-    draw = functools.partial(left.scatter, *Z.T[:2], 8, linewidths=0, alpha=alpha)
+    draw = functools.partial(left.scatter, *Z.T[:2], 8, linewidths=0, alpha=0.5)
     called = " ".join(options.labels or ["label"]).replace("$", r"\$")
-    texts = [] if points.labels is None else points.labels[rows].astype(str).tolist()
+    labels = np.zeros(len(points.X)) if points.labels is None else points.labels
+    texts = labels[rows].astype(str).tolist()
     kinds = sorted({*texts}, key=lambda kind: (np.nan_to_num(_number(kind)), kind))
-    numbers = np.array([*map(_number, texts)])
-    gaps = np.isnan(numbers)
-    if 0 < len(kinds) <= 10:  # one color for each class
+    numbers = [*map(_number, texts)]
+    if 1 < len(kinds) <= 10:  # one color for each class
         drawn = draw(c=[*map(kinds.index, texts)], cmap="tab10", vmin=0, vmax=9)
         marks, _ = drawn.legend_elements(num=None, alpha=1.0)
-        shown = [kind.replace("$", r"\$") or "(empty)" for kind in kinds]
+        shown = [kind.replace("$", r"\$") for kind in kinds]
         left.legend(marks, shown, title=called, loc=(1.0, 0.4), frameon=False)
-    elif gaps.all():  # no labels, or too many names
+    elif len(kinds) == 1 or np.isnan(numbers).all():  # no labels, or too many names
         draw()
     else:
-        called += " (points without a number are not drawn)" * bool(gaps.any())
         figure.colorbar(draw(c=numbers), ax=left, label=called)
-    figure.suptitle(os.path.basename(title), parse_math=False)
+    figure.suptitle(title, parse_math=False)
     left.set(xlabel=names[0], ylabel=names[1])
     right.semilogy(range(1, len(values) + 1), np.maximum(values, 1e-300), "o-")
-    right.xaxis.get_major_locator().set_params(integer=True)
     right.set(title="spectrum", xlabel="component", ylabel="eigenvalue")
-    if len(shares):
-        sums = right.twinx()
-        sums.plot(range(1, len(shares) + 1), 100.0 * np.cumsum(shares), "C1.-")
-        sums.set_ylim(0, 102)
-        sums.set_ylabel("running sum of shares of the variance (%)", color="C1")
     _write_whole(options.plot, lambda file: figure.savefig(file, dpi=200, format=options.plot[-3:]))
 
 
-def _write_results(options, points, what, model, embedding=None, more={}):
-    """Write the requested files. embedding: by default, the features. more: further columns."""
+def _write_results(options, points, what, model, embedding=None, more={}, stored={}):
+    """Write the requested files. embedding: by default, the features. more: further columns.
+    stored: further arrays of a model file."""
     values = _of_model("model", model, "values")(model)
-    arrays = _as_arrays(model, "model.") | points.prepared
+    arrays = _as_arrays(model, "model.") | points.prepared | stored
 
     def components(rows):
         return features(points.rows(rows), model) if embedding is None else embedding[rows]
@@ -11555,11 +11498,7 @@ def _write_results(options, points, what, model, embedding=None, more={}):
     if options.o:
         _write_whole(options.o, write)
     if options.plot:
-        plain = {"axes.formatter.min_exponent": 5, "axes.formatter.useoffset": False}
-        with importlib.import_module("matplotlib").rc_context(plain):  # ticks: 0.1, not 10^-1
-            _plot(options, points, what, model, components, values)
-    if options.relevance:
-        _print_relevances(points, model)
+        _plot(options, points, what, model, components, values)
     for path in filter(None, (options.model, options.o, options.plot)):
         _print(f"wrote {path}")
 
@@ -11587,11 +11526,7 @@ def _fitted(name, X, kernel, options, exact):
         K, eigen = exact
         A = LowRank(nystrom(X, A, kernel)) if method.landmarks else A
         error = spectral_error(center(A) if centered else A, K) / max(eigen.values[0], 1e-300)
-        right = 0
-        with contextlib.suppress(ValueError):  # raised if all points are equal
-            angles = principal_angles(eigen.vectors, Z[:, Z.any(0)])
-            right = np.count_nonzero(np.degrees(angles) <= 10.0)
-        row += "{:11.3g}{:>16}".format(error, f"{right} of {options.k}")
+        row += f"{error:11.3g}"
     return model, Z, row
 
 
@@ -11602,6 +11537,9 @@ def _print_head(options, points, kernel):
             points.source, *points.X.shape, points.X.dtype, named, options.k, options.seed
         )
     )
+    if "columns" in points.prepared:
+        names = [*map(str, points.prepared["columns"])]
+        _print("columns:", ", ".join(names[:10]) + ", ..." * (len(names) > 10))
 
 
 def _embed(options):
@@ -11609,34 +11547,39 @@ def _embed(options):
     sized = any(_METHODS[name].size for name in names)
     _require(options.s is None or sized, f"--method {options.method} takes no -s")
     points = _load_points(options)
-    X = points.rows()
-    kernel = _chosen_kernel(options, points)
+    fitted, others = _split(options, len(points.X))
+    X = points.rows(fitted)
+    kernel = _chosen_kernel(options, points._replace(X=points.X[fitted]))
     _print_head(options, points, kernel)
     exact = None
-    if options.errors and len(X) <= _DENSE_POINTS:
+    compared = options.errors is not False
+    if compared and len(X) <= _DENSE_POINTS:
         exact = _kpca(X, kernel, options.k, options.seed, options.center, 1e-8)[1:]
-    elif options.errors:
+    elif compared:
         _print(f"more than {_DENSE_POINTS} points: not compared with exact results")
-    _print("method            seconds  bytes held      error   within 10 deg")
+    _print("method            seconds  bytes held      error")
     first = None
     for name in names:
-        with _progress(name):
-            if options.points is None:  # compile before time is measured
-                _fitted(name, X[: 600 + options.k], kernel, options, None)
-            found = _fitted(name, X, kernel, options, exact)
+        if options.points is None:  # compile before time is measured
+            _fitted(name, X[: 600 + options.k], kernel, options, None)
+        found = _fitted(name, X, kernel, options, exact)
         _print(found[2])
         first = first or found
     if exact:
         _print(
             "seconds: time of the method\n"
-            "error: |K - A|_2 / |K|_2 for the Gram matrix K and its sketch A; --center centers K and A\n"
-            "within 10 deg: how many principal angles to the exact components are at most 10 degrees"
+            "error: |K - A|_2 / |K|_2 for the Gram matrix K and its sketch A; --center centers K and A"
         )
     model, Z, _ = first
     shares = _shares(points, model)
     shown = (f"{share:.1%}" for share in shares[:10])
     _print("share of the variance:", *shown, f"(sum {shares.sum():.1%})")
-    _write_results(options, points, names[0], model, Z)
+    stored = {}
+    if others is not None:
+        Z = None  # features of all points
+        stored["known"] = residual(points.rows(others), model)
+        _print(f"{len(others)} points were kept from the fit, for apply --novelty")
+    _write_results(options, points, names[0], model, Z, stored=stored)
 
 
 # 18.5 stream: files of any size, and saved states (_REMEMBERED: options that must not change)
@@ -11647,64 +11590,60 @@ def _option_of(name):
     return ("-" if len(name) == 1 else "--") + name
 
 
-def _resumed(options):
-    """(state, points, {file: [number of rows read, last row read]}) of a saved stream."""
-    arrays = _arrays_in(options.state)
-    state = _from_arrays(arrays, options.state)
-    _require("options" in arrays, f"{options.state} must be a file written by --state")
-    begun = json.loads(str(arrays["options"]))
-    points = _load_points(options, arrays)
-    other = [_option_of(name) for name in begun if begun[name] != vars(options).get(name)]
+def _remembered(options, points):
+    """Options and columns that must not change while a stream goes on."""
     columns = points.prepared.get("columns") if points.ids else None  # of a .csv file
-    if not np.array_equal(columns, arrays.get("columns")):
-        other.append("--columns")
-    _require(not other, f"{options.state} was started with other values of {', '.join(other)}")
-    return state, points, json.loads(str(arrays["sources"]))
+    return {name: vars(options)[name] for name in _REMEMBERED} | {
+        "columns": np.asarray(columns).tolist()
+    }
 
 
-def _take_blocks(options, state, points, sources):
-    """The state after all blocks of a file. It is saved every 30 s, at the end and on an error."""
-    name = os.path.realpath(options.points)
-    for held in sources:  # under its first name, if it has several
-        if os.path.exists(held) and os.path.samefile(held, name):
-            name = held
+def _take_blocks(options, state, points, begun, sources):
+    """The state after all blocks of a file. It is saved every 30 s, at the end and on an error, with
+    the arrays `begun` and `sources`, {file: [number of rows read, last row read]}."""
+    name = os.path.realpath(points.source)
     n = len(points.X)
-    begun, last = sources.get(name, [0, None])
-    if begun and repr(points.X[begun - 1 : begun].tolist()) != repr([last]):  # as NaN != NaN
-        raise ValueError(f"{name} has changed since {options.state} was written")
-    here = (state, begun)  # one tuple, so that an interrupt cannot separate the two
+    before, last = sources.get(name, [0, None])
+    if before and repr(points.X[before - 1 : before].tolist()) != repr([last]):  # as NaN != NaN
+        raise ValueError(f"{name} has changed since {options.state or 'it'} was written")
+    here = (state, before)  # one tuple, so that an interrupt cannot separate the two
 
     def keep():
         state, taken = here
-        if options.state and taken > begun:
-            own = sources | {name: [taken, points.X[taken - 1].tolist()]}
-            begun_by = {name: vars(options)[name] for name in _REMEMBERED}
-            more = {"sources": json.dumps(own), "options": json.dumps(begun_by)}
-            # Another process may write between this check and the replacement, in milliseconds.
-            if os.path.exists(options.state):
-                held = str(_arrays_in(options.state, kept=["sources"]).get("sources"))
-                _require(
-                    held in (json.dumps(sources), more["sources"]),  # written before an interrupt
-                    f"{options.state} was written by another process, and is kept: repeat the command",
-                )
-            _write_arrays(options.state, _as_arrays(state) | points.prepared | more)
-            sources.update(own)
+        if taken > before:
+            sources[name] = [taken, points.X[taken - 1].tolist()]
+            if options.state:
+                arrays = begun | _as_arrays(state) | {"sources": json.dumps(sources)}
+                _write_arrays(options.state, arrays)
+        kept = f"state in {options.state}" if options.state else "pass --state to keep the state"
+        held = sum(taken for taken, _ in sources.values())
+        _print(f"{taken} of {n} points were read; the state holds {held} points; {kept}")
 
     # A single point cannot be centered. If only one is left, the block before includes it.
-    ends = [*range(begun + options.block, n - 1, options.block), n][: n - begun]
+    ends = [*range(before + options.block, n - 1, options.block), n][: n - before]
     saved = time.perf_counter()
     try:
-        with _progress(options.method, lambda: (here[1] - begun) / (n - begun)):
-            for end in ends:
-                here = (update(here[0], points.rows(slice(here[1], end))), end)
-                if time.perf_counter() - saved > 30.0:
-                    keep()
-                    saved = time.perf_counter()
+        for end in ends:
+            here = (update(here[0], points.rows(slice(here[1], end))), end)
+            if time.perf_counter() - saved > 30.0:
+                keep()
+                saved = time.perf_counter()
     finally:
         keep()
-        kept = f"state in {options.state}" if options.state else "pass --state to keep the state"
-        _print(f"{here[1]} of {n} points were read; {kept}")
     return here[0]
+
+
+def _started(options, points):
+    """The first state of a stream, with the kernel and the scales of its first file."""
+    kernel = _chosen_kernel(options, points)
+    stored = options.method == "skpca"
+    feature_map = fourier_features_map(
+        kernel, points.X.shape[1], options.m, options.seed, stored=stored
+    )
+    if stored:
+        return skpca_start(feature_map, options.ell, centered=options.center)
+    first = points.rows(slice(_START_POINTS))
+    return dsgd_start(first, feature_map, options.k, centered=options.center)
 
 
 def _stream(options):
@@ -11715,23 +11654,31 @@ def _stream(options):
         if getattr(options, name) is None:
             setattr(options, name, value)
     _checked_whole("block", options.block, 1)
+    _checked_whole("k", options.k, 1, options.ell or options.m)
+    _require(
+        len(options.files) == 1 or not (options.o or options.plot),
+        "-o and --plot take one FILE: pass --model, and call apply for each FILE",
+    )
+    state = None
+    begun = {}
     sources = {}
     if options.state and os.path.exists(options.state):
-        state, points, sources = _resumed(options)
-    else:
-        points = _load_points(options)
-        kernel = _chosen_kernel(options, points)
-        feature_map = fourier_features_map(
-            kernel, points.X.shape[1], options.m, options.seed, stored=sketched
-        )
-        _checked_whole("k", options.k, 1, options.ell or options.m)
-        if sketched:
-            state = skpca_start(feature_map, options.ell, centered=options.center)
-        else:
-            first = points.rows(slice(_START_POINTS))
-            state = dsgd_start(first, feature_map, options.k, centered=options.center)
-    _print_head(options, points, state.feature_map.kernel)
-    state = _take_blocks(options, state, points, sources)
+        begun = _arrays_in(options.state)
+        state = _from_arrays(begun, options.state)
+        _require("options" in begun, f"{options.state} must be a file written by --state")
+        sources = json.loads(str(begun["sources"]))
+    for path in options.files:
+        options.points = path
+        points = _load_points(options, begun)
+        told = _remembered(options, points)
+        if not begun:
+            state = _started(options, points)
+            begun = points.prepared | {"options": json.dumps(told)}
+        before = json.loads(str(begun["options"]))
+        other = [_option_of(name) for name in told if told[name] != before.get(name)]
+        _require(not other, f"the stream was started with other values of {', '.join(other)}")
+        _print_head(options, points, state.feature_map.kernel)
+        state = _take_blocks(options, state, points, begun, sources)
     model = finish(state, options.k) if sketched else finish(state)
     values = _of_model("model", model, "values")(model)[:10] / (model.count if sketched else 1)
     _print("eigenvalues / n:", *(f"{value:.4g}" for value in values))
@@ -11746,14 +11693,35 @@ def _stream(options):
 # 18.6 apply, advise
 
 
+def _known_residuals(options, model, arrays):
+    """Residuals of the points of --known, or of those that `embed --holdout` kept from the fit."""
+    if options.known is None:
+        _require(
+            "known" in arrays, "apply --novelty needs --known FILE, or a model of embed --holdout"
+        )
+        return arrays["known"]
+    own = vars(options) | {"points": options.known, "id": None, "labels": None}
+    known = _load_points(argparse.Namespace(**own), arrays)
+    centers = {row.tobytes() for row in getattr(model, "points", ())}
+    seen = set()
+    for rows in known.blocks():
+        seen |= centers.intersection(row.tobytes() for row in known.rows(rows))
+    _require(
+        not centers or 2 * len(seen) < len(centers),
+        f"known must have points that the model has not seen, but has {len(seen)} of its {len(centers)} points, and "
+        "their residuals are too small: pass others, or fit the model by embed --holdout 0.2",
+    )
+    return known.by_block(residual, model)
+
+
 def _apply(options):
     _require(
         options.o or options.plot and not options.residual,
         "apply needs -o, or --plot without --residual",
     )
     _require(
-        (options.novelty is None) == (options.known is None),
-        "apply needs both --novelty ALPHA and --known FILE, or neither",
+        options.novelty is not None or options.known is None,
+        "apply needs --novelty ALPHA for --known FILE",
     )
     arrays = _arrays_in(options.by)
     model = _from_arrays(arrays, options.by)
@@ -11762,17 +11730,15 @@ def _apply(options):
     more = {}
     if options.residual:
         more["residual"] = points.by_block(residual, model)
-    if options.known is not None:
+    if options.novelty is not None:
         alpha = _checked_between("novelty", options.novelty, 1)
-        swapped = {"points": options.known, "known": options.points, "id": None, "labels": None}
-        known = _load_points(argparse.Namespace(**vars(options) | swapped), arrays)
-        n = len(known.X)
+        known = _known_residuals(options, model, arrays)
         _require(
-            1.0 / (n + 1.0) <= alpha,
+            1.0 / (known.size + 1.0) <= alpha,
             f"known must have at least {math.ceil(1.0 / alpha) - 1} points for --novelty {alpha}, "
-            f"got {n}",
+            f"got {known.size}",
         )
-        p = points.by_block(novelty_pvalues, model, known.by_block(residual, model))
+        p = points.by_block(novelty_pvalues, model, known)
         novel = p <= alpha
         _print(f"{np.count_nonzero(novel)} of {p.size} points have p <= {alpha}")
         more.update(p=p, novel=novel)
@@ -11790,26 +11756,17 @@ def _advise(options):
     for row in rows:
         told = row._replace(bytes=_human(row.bytes), works="" if row.works else "NO: ")
         _print("{:16}{:9.6g}{:>10}{:10.3g}{:10.2g}  {}{}".format(*told))
-    best = rows[0]
-    _require(best.works, "no method reaches --error in the available memory: allow a larger error")
-    own = argparse.ArgumentParser(add_help=False)
-    own.add_argument("--error")
-    (_, typed) = own.parse_known_args(options.typed[1:])  # drops --error
-    streamed = best.method == "skpca"
-    size = ["-m" if streamed else "-s", str(best.size)] if best.size else []
-    command = "stream" if streamed else "embed"
     _print(
-        "size: number of landmarks or random features\n"
-        "error: spectral norm of the error, relative to the largest eigenvalue, both without --center\n"
-        "recommended:\npython -m kpcasketch",
-        shlex.join([command, *typed, "--method", best.method, *size]),
+        "size: number of landmarks (embed -s) or random features (stream -m)\n"
+        "error: spectral norm of the error, relative to the largest eigenvalue, both without --center"
     )
 
 
 # 18.7 Options and help
 
 
-_CSV = """A CSV file is UTF-8 text. Commas separate columns, and numbers have decimal points. The first line is a
+_CSV = """A CSV file is UTF-8 text, or has another --encoding. Commas separate columns, and numbers have decimal points.
+With another --delimiter, they may have decimal commas. The first line is a
 header if any field in it is not a number; --header or --no-header overrides this. All other lines must have numbers
 (or true and false for 1 and 0) in the columns that --columns chooses (default: all columns except for --drop, --labels
 and --id). A first column of row numbers must be chosen or dropped. A field is missing if it is empty, . ? NA na #N/A
@@ -11829,6 +11786,12 @@ def _column_names(text):
     return [field.strip() for field in next(csv.reader([text], skipinitialspace=True))]
 
 
+def _delimiter_type(text):
+    if len(text) != 1 and text != "tab":
+        raise argparse.ArgumentTypeError(f"must be one character, or tab, got {text!r}")
+    return text.replace("tab", "\t")
+
+
 def _number_type(text):
     if text == "auto":  # only --sigma takes it
         return text
@@ -11841,15 +11804,15 @@ def _number_type(text):
 _ARGUMENTS = {  # for argparse
     "by": {"metavar": "MODEL.npz", "help": "model written by -o, --model or kpcasketch.save"},
     "points": {"metavar": "FILE", "help": ".csv, .npy, or .npz (array X); one point per row"},
-    "--header": {
-        "action": argparse.BooleanOptionalAction,
-        "help": "whether line 1 of a .csv file is a header",
-    },
+    "files": {"metavar": "FILE", "nargs": "+", "help": "as in embed; scales are from the first"},
+    "--header": {"action": argparse.BooleanOptionalAction, "help": "line 1 of a .csv file is one"},
     "--columns": {"type": _column_names, "help": "columns of a .csv file: a,b or 1,2 or 3-42"},
     "--drop": {"type": _column_names, "help": "columns of a .csv file to leave out"},
     "--labels": {"type": _column_names, "help": "column that colors the picture (.npz: array y)"},
     "--id": {"type": _column_names, "help": "column copied to -o FILE.csv (default: row number)"},
     "--missing": {"choices": ["median", "drop"], "help": "fill missing values, or drop rows"},
+    "--encoding": {"metavar": "NAME", "help": "of a .csv file (default utf-8-sig), e.g. cp1252"},
+    "--delimiter": {"type": _delimiter_type, "help": "of a .csv file: one character, or tab"},
     "--standardize": {"action": "store_true", "help": "scale columns to mean 0 and variance 1"},
     "-k": {"type": int, "default": 10, "help": "number of components (default 10)"},
     "--seed": {"type": int, "default": 0, "help": "seed of random choices (default 0)"},
@@ -11857,28 +11820,21 @@ _ARGUMENTS = {  # for argparse
     "--sigma": {"type": _number_type, "help": "bandwidth, or auto (default: median distance)"},
     "--center": {"action": "store_true", "help": "subtract the mean in feature space"},
     "-s": {"type": _number_type, "help": "landmarks (500), or sample one in s entries (4)"},
-    "--errors": {
-        "action": argparse.BooleanOptionalAction,
-        "default": True,
-        "help": "compare with exact results",
-    },
+    "--errors": {"action": argparse.BooleanOptionalAction, "help": "compare with exact results"},
     "-m": {"type": int, "help": "number of random features (default: skpca 2000, dsgd 8192)"},
     "--ell": {"type": int, "help": "rows of the sketch of skpca (default 50)"},
     "--block": {"type": int, "help": "points per step (default: skpca 8192, dsgd 512)"},
-    "--state": {
-        "type": _file_type(".npz"),
-        "help": "resume from this file; save to it every 30 s; later changes in rows read are not seen",
-    },
+    "--state": {"type": _file_type(".npz"), "help": "resume from this file; save every 30 s"},
     "--error": {"type": float, "default": 0.01, "help": "largest relative error (default 0.01)"},
-    "--relevance": {"action": "store_true", "help": "print each component's columns"},
+    "--holdout": {"type": float, "help": "share of points not fitted, for apply --novelty"},
     "--residual": {"action": "store_true", "help": "append a column of residuals (novelty)"},
     "--novelty": {"type": float, "metavar": "ALPHA", "help": "append p, and 1 if p <= ALPHA"},
-    "--known": {"metavar": "FILE", "help": "for --novelty: known points, not used for the model"},
+    "--known": {"metavar": "FILE", "help": "for --novelty: known points, not of the model"},
     "-o": {"type": _file_type(".npz", ".npy", ".csv"), "help": "write features (.npz: and model)"},
     "--model": {"type": _file_type(".npz"), "help": "write the model (privacy: it holds points)"},
     "--plot": {"type": _file_type(".png", ".svg", ".pdf"), "help": "draw components and spectrum"},
 }
-_FIT = f"points {_READ} --standardize -k --seed --kernel --sigma"
+_FIT = f"{_READ} --standardize -k --seed --kernel --sigma"
 _COMMANDS = {  # function, help, options, and methods (the first is the default)
     "demo": (
         _embed,
@@ -11890,14 +11846,14 @@ _COMMANDS = {  # function, help, options, and methods (the first is the default)
     "embed": (
         _embed,
         "kernel PCA of a file: exact (lanczos, implicit), with a sampled or 1-bit matrix, or with landmarks",
-        f"{_FIT} --center -s --errors --relevance -o --model --plot",
+        f"points {_FIT} --center -s --errors --holdout -o --model --plot",
         *_METHODS,
         "all",
     ),
     "stream": (
         _stream,
-        "kernel PCA of a file of any size, with random features (skpca) or stochastic gradients (dsgd)",
-        f"{_FIT} --center -m --ell --block --state -o --model --plot",
+        "kernel PCA of files of any size, with random features (skpca) or stochastic gradients (dsgd)",
+        f"files {_FIT} --center -m --ell --block --state -o --model --plot",
         *_COMMAND_STREAMS,
     ),
     "apply": (
@@ -11907,8 +11863,8 @@ _COMMANDS = {  # function, help, options, and methods (the first is the default)
     ),
     "advise": (
         _advise,
-        "recommend a sketch and its size for a requested error",
-        f"{_FIT} --error --center -o --model --plot",
+        "compare sketches and their sizes for a requested error",
+        f"points {_FIT} --error",
     ),
 }
 
@@ -11941,13 +11897,13 @@ def main(argv=None):
         int: Exit status. 0 on success, 2 on an error, 130 on an interrupt.
     """
     global _WORTH_COMPILING
-    options = argparse.Namespace(typed=(sys.argv[1:] if argv is None else argv) or ["demo"])
+    options = argparse.Namespace()
     try:
         if argv is None:  # in a short process, compile parallel code only for long computations
             _WORTH_COMPILING = 1_000_000_000
             # A console may lack letters of a name. Without a console, sys.stdout is None.
             getattr(sys.stdout, "reconfigure", dict)(errors="backslashreplace")
-        _parser().parse_args(options.typed, options)
+        _parser().parse_args((sys.argv[1:] if argv is None else argv) or ["demo"], options)
         _check_files(options)
         options.run(options)
     except KeyboardInterrupt:

@@ -6,7 +6,6 @@ import errno
 import os
 import pathlib
 import re
-import shlex
 import shutil
 import signal
 import subprocess
@@ -109,8 +108,19 @@ def read(tmp_path, capsys, content, *words):
         ("t,a\n0,5\n1,7\n2,9\n", ["--columns", "1-2"], [[0, 5], [1, 7], [2, 9]], ["t", "a"]),
         ("t,a\n0,5\n1,7\n9,9\n", [], [[0, 5], [1, 7], [9, 9]], ["t", "a"]),
         ("\n\n1,2\n3,4\n", [], [[1, 2], [3, 4]], None),
-        (",,\na,b,c\n1,2,3\n", [], [[1, 2, 3]], ["a", "b", "c"]),
-        ("sep=,\r\na,b,c\r\n1,2,3\r\n", [], [[1, 2, 3]], ["a", "b", "c"]),
+        ("5\n\n7\n", [], [[5], [7]], None),
+        ("a,b\n1,2\n\n3,4\n", [], [[1, 2], [3, 4]], ["a", "b"]),
+        ("a;b\n1,5;2\n3;-4,5e1\n", ["--delimiter", ";"], [[1.5, 2], [3, -45]], ["a", "b"]),
+        ("1,5;2,5\n3,5;4,5\n", ["--delimiter", ";"], [[1.5, 2.5], [3.5, 4.5]], None),
+        ("a\tb\n1,5\t2.5\n", ["--delimiter", "tab"], [[1.5, 2.5]], ["a", "b"]),
+        ("a|b\n1|2\n", ["--delimiter", "|"], [[1, 2]], ["a", "b"]),
+        (
+            "caf\u00e9,b\n1,2\n".encode("cp1252"),
+            ["--encoding", "cp1252"],
+            [[1, 2]],
+            ["caf\u00e9", "b"],
+        ),
+        ("a,b\n1,2\n".encode("utf-16"), ["--encoding", "utf-16"], [[1, 2]], ["a", "b"]),
         ("a,b\nTrue,2\nFalse,4\n", [], [[1, 2], [0, 4]], ["a", "b"]),
         ("TRUE,2\nFALSE,4\n", [], [[1, 2], [0, 4]], None),
         ("a,b,\n1,2,\n3,4,\n", ["--drop", "3"], [[1, 2], [3, 4]], ["a", "b"]),
@@ -167,27 +177,30 @@ def test_csv_files_are_read_as_help_says(tmp_path, capsys, content, words, rows,
         (
             "1,5;2,5\n3,5;4,5\n",
             [],
-            "line 2, column '5;2' holds '5;4', not a number within +-1e150: separate columns by commas",
+            "line 2, column '5;2' holds '5;4', not a number within +-1e150: use decimal points, and "
+            "commas between columns (or pass --delimiter)",
+        ),
+        ("a;b\n1;2\n", [], "line 1 has no comma: pass --delimiter ';' or --delimiter tab"),
+        ("a\tb\n1\t2\n", [], "line 1 has no comma: pass --delimiter ';' or --delimiter tab"),
+        ("a,b\n1,2\n", ["--delimiter", ""], "--delimiter: must be one character, or tab, got ''"),
+        (
+            "a,b\n1,2\n",
+            ["--delimiter", "ab"],
+            "--delimiter: must be one character, or tab, got 'ab'",
         ),
         (
-            "a;b\n1;2\n",
-            [],
-            "line 2, column 'a;b' holds '1;2', not a number within +-1e150: separate",
+            "a;b\n1.234,5;2\n",
+            ["--delimiter", ";"],
+            "line 2, column 'a' holds '1.234,5', not a number",
         ),
-        ("a\tb\n1\t2\n", [], "line 2, column 'a\\tb' holds '1\\t2'"),
+        ("a,b\n1,2\n", ["--encoding", "klingon"], "unknown encoding: klingon"),
         ("a,b\n1,2,\n3,4,\n", [], "and commas within or after numbers"),
-        ("5\n\n7\n", [], "line 2 has 0 fields"),
-        ("a,b\n1,2\n\n3,4\n", [], "line 3 has 0 fields"),
         ("a,b,\n1,2,\n3,4,\n", [], "and --drop with the number of an empty last column"),
         ("1,2,\n3,4,\n", [], "If there is no header, pass --no-header"),
         ("# a note\na,b\n1,2\n", [], "line 2 has 2 fields, but the first row has 1: remove"),
         ("a,b\n1,2\n# the end\n", [], "line 3 has 1 fields, but the first row has 2: remove"),
         ("a,b,c\n1,2,3\n4,5\n", [], "line 3 has 2 fields, but the first row has 3"),
-        (
-            "sep=;\na;b\n1;2\n",
-            [],
-            "line 2, column 'sep=;' holds 'a;b', not a number within +-1e150: sep",
-        ),
+        ("sep=;\na;b\n1;2\n", [], "line 1 has no comma: pass --delimiter ';'"),
         ('a\n1\n""\n', [], "line 3, column 'a' holds '', not a number"),
         ("1,2\n3,\n", [], "line 2, column 2 holds ''"),
         ("1,2\n3\n", [], "line 2 has 1 fields, but the first row has 2"),
@@ -232,13 +245,25 @@ def test_csv_files_are_read_as_help_says(tmp_path, capsys, content, words, rows,
         ("a,b\n1,2\n", ["--id", "c"], "the columns ['c'] exactly once"),
         ("a,b\n1,2\n3,NA\n", [], "pass --missing median or --missing drop"),
         ("a,b\n1,2\n3,x\n", ["--missing", "median"], "line 3, column 'b' holds 'x'"),
-        ("a,b\n1,\n3,NA\n", ["--missing", "median"], "must have a value in column 'b'"),
+        (
+            "a,b\n1,\n3,NA\n",
+            ["--missing", "median"],
+            "must have a value in column 2 of the points: --drop it",
+        ),
         # Python's float takes both: they were 1000 and 4.
         ("a,b\n1,2\n3,1_000\n", [], "line 3, column 'b' holds '1_000', not a number"),
         ("a,b\n1,2\n3,\u0664\n", [], "line 3, column 'b' holds '\u0664', not a number"),
         ('1,2\n"3,4\n' + "5,6\n" * 40_000, [], "cannot read"),  # a field without end
-        ("caf\u00e9,b\n1,2\n".encode("latin-1"), [], "cannot read"),
-        ("a,b\n1,2\n".encode("utf-16"), [], "cannot read"),
+        (
+            "caf\u00e9,b\n1,2\n".encode("latin-1"),
+            [],
+            "if it has another encoding, pass --encoding, for",
+        ),
+        (
+            "a,b\n1,2\n".encode("utf-16"),
+            [],
+            "if it has another encoding, pass --encoding, for example",
+        ),
     ],
 )
 def test_what_a_csv_file_may_not_hold_is_refused_by_its_place(
@@ -250,11 +275,20 @@ def test_what_a_csv_file_may_not_hold_is_refused_by_its_place(
 
 def test_a_first_line_that_holds_numbers_too_was_lost_without_a_word(tmp_path, capsys):
     path = csv_file(tmp_path, "1.5,NA\n1,2\n3,4\n")
-    assert kp.main(["embed", str(path), "-k", "1", "--no-errors", "--sigma", "1"]) == 0
-    assert (
-        "line 1 is read as a header: 1.5, NA; if it is not one, pass --header or --no-header"
-        in capsys.readouterr().err
-    )
+    out = done(capsys, "embed", path, "-k", "1", "--no-errors", "--sigma", "1")
+    assert "2 points, 2 coordinates" in out and "\ncolumns: 1.5, NA\n" in out
+
+
+def test_a_target_that_was_a_coordinate_is_seen_among_the_columns(tmp_path, capsys):
+    names = [f"gene_{i}" for i in range(12)]
+    rows = "\n".join(",".join(map(repr, row)) for row in np.eye(12).tolist())
+    path = csv_file(tmp_path, ",".join(names) + "\n" + rows)
+    words = ["embed", path, "-k", "1", "--no-errors"]
+    assert f"\ncolumns: {', '.join(names[:10])}, ...\n" in done(capsys, *words)
+    assert "\ncolumns: gene_1, gene_2\n" in done(capsys, *words, "--columns", "2-3")
+    assert f"\ncolumns: {', '.join(names[2:])}\n" in done(capsys, *words, "--drop", "1-2")
+    np.save(tmp_path / "X.npy", X)
+    assert "columns" not in done(capsys, "embed", tmp_path / "X.npy", "-k", "1", "--no-errors")
 
 
 def test_pandas_frames_are_read_or_refused(tmp_path, capsys):
@@ -295,20 +329,24 @@ def test_an_index_with_a_name_was_a_coordinate(tmp_path, capsys, name, words):
 
 
 @pytest.mark.parametrize(
-    "line, told",
-    [("400.0,402.0,404.0", 1), ("400.1,400.2,400.3", 1), ("2019,2020,2021", 1), ("5.1,3.5,1.4", 0)],
+    "line, refusal",
+    [
+        ("400.0,402.0,404.0", True),
+        ("400.1,400.2,400.3", True),
+        ("2019,2020,2021", True),
+        ("5.1,3.5,1.4", False),
+        ("7,7,7", False),  # a row of equal values names no columns
+    ],
 )
 def test_a_first_line_of_evenly_spaced_numbers_was_a_point_without_a_word(
-    tmp_path, capsys, line, told
+    tmp_path, capsys, line, refusal
 ):
     path = csv_file(tmp_path, line + "\n1,2,3\n7,9,8\n")
     command = ["embed", path, "-k", "1", "--no-errors", "--sigma", "900"]
-    text = f"line 1 is read as a point: {line.replace(',', ', ')}; if it is not one, pass --header "
-    for words, points in (([], 3), (["--header"], 2), (["--no-header"], 3)):
-        assert kp.main([*map(str, command), *words]) == 0
-        out, error = capsys.readouterr()
-        assert f"{points} points" in out
-        assert error.count(text) == (told if not words else 0)
+    text = "line 1 may be a header: pass --header or --no-header"
+    assert text in refused(capsys, *command) if refusal else "3 points" in done(capsys, *command)
+    assert "2 points" in done(capsys, *command, "--header")
+    assert "3 points" in done(capsys, *command, "--no-header")
 
 
 @pytest.mark.parametrize("gap", [".", "?", "na", "-nan", "-NaN", "#NULL!", "NA", ""])
@@ -382,8 +420,7 @@ def test_missing_values_become_medians_also_of_new_points(tmp_path, capsys, rng,
     done(capsys, "embed", path, *words, *fit, "--missing", "median", "-o", out)
     filled = np.where(np.isnan(points), np.nanmedian(points, 0), points)
     Z = (filled - filled.mean(0)) / filled.std(0)
-    with pytest.warns(UserWarning, match="prepared_points"):
-        model = kp.load(tmp_path / "m.npz")
+    model = kp.load(tmp_path / "m.npz")
     assert np.abs(model.points - Z).max() < 1e-12
     expected = kp.expand(Z, model)
     pandas = pytest.importorskip("pandas")
@@ -460,7 +497,8 @@ def test_known_points_needed_the_ids_of_the_others(tmp_path, capsys, rng):
     done(capsys, "embed", path, "-k", "2", "--sigma", "2", "--no-errors", "--model", model)
     new = tmp_path / "new.csv"
     new.write_text("who,b,a\n" + "".join(f"w{i},0.0,{i}.0\n" for i in range(4)))
-    words = ["--id", "who", "--novelty", "0.1", "--known", path, "-o", tmp_path / "o.csv"]
+    known = csv_file(tmp_path, table(points + 0.1, "a,b"), "known.csv")
+    words = ["--id", "who", "--novelty", "0.1", "--known", known, "-o", tmp_path / "o.csv"]
     done(capsys, "apply", model, new, *words)
     assert (tmp_path / "o.csv").read_text().startswith("who,component_1,component_2,p,novel\nw0,")
 
@@ -470,8 +508,8 @@ def test_options_for_csv_files_were_refused_if_one_of_two_files_was_an_array(tmp
     path = csv_file(tmp_path, table(points, "a,b"))
     model = tmp_path / "m.npz"
     done(capsys, "embed", path, "-k", "2", "--sigma", "2", "--no-errors", "--model", model)
-    np.save(tmp_path / "known.npy", points)
-    turned = csv_file(tmp_path, table(points[:, ::-1], "u,v"), "turned.csv")
+    np.save(tmp_path / "known.npy", points + 0.1)
+    turned = csv_file(tmp_path, table(points[:, ::-1] + 0.1, "u,v"), "turned.csv")
     for files in ((turned, tmp_path / "known.npy"), (tmp_path / "known.npy", turned)):
         words = [files[0], "--novelty", "0.1", "--known", files[1], "-o", tmp_path / "o.npy"]
         assert "60 points" in done(capsys, "apply", model, *words, "--columns", "v,u")
@@ -506,9 +544,7 @@ def test_colors_of_numbers_with_a_gap_were_ranks_of_text(tmp_path, capsys, monke
     _, colors = drawn[0]
     assert np.ma.getmaskarray(colors).sum() <= 1  # the point of the empty field
     assert sorted(np.ma.compressed(np.ma.masked_invalid(colors))) == [*range(1, 30)]
-    assert (
-        "<!-- age (points without a number are not drawn) -->" in (tmp_path / "p.svg").read_text()
-    )
+    assert "<!-- age -->" in (tmp_path / "p.svg").read_text()
 
 
 def test_rows_with_missing_values_are_left_out_with_their_labels_and_ids(tmp_path, capsys, rng):
@@ -566,36 +602,6 @@ def test_shares_of_the_variance_are_printed_without_errors_too(points, tmp_path,
         shares = kp.explained_variance_ratio(X, kp.load(model))
         told = " ".join(f"{share:.1%}" for share in shares)
         assert f"share of the variance: {told} (sum {shares.sum():.1%})" in out
-
-
-def test_a_picture_has_plain_numbers_and_the_running_sum(points, tmp_path, capsys, monkeypatch):
-    figures = pytest.importorskip("matplotlib.figure")
-    drawn, save = [], figures.Figure.savefig
-
-    def keep(self, *words, **more):
-        save(self, *words, **more)
-        axes = self.axes[1]
-        drawn.append(
-            [text.get_text() for text in axes.get_yticklabels() + axes.get_yminorticklabels()]
-        )
-        drawn.append(self.axes[-1].lines[0].get_ydata())
-
-    monkeypatch.setattr(figures.Figure, "savefig", keep)
-    words = [
-        "embed",
-        points,
-        "-k",
-        "9",
-        "--sigma",
-        "2",
-        "--no-errors",
-        "--model",
-        tmp_path / "m.npz",
-    ]
-    done(capsys, *words, "--plot", tmp_path / "p.png")
-    assert any(drawn[0]) and not [text for text in drawn[0] if "^" in text or "times" in text]
-    shares = kp.explained_variance_ratio(X, kp.load(tmp_path / "m.npz"))
-    assert np.allclose(drawn[1], 100.0 * np.cumsum(shares))
 
 
 @pytest.mark.parametrize(
@@ -868,9 +874,8 @@ def test_points_that_are_all_alike_have_a_table(tmp_path, capsys):
     out = done(
         capsys, "embed", tmp_path / "X.npy", "-k", "1", "--sigma", "1", "-o", tmp_path / "o.npy"
     )
-    assert row_of(out, "lanczos")[5:] == ["1", "of", "1"] and np.allclose(
-        np.abs(np.load(tmp_path / "o.npy")), 1.0
-    )
+    assert abs(float(row_of(out, "lanczos")[4])) < 1e-12
+    assert np.allclose(np.abs(np.load(tmp_path / "o.npy")), 1.0)
 
 
 @pytest.mark.parametrize("points", [np.ones((1, 3)), np.full((4, 2), 3.0), np.zeros((4, 2))])
@@ -894,14 +899,14 @@ def test_points_without_a_direction_about_their_mean_ended_in_principal_angles(
         "-o",
         tmp_path / "o.npy",
     )
-    assert row_of(out, (words or [0, "lanczos"])[1])[-3:] == ["0", "of", "1"]
+    assert len(row_of(out, (words or [0, "lanczos"])[1])) == 5
     assert not np.load(tmp_path / "o.npy").any()
 
 
 def test_a_gram_matrix_of_zeros_divided_by_its_norm(tmp_path, capsys):
     np.save(tmp_path / "X.npy", np.zeros((4, 2)))
     out = done(capsys, "embed", tmp_path / "X.npy", "-k", "1", "--kernel", "linear")
-    assert row_of(out, "lanczos")[4:] == ["0", "0", "of", "1"]
+    assert row_of(out, "lanczos")[4:] == ["0"]
 
 
 def test_exact_results_to_compare_with_took_a_hundred_times_as_long_as_advised(
@@ -910,7 +915,7 @@ def test_exact_results_to_compare_with_took_a_hundred_times_as_long_as_advised(
     def dear(*_):
         raise AssertionError("work beyond the method's own")
 
-    assert row_of(done(capsys, "embed", points, "-k", "2"), "lanczos")[-1] == "2"
+    assert len(row_of(done(capsys, "embed", points, "-k", "2"), "lanczos")) == 5
     monkeypatch.setattr(kp, "_DENSE_POINTS", 149)
     monkeypatch.setattr(kp, "spectral_norm", dear)
     monkeypatch.setattr(kp, "spectral_error", dear)
@@ -973,7 +978,7 @@ def test_a_column_of_the_points_holds_their_labels(tmp_path, capsys):
             "a.npy",
             X,
             ["--columns", "1"],
-            "--header --columns --drop --labels --id --missing are for .csv",
+            "--missing --encoding --delimiter are for .csv",
         ),
         ("a.npy", X, ["-k", "0"], "-k must be an int from 1 to 150, got 0"),
         ("a.npy", X, ["-k", "151"], "-k must be"),
@@ -1113,7 +1118,7 @@ def test_every_method_has_a_row_that_says_how_wrong_it_is(points, capsys, center
         line.split()[0] for line in out.splitlines() if line.split()[0] in kp._METHODS
     }
     exact = row_of(out, "implicit")
-    assert abs(float(exact[4])) < 1e-12 and exact[5:8] == ["2", "of", "2"]
+    assert abs(float(exact[4])) < 1e-12
     if center:  # explained by the largest eigenvalues of H K H
         share = values[:2].sum() / np.trace(H @ K @ H)
         assert f"(sum {share:.1%})" in out
@@ -1144,7 +1149,7 @@ def test_centred_embeddings_lost_the_digits_that_centered_kpca_keeps(
 ):
     # features of new points were off by 20 times their size, or components that are rounding were kept
     np.save(tmp_path / "T.npy", points)
-    out = done(
+    done(
         capsys,
         "embed",
         tmp_path / "T.npy",
@@ -1176,7 +1181,6 @@ def test_centred_embeddings_lost_the_digits_that_centered_kpca_keeps(
     for Z in (embedding, np.load(tmp_path / "a.npy")):
         assert not Z[:, ~kept].any()
         assert np.abs(np.abs(Z) - np.abs(features) * kept).max() < 5e-4 * np.abs(features).max()
-    assert row_of(out, method)[5:8] == [str(kept.sum()), "of", "4"]
 
 
 def test_the_demo_has_points_of_its_own(capsys):
@@ -1242,26 +1246,8 @@ def test_labels_colour_the_picture(tmp_path, capsys, labels, shown):
         assert "<!-- label -->" not in text
     else:
         assert f"<!-- {shown} -->" in text
-    assert "--labels --id --missing are for .csv" in refused(capsys, *words, "--labels", "y")
-
-
-def test_relevance_names_the_columns_that_make_components(tmp_path, capsys):
-    rows = np.random.default_rng(0).standard_normal((80, 7)) * [0.01, 3, 0.01, 0.01, 0.01, 1, 0]
-    names = ["a", "$b_^$", "c", "d", "e", "height\n(cm)", "zero"]
-    text = ",".join(f'"{name}"' for name in names) + "\n"
-    path = csv_file(tmp_path, text + "\n".join(",".join(map(repr, row)) for row in rows.tolist()))
-    words = ["embed", path, "--kernel", "linear", "--center", "-k", "2", "--no-errors"]
-    assert "component 1" not in done(capsys, *words)
-    out = done(capsys, *words, "--relevance", "--method", "uniform", "-s", "80")
-    shares = np.linalg.eigh(np.cov(rows.T))[1][:, ::-1][:, :2].T ** 2
-    assert f"component 1: $b_^$ {shares[0, 1]:.1%}, height" in out
-    assert (
-        f"component 2: height\n(cm) {shares[1, 5]:.1%}, $b_^$" in out and "component 3" not in out
-    )
-    np.save(tmp_path / "X.npy", rows)
-    words[1] = tmp_path / "X.npy"
-    assert f"component 1: column 2 {shares[0, 1]:.1%}, column 6" in done(
-        capsys, *words, "--relevance"
+    assert "--labels --id --missing --encoding --delimiter are for .csv" in refused(
+        capsys, *words, "--labels", "y"
     )
 
 
@@ -1296,7 +1282,7 @@ def test_pictures_of_more_than_100_components_had_no_shares_of_variance(points, 
         (["1000001", "1000002"], ["1000001", "1000002"]),  # both were 1e+06
         (["001", "01", "1"], ["001", "01", "1"]),  # were one class
         (["10", "9", "1"], ["1", "9", "10"]),
-        (["$a$", "$b_^$", "_c", ""], ["", "$a$", "$b_^$", "_c"]),  # mathematics, or a crash
+        (["$a$", "$b_^$", "_c", "d"], ["$a$", "$b_^$", "_c", "d"]),  # mathematics, or a crash
         (np.array([1000001.0, 1000002.0, 0.1]), ["0.1", "1000001.0", "1000002.0"]),
         (np.array([10, 9]), ["9", "10"]),
     ],
@@ -1322,7 +1308,7 @@ def test_names_of_classes_are_drawn_as_they_are_written(
     done(capsys, "embed", *words, "-k", "2", "--no-errors", "--plot", tmp_path / "p.png")
     legend = drawn[0].axes[0].get_legend()
     texts = [text._preprocess_math(text.get_text()) for text in legend.get_texts()]
-    assert texts == [(kind or "(empty)", False) for kind in shown]
+    assert texts == [(kind, False) for kind in shown]
     text = legend.get_title()
     assert text._preprocess_math(text.get_text()) == (title, False)
     colors = drawn[0].axes[0].collections[0].get_array().astype(int)
@@ -1422,7 +1408,6 @@ def test_interleaved_classes_gave_another_sigma_and_a_picture_of_one_class(
     monkeypatch.setattr(figure.Figure, "suptitle", lambda self, text, **k: shown.append(text))
     done(capsys, *words, "--plot", tmp_path / "p.png")
     assert (np.abs(np.bincount(shown[0]) - 10_000 / 3) < 300).all()
-    assert shown[1].endswith("10,000 of 30,000 points shown")
 
 
 @pytest.mark.slow
@@ -1504,8 +1489,7 @@ def test_a_model_on_disk_maps_new_points(tmp_path, capsys, method, words, center
                 assert np.abs(np.load(out) - held["embedding"]).max() < 1e-6
     done(capsys, "apply", model, tmp_path / "new.npy", "-o", out)
     Z = (new * [1, 5, 1] - (X * [1, 5, 1] + [0, 0, 7]).mean(0)) / (X * [1, 5, 1]).std(0)
-    with pytest.warns(UserWarning, match="needs standardized points: prepared_points"):
-        loaded = kp.load(model)
+    loaded = kp.load(model)
     assert np.abs(np.load(out) - kp.features(Z, loaded)).max() < 1e-9
 
 
@@ -1576,8 +1560,7 @@ def test_novelty_comes_with_pvalues_and_marks(points, tmp_path, capsys):
     np.save(known, kept := rng.standard_normal((99, 3)))
     np.save(tmp_path / "new.npy", new)
     done(capsys, "embed", points, "-k", "9", "--standardize", "--sigma", "2", "--model", model)
-    with pytest.warns(UserWarning, match="needs standardized points: prepared_points"):
-        held = kp.load(model)
+    held = kp.load(model)
     scale = [(A - X.mean(0)) / X.std(0) for A in (new, kept)]
     p = kp.novelty_pvalues(scale[0], held, kp.residual(scale[1], held))
     novelty = ["apply", model, tmp_path / "new.npy", "--novelty", "0.02", "--known", known]
@@ -1594,8 +1577,12 @@ def test_novelty_comes_with_pvalues_and_marks(points, tmp_path, capsys):
     assert np.array_equal(np.load(tmp_path / "o.npy")[:, 9:], np.float32([p, p <= 0.02]).T)
     held = known.read_bytes()
     for words, text in (
-        (["--novelty", "0.02"], "apply needs both --novelty ALPHA and --known FILE"),
-        (["--known", known], "apply needs both --novelty ALPHA and --known FILE"),
+        (
+            ["--novelty", "0.02"],
+            "apply --novelty needs --known FILE, or a model of embed --holdout",
+        ),
+        (["--known", known], "apply needs --novelty ALPHA for --known FILE"),
+        ([*novelty[3:6], points], "has 150 of its 150 points, and their residuals are too small"),
         ([*novelty[3:4], "0.009", *novelty[5:]], "--known must have at least 111 points for --nov"),
         ([*novelty[3:4], "0", *novelty[5:]], "--novelty must be between 0 and 1, got 0.0"),
         (["--novelty", "0.1", "--known", tmp_path / "gone.npy"], "gone.npy"),
@@ -1613,6 +1600,56 @@ def test_novelty_comes_with_pvalues_and_marks(points, tmp_path, capsys):
     picture = (tmp_path / "p.svg").read_text()
     assert "<!-- component 1" in picture and "<!-- component 2" not in picture
     assert "<!-- known" in picture and "<!-- novel" in picture
+
+
+@pytest.mark.parametrize("words", [["--standardize"], ["--method", "uniform", "-s", "40"]])
+def test_known_points_that_the_model_has_seen_gave_false_alarms(tmp_path, capsys, rng, words):
+    # 12 % for 5 %
+    files = {"a": rng.standard_normal((400, 3)), "new": rng.standard_normal((400, 3))}
+    files["half"] = np.vstack([files["a"][:200], files["new"][:200]])
+    files["some"] = np.vstack([files["a"][:15], files["new"]])
+    for name, rows in files.items():
+        csv_file(tmp_path, table(rows, "a,b,c"), f"{name}.csv")
+    model, out = tmp_path / "m.npz", tmp_path / "o.npy"
+    fit = ["embed", tmp_path / "a.csv", "-k", "30", "--no-errors", *words, "--model", model]
+    done(capsys, *fit)
+    novelty = ["apply", model, tmp_path / "new.csv", "--novelty", "0.05", "-o", out]
+    error = refused(capsys, *novelty, "--known", tmp_path / "a.csv")
+    assert "--known must have points that the model has not seen, but has" in error
+    assert "pass others, or fit the model by embed --holdout 0.2" in error
+    if "--standardize" in words:
+        assert "200 of its 400" in refused(capsys, *novelty, "--known", tmp_path / "half.csv")
+    done(capsys, *novelty, "--known", tmp_path / "some.csv")
+    told = done(capsys, *fit, "--holdout", "0.2", "-o", tmp_path / "all.csv")
+    assert "400 points, 3 coordinates" in told
+    assert "80 points were kept from the fit, for apply --novelty" in told
+    with np.load(model) as arrays:
+        held = arrays["known"]
+        assert arrays["model.points"].shape == ((320 if "--standardize" in words else 40), 3)
+        if "--standardize" in words:
+            kept = (
+                arrays["model.points"] * arrays["standardized.scale"] + arrays["standardized.mean"]
+            )
+            assert (
+                np.abs(
+                    kept
+                    - np.array(
+                        [row for row in files["a"] if np.abs(kept - row).max(1).min() < 1e-9]
+                    )
+                ).max()
+                < 1e-9
+            )
+            assert np.allclose(arrays["model.points"].mean(0), 0.0, atol=1e-12)
+    assert len((tmp_path / "all.csv").read_text().splitlines()) == 401  # features of all points
+    told = done(capsys, *novelty)
+    expected = kp.novelty_pvalues(kp.prepared_points(model, files["new"]), kp.load(model), held)
+    assert np.array_equal(np.load(out)[:, 30], expected) and held.shape == (80,)
+    assert f"{np.count_nonzero(expected <= 0.05)} of 400 points have p <= 0.05" in told
+    assert np.count_nonzero(expected <= 0.05) < 50
+    assert "known must have at least 999 points" in refused(
+        capsys, *novelty[:4], "0.001", *novelty[5:]
+    )
+    assert "--holdout must be between 0 and 1" in refused(capsys, *fit, "--holdout", "1")
 
 
 def test_single_precision_stays_and_whole_numbers_become_double(tmp_path, capsys):
@@ -1678,7 +1715,10 @@ def test_a_file_is_streamed_in_blocks_to_the_result_of_one_call(many, tmp_path, 
     out = done(capsys, "stream", path, *STREAM, "-o", tmp_path / "out.npy", "--state", state)
     expected = kp.skpca(points, KERNEL, 2, 16, 4, 3)
     assert np.array_equal(np.load(tmp_path / "out.npy"), kp.skpca_transform(points, expected))
-    assert f"20000 of 20000 points were read; state in {state}\n" in out and "sigma 2;" in out
+    assert (
+        f"20000 of 20000 points were read; the state holds 20000 points; state in {state}\n" in out
+        and "sigma 2;" in out
+    )
     assert_whole(state, points)
 
 
@@ -1737,7 +1777,9 @@ def test_an_interrupted_stream_goes_on_where_it_was(many, monkeypatch, capsys):
     assert kp.main(["stream", path, *STREAM, "--state", str(state)]) == 130
     out, error = capsys.readouterr()
     assert error == "kpcasketch: interrupted\n"
-    assert f"16384 of 20000 points were read; state in {state}\n" in out
+    assert (
+        f"16384 of 20000 points were read; the state holds 16384 points; state in {state}\n" in out
+    )
     done(capsys, "stream", path, *STREAM, "--state", state)
     assert calls == [8192, 8192, 3616, 3616]
     assert_whole(state, points)
@@ -1796,38 +1838,58 @@ def test_a_file_that_has_grown_and_another_one_join_the_stream(many, tmp_path, m
 def test_a_file_under_two_names_was_read_twice(many, tmp_path, capsys):
     points, path, state = many
     done(capsys, "stream", path, *STREAM, "--state", state)
-    (tmp_path / "hard.npy").hardlink_to(path)
     (tmp_path / "soft.npy").symlink_to(path)
-    for name in ("hard.npy", "soft.npy"):
-        out = done(capsys, "stream", tmp_path / name, *STREAM, "--state", state)
-        assert "20000 of 20000 points were read" in out
+    out = done(capsys, "stream", tmp_path / "soft.npy", *STREAM, "--state", state)
+    assert "20000 of 20000 points were read; the state holds 20000 points" in out
     assert_whole(state, points)
 
 
-def test_of_two_streams_with_one_state_the_slower_deleted_what_the_other_had_read(
-    many, tmp_path, monkeypatch, capsys
-):
+def test_several_files_are_one_stream(many, tmp_path, capsys):
     points, path, state = many
-    np.save(tmp_path / "other.npy", points[:9000])
-    stream = kp._STREAMS[kp.SKPCAState]
-    # a state that is new for both, and one that both have read: points after the other, and after all
-    for after_other, after_all in ((9000, 29_000), (40_000, 60_000)):
+    np.save(tmp_path / "a.npy", points[:9000])
+    np.save(tmp_path / "b.npy", points[9000:])
+    files = [tmp_path / "a.npy", tmp_path / "b.npy"]
+    out = done(capsys, "stream", *files, *STREAM, "--model", tmp_path / "m.npz")
+    assert "9000 of 9000 points were read; the state holds 9000 points; pass --state" in out
+    assert "11000 of 11000 points were read; the state holds 20000 points; pass --state" in out
+    expected = kp.skpca(points, KERNEL, 2, 16, 4, 3)
+    assert np.array_equal(kp.load(tmp_path / "m.npz").basis, expected.basis)
+    for words in (["-o", tmp_path / "o.npy"], ["--plot", tmp_path / "p.png"]):
+        error = refused(capsys, "stream", *files, *STREAM, *words)
+        assert "-o and --plot take one FILE: pass --model, and call apply for each FILE" in error
+    assert "would be overwritten" in refused(
+        capsys,
+        "stream",
+        *files,
+        *STREAM,
+        "--state",
+        files[1].with_suffix(".npz"),
+        "--model",
+        files[1].with_suffix(".npz"),
+    )
+    for _ in range(2):  # files that were read are not read again
+        done(capsys, "stream", *files, *STREAM, "--state", state)
+        assert_whole(state, points)
 
-        def update(held, rows):
-            """The other stream reads its file while the first block is read."""
-            monkeypatch.setitem(kp._STREAMS, kp.SKPCAState, stream)
-            other = tmp_path / "other.npy"
-            assert kp.main(["stream", str(other), *STREAM, "--state", str(state)]) == 0
-            return stream.update(held, rows)
 
-        monkeypatch.setitem(kp._STREAMS, kp.SKPCAState, stream._replace(update=update))
-        error = refused(capsys, "stream", path, *STREAM, "--state", state)
-        assert f"{state} was written by another process, and is kept: repeat the command" in error
-        assert kp.load(state).sketch.count == after_other
-        done(capsys, "stream", path, *STREAM, "--state", state)
-        assert kp.load(state).sketch.count == after_all
-        np.save(path, np.vstack([points, points]))
-        np.save(tmp_path / "other.npy", points)
+def test_further_files_of_a_stream_are_prepared_like_the_first(tmp_path, capsys):
+    A = csv_file(tmp_path, table(X[:90], "a,b,c"), "A.csv")
+    B = csv_file(tmp_path, table(X[90:, [2, 0, 1]], "c,a,b"), "B.csv")
+    words = ["-k", "2", "-m", "40", "--ell", "9", "--sigma", "2", "--standardize"]
+    done(capsys, "stream", A, B, *words, "--model", tmp_path / "m.npz")
+    Z = (X - X[:90].mean(0)) / X[:90].std(0)
+    expected = kp.skpca(Z, KERNEL, 2, 40, 9)
+    with np.load(tmp_path / "m.npz") as model:
+        assert np.abs(model["model.values"] - expected.values).max() < 1e-9
+    done(capsys, "stream", A, *words, "--state", tmp_path / "s.npz")
+    done(
+        capsys, "stream", B, *words, "--state", tmp_path / "s.npz", "--model", tmp_path / "two.npz"
+    )
+    with np.load(tmp_path / "m.npz") as one, np.load(tmp_path / "two.npz") as two:
+        assert all(np.array_equal(one[name], two[name]) for name in one)
+    np.save(tmp_path / "B.npy", X)  # without names, in whatever order
+    error = refused(capsys, "stream", A, tmp_path / "B.npy", *words)
+    assert "the stream was started with other values of --columns" in error
 
 
 def test_a_block_that_is_refused_deleted_the_state_of_those_before_it(
@@ -1934,53 +1996,15 @@ def test_components_below_what_was_lost_did_not_say_so(tmp_path, capsys):
 # Advice
 
 
-def test_advice_ends_with_a_command(points, tmp_path, capsys):
+def test_advice_is_a_table(points, capsys):
     out = done(capsys, "advise", points, "--error", "0.05", "-k", "2")
-    assert (
-        "recommended" in out
-        and "quantize" in out
-        and "NO: error above 80 % of the requested" in out
-    )
-    command = out.splitlines()[-1].split()
-    assert command[:3] == ["python", "-m", "kpcasketch"]
-    done(capsys, *command[3:])
+    assert {*kp._SAMPLERS, "lanczos", "implicit", "quantize", "skpca"} <= {*out.split()}
+    assert "NO: error above 80 % of the requested" in out
     assert "error: --error must be" in refused(capsys, "advise", points, "--error", "2", "-k", "2")
-    np.savetxt(
-        tmp_path / "a b.csv",
-        np.column_stack([np.arange(150), X]),
-        delimiter=",",
-        header="id,u,v,w",
-        comments="",
-    )
-    out = done(
-        capsys,
-        "advise",
-        tmp_path / "a b.csv",
-        "--error",
-        "0.05",
-        "-k",
-        "2",
-        "--columns",
-        "u,w",
-        "--standardize",
-    )
-    command = shlex.split(out.splitlines()[-1])[3:]
-    done(capsys, *command)
-    # the options of `embed` were refused: the command that was typed could not ask for advice
-    more = ["--labels", "id", "--center", "--model", tmp_path / "m.npz", "-o", tmp_path / "o.csv"]
-    more += ["--missing", "drop", "--drop", "v"]
-    typed = [tmp_path / "a b.csv", "--error", "0.05", "-k", "2", *more]
-    told = done(capsys, "advise", *typed)
-    assert not (tmp_path / "m.npz").exists()
-    done(capsys, *shlex.split(told.splitlines()[-1])[3:])
-    assert (tmp_path / "m.npz").exists() and (tmp_path / "o.csv").exists()
-    assert "a b.csv' -k 2 --columns u,w --standardize --method" in out.splitlines()[-1]
-
-
-def test_advice_of_fewer_landmarks_than_components_could_not_be_taken(points, capsys):
-    # 16 landmarks would do
     out = done(capsys, "advise", points, "--sigma", "50", "--error", "0.05", "-k", "20")
-    done(capsys, *out.splitlines()[-1].split()[3:], "--no-errors")
+    assert (
+        int(row_of(out, "uniform")[1]) >= 20
+    )  # 16 landmarks have the error, and too few components
 
 
 def test_advice_saw_no_cliff_between_the_sizes_of_its_ladder():
@@ -2234,7 +2258,7 @@ def test_a_reader_who_leaves_early_gets_no_traceback(points):
 def test_files_were_not_written_if_nobody_reads_what_is_printed(points, tmp_path, unbuffered):
     reader, writer = os.pipe()
     os.close(reader)
-    words = ["--model", tmp_path / "m.npz", "-o", tmp_path / "o.csv", "--relevance"]
+    words = ["--model", tmp_path / "m.npz", "-o", tmp_path / "o.csv"]
     own = {"PYTHONUNBUFFERED": unbuffered}
     process = command("embed", points, "-k", "1", "--no-errors", *words, stdout=writer, env=own)
     os.close(writer)
@@ -2250,12 +2274,12 @@ def test_a_name_that_the_console_cannot_write_ended_the_command_before_its_files
 ):
     rows = table(X[:, :2], "\u0142_a,\u65e5\u672c")
     path = csv_file(tmp_path, rows, "\u0142.csv")
-    words = ["-k", "1", "--no-errors", "--relevance", "--model", tmp_path / "\u0142.npz"]
+    words = ["-k", "1", "--no-errors", "--model", tmp_path / "\u0142.npz"]
     own = {"PYTHONIOENCODING": encoding, "PYTHONUTF8": "1"}
     process = command("embed", path, *words, stdout=subprocess.PIPE, env=own)
     out, error = process.communicate(timeout=300)
     assert process.returncode == 0, error
-    assert "\\u0142.csv: 150 points" in out and "\\u65e5\\u672c " in out
+    assert "\\u0142.csv: 150 points" in out and "\\u65e5\\u672c" in out
     assert out.rstrip().endswith("\\u0142.npz")
     assert kp.load(tmp_path / "\u0142.npz").points.shape == (150, 2)
 
@@ -2337,13 +2361,21 @@ def test_the_source_works_when_pasted_or_executed(tmp_path, name):
     assert not list(pathlib.Path(tmp_path).glob("__pycache__/*.nbc"))
 
 
-def test_a_model_of_standardized_points_was_loaded_without_a_word(tmp_path, capsys):
+def test_a_model_of_standardized_points_took_frames_that_were_not_prepared(tmp_path, capsys):
     points = np.random.default_rng(0).standard_normal((60, 3)) * [1.0, 1e5, 1.0] + [0.0, 1e6, 0.0]
     np.savetxt(tmp_path / "points.csv", points, "%.17g", ",", header="a,b,c", comments="")
     words = ["embed", str(tmp_path / "points.csv"), "-k", "2", "--model", str(tmp_path / "m.npz")]
     kp.main([*words, "--standardize"])
-    with pytest.warns(UserWarning, match="needs standardized points: prepared_points"):
-        model = kp.load(tmp_path / "m.npz")
+    model = kp.load(tmp_path / "m.npz")
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(points, columns=list("abc"))
+    for function in (kp.features, kp.expand, kp.residual):
+        with pytest.raises(ValueError, match=r"got .* and those of prepared_points\(path, X\)"):
+            function(frame, model)
+        own = kp.prepared_points(tmp_path / "m.npz", frame)
+        assert function(own, model).shape[0] == 60
+    kp.save(tmp_path / "again.npz", model)
+    assert kp.load(tmp_path / "again.npz").names == model.names
     file = np.load(tmp_path / "m.npz")
     kp.main(
         [
@@ -2357,4 +2389,4 @@ def test_a_model_of_standardized_points_was_loaded_without_a_word(tmp_path, caps
     found = kp.expand((points - file["standardized.mean"]) / file["standardized.scale"], model)
     assert np.abs(found - np.load(tmp_path / "out.npy")).max() < 1e-9
     kp.main(words)
-    assert kp.load(tmp_path / "m.npz").points.shape == (60, 3)
+    assert kp.load(tmp_path / "m.npz").names == b""

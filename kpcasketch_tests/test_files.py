@@ -3,7 +3,6 @@
 
 import io
 import pickle
-import zipfile
 
 import numpy as np
 import pytest
@@ -117,23 +116,6 @@ def test_a_damaged_file_was_another_model(rng):
     assert refused > 1000
 
 
-@pytest.mark.parametrize("lost", ["mean", "kernel.gamma", "standardized.mean"])
-def test_an_array_that_the_directory_of_a_file_lost_became_a_default(tmp_path, lost):
-    path = tmp_path / "m.npz"
-    arrays = {"standardized.mean": np.ones(3), "standardized.scale": np.ones(3)}
-    kp._write_arrays(path, kp._as_arrays(kp.kpca(X, g, 2)) | arrays)
-    content = path.read_bytes()
-    at = content.rindex(f"\0{lost}.npy".encode()) - 45  # its entry, after that of another array
-    before = content.rindex(b"PK\x01\x02", 0, at)
-    damaged = bytearray(content)
-    damaged[before + 32] = content.index(b"PK", at + 4) - at  # the comment of the other swallows it
-    path.write_bytes(damaged)
-    assert f"{lost}.npy" not in zipfile.ZipFile(path).namelist()
-    for read in (kp.load, lambda path: kp.prepared_points(path, X)):
-        with pytest.raises(ValueError, match="cannot read .*m.npz: it is damaged"):
-            read(path)
-
-
 def test_a_kernel_without_its_parameters_was_another_kernel(tmp_path):
     plain = kp._as_arrays(kp.kpca(X, g, 2))
     np.savez(tmp_path / "old.npz", **plain)  # as the first version wrote it
@@ -170,16 +152,3 @@ def test_files_stored_the_number_of_a_kernel_so_a_new_record_renamed_saved_kerne
             np.savez(tmp_path / "wrong.npz", **{**arrays, "kernel.kind": wrong})
             with pytest.raises(ValueError, match="wrong.npz .*kernel.kind has the wrong type"):
                 kp.load(tmp_path / "wrong.npz")
-
-
-@pytest.mark.parametrize("inside", ["", "model."])
-def test_models_whose_feature_map_was_called_map_are_read(inside, tmp_path):
-    model = kp.skpca(X, g, 2, 8, 4)
-    kp.save(tmp_path / "model.npz", model)
-    with np.load(tmp_path / "model.npz") as file:
-        renamed = {(inside + name).replace("feature_map", "map"): file[name] for name in file}
-    renamed[inside[:-1] or "class"] = "Subspace"
-    np.savez(tmp_path / "old.npz", **renamed)
-    assert np.array_equal(
-        kp.features(X, kp.load(tmp_path / "old.npz")), kp.skpca_transform(X, model)
-    )

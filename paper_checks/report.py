@@ -13,7 +13,6 @@ import math
 import pathlib
 import platform
 
-import kpcasketch as kp
 from paper_checks import claims, data
 
 COLUMNS = (
@@ -205,8 +204,7 @@ class Report:
                 figure.columns is None or figure.columns(self.options)
             ):
                 print(f"drawing {figure.name}", flush=True)
-                with kp._progress(f"drawing {figure.name}"):
-                    self.pictures.append((figure, self.drawn(figure)))
+                self.pictures.append((figure, self.drawn(figure)))
                 self.write()
         return [self.directory / "report.md", self.directory / "report.html"] + [
             self.directory / f"{figure.name}.{form}"
