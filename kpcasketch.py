@@ -11253,6 +11253,16 @@ def _csv_columns(options, names, width, wanted):
     return known, [j for j in chosen if j not in dropped], label, own
 
 
+def _is_header(first, figures, wanted):
+    """Whether the first row has the names of the columns, or None if it may have. `figures`: its
+    fields as numbers. `wanted`: column names of a model, or None."""
+    if np.isnan(figures).any() or wanted and {*wanted} <= {*first}:
+        return True
+    steps = {*np.diff(figures).round(6)}  # columns may be named by 0, 1, ..., years or wavelengths
+    even = len(steps) == 1 and steps != {0.0} and (len(first) > 2 or first == ["0", "1"])
+    return None if even else False
+
+
 def _load_csv(options, beside):
     """(points, column names or None, labels or None, ids) of a CSV file; _CSV describes the format."""
     path = options.points
@@ -11269,13 +11279,9 @@ def _load_csv(options, beside):
 
     header = options.header
     if header is None:
-        figures = [number_in(field) for field in first]
-        # A row that contains all column names of the model is a header, even if these are numbers.
-        header = np.isnan(figures).any() or wanted and {*wanted} <= {*first}
-        steps = np.unique(np.diff(figures).round(6))
-        even = steps.size == 1 and steps[0] != 0.0 and (width > 2 or first == ["0", "1"])
-        _require(  # columns may be named by numbers, years or wavelengths
-            header or not even,
+        header = _is_header(first, [*map(number_in, first)], wanted)
+        _require(
+            header is not None,
             f"{path}, line {begun} may be a header: pass --header or --no-header",
         )
     names = first if header else []
