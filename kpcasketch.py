@@ -10527,7 +10527,11 @@ def _define_estimators(user):
             Z, _, F = _fit_landmarks(self, X, _as_targets(y), seed)
             self._n_features_out = min(k or len(Z), len(Z))
             if k is None:
-                self.map_ = nystrom_map(Z, Z, self.kernel_)
+                if F is None:
+                    self.map_ = nystrom_map(Z, Z, self.kernel_)
+                else:  # its rows of landmarks are their Cholesky factor
+                    L = np.tril(_in_double(F[self.landmarks_]))
+                    self.map_ = NystromMap(Z, L, len(Z), self.kernel_)
                 return F
             del F  # its memory
             self.map_ = nystrom_kpca(
