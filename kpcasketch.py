@@ -193,7 +193,6 @@ import os
 import pathlib
 import re
 import secrets
-import shlex
 import shutil
 import signal
 import sys
@@ -10379,9 +10378,8 @@ def _library(module, package, user):
     try:
         return importlib.import_module(module)
     except ModuleNotFoundError as error:
-        raise ImportError(
-            f"{user} needs {package}: python -m pip install {shlex.quote(package)}"
-        ) from error
+        text = f'{user} needs {package}: python -m pip install "{package}"'
+        raise ImportError(text) from error
 
 
 def _kernel_of_estimator(own, X, seed):
@@ -11486,11 +11484,8 @@ def _write_results(options, points, what, model, embedding=None, more={}, stored
             return
         first = columns(slice(1))
         if options.o.endswith(".npy"):
-            head = {
-                "descr": first.dtype.str,
-                "fortran_order": False,
-                "shape": (len(points.X), first.size),
-            }
+            shape = (len(points.X), first.size)
+            head = {"descr": first.dtype.str, "fortran_order": False, "shape": shape}
             np.lib.format.write_array_header_1_0(file, head)
             file.writelines(map(columns, points.blocks()))
             return
@@ -11776,7 +11771,7 @@ def _advise(options):
 
 
 _CSV = """A CSV file is UTF-8 text, or has another --encoding. Commas separate columns, and numbers have decimal points.
-With another --delimiter, they may have decimal commas. The first line is a
+With another --delimiter, for example ";", they may have decimal commas. Blank lines are skipped. The first line is a
 header if any field in it is not a number; --header or --no-header overrides this. All other lines must have numbers
 (or true and false for 1 and 0) in the columns that --columns chooses (default: all columns except for --drop, --labels
 and --id). A first column of row numbers must be chosen or dropped. A field is missing if it is empty, . ? NA na #N/A
