@@ -10049,6 +10049,9 @@ def _from_arrays(arrays, path, inside=None):
     """The tuple that `_as_arrays` wrote. Fields that old files lack get their defaults."""
     if inside is None:  # a file of the command line also has the embedding
         inside = "" if "class" in arrays else "model."
+        # Before version 1.0, the field `feature_map` was called `map`.
+        renamed = (re.sub(r"^(model\.)?map\b", r"\1feature_map", name) for name in arrays)
+        arrays = dict(zip(renamed, arrays.values()))
     name = inside[:-1] or "class"
     cls = _TUPLES.get(str(arrays.get(name)))
     wrong = f"{path} must be a file written by save, but {{}} has the wrong type"
@@ -10451,9 +10454,8 @@ def _fit_landmarks(own, X, y, seed, weights=None):
 _declared = functools.partial(dataclasses.dataclass, eq=False, repr=False)
 
 
-def _define_estimators(user):
-    """Create the classes at the first use of one of them."""
-    global LandmarkFeatures, LandmarkRidge, NoveltyDetector  # for error messages and pickle
+def _estimator(user):
+    """scikit-learn's base classes, and the base of our estimators."""
     base = _library("sklearn.base", "scikit-learn>=1.6", user)
     validation = importlib.import_module("sklearn.utils.validation")
 
@@ -10469,6 +10471,17 @@ def _define_estimators(user):
         lam = None
         _require_fit = validation.check_is_fitted
 
+        @contextlib.contextmanager
+        def _refit(self):
+            """Forget an earlier fit. If an error ends the new one, the earlier one remains."""
+            before = vars(self)
+            self.__dict__ = {name: before[name] for name in before if not name.endswith("_")}
+            try:
+                yield
+            except BaseException:
+                self.__dict__ = before
+                raise
+
         def _seed(self):
             seed = self.random_state
             if not isinstance(seed, (int, np.integer)):
@@ -10476,15 +10489,16 @@ def _define_estimators(user):
             return _as_seed("random_state", seed)
 
         def _points(self, *data, reset=False, **checks):
-            """Checked data. reset: forget an earlier fit."""
             if not reset:
                 self._require_fit()
             checks |= {"dtype": _FLOATS, "order": "C", "ensure_min_samples": 1 + reset}
-            data = validation.validate_data(self, *data, reset=reset, **checks)
-            for name in [*vars(self)] * reset:
-                if name.endswith("_") and not name.endswith("_in_"):
-                    delattr(self, name)
-            return data
+            return validation.validate_data(self, *data, reset=reset, **checks)
+
+    return base, Estimator
+
+
+def _define_features(base, Estimator):
+    global LandmarkFeatures  # for error messages and pickle
 
     @_declared
     class LandmarkFeatures(base.ClassNamePrefixFeaturesOutMixin, base.TransformerMixin, Estimator):
@@ -10516,28 +10530,29 @@ def _define_estimators(user):
 
         def _learn(self, X, y):
             """Fit, and return the features of X if they are a factor that the sampler computed."""
-            X = self._points(X, reset=True)
-            k = self.n_components
-            if _as_flag("centered", self.centered) or k is not None:
-                many = _checked_whole("landmarks", self.landmarks, 1)
-                _checked_whole("n_components", k, 1, many)
-            seed = self._seed()
-            Z, _, F = _fit_landmarks(self, X, _as_targets(y), seed)
-            self._n_features_out = min(k or len(Z), len(Z))
-            if k is None:
-                if F is None:
-                    self.map_ = nystrom_map(Z, Z, self.kernel_)
-                else:  # its rows of landmarks are their Cholesky factor
-                    L = np.tril(_in_double(F[self.landmarks_]))
-                    self.map_ = NystromMap(Z, L, len(Z), self.kernel_)
-                return F
-            del F  # its memory
-            self.map_ = nystrom_kpca(
-                X, Z, self.kernel_, self._n_features_out, seed, centered=self.centered
-            )
-            self.explained_variance_ratio_ = explained_variance_ratio(
-                X[uniform_landmarks(len(X), 2000, seed).indices], self.map_
-            )
+            with self._refit():
+                X = self._points(X, reset=True)
+                k = self.n_components
+                if _as_flag("centered", self.centered) or k is not None:
+                    many = _checked_whole("landmarks", self.landmarks, 1)
+                    _checked_whole("n_components", k, 1, many)
+                seed = self._seed()
+                Z, _, F = _fit_landmarks(self, X, _as_targets(y), seed)
+                self._n_features_out = min(k or len(Z), len(Z))
+                if k is None:
+                    if F is None:
+                        self.map_ = nystrom_map(Z, Z, self.kernel_)
+                    else:  # its rows of landmarks are their Cholesky factor
+                        L = np.tril(_in_double(F[self.landmarks_]))
+                        self.map_ = NystromMap(Z, L, len(Z), self.kernel_)
+                    return F
+                del F  # its memory
+                self.map_ = nystrom_kpca(
+                    X, Z, self.kernel_, self._n_features_out, seed, centered=self.centered
+                )
+                self.explained_variance_ratio_ = explained_variance_ratio(
+                    X[uniform_landmarks(len(X), 2000, seed).indices], self.map_
+                )
 
         @_public
         def fit(self, X, y=None):
@@ -10566,6 +10581,10 @@ def _define_estimators(user):
             )
             return kernel_pca_preimage(np.asarray(X), self.map_, ridge)
 
+
+def _define_ridge(base, Estimator):
+    global LandmarkRidge
+
     @_declared
     class LandmarkRidge(base.MultiOutputMixin, base.RegressorMixin, Estimator):
         """Kernel ridge regression over landmarks, with an intercept, by `nystrom_ridge` (RLS C.1).
@@ -10588,17 +10607,22 @@ def _define_estimators(user):
         def fit(self, X, y, sample_weight=None):
             """Fit X, (n, d), and targets y, (n,) or (n, t). A weight acts like a number of equal points:
             landmarks and, if it is chosen, sigma depend only on the distinct points."""
-            X, y = self._points(X, y, reset=True, multi_output=True, y_numeric=True)
-            Z, self.lam_, _ = _fit_landmarks(self, X, y, self._seed(), sample_weight)
-            self.model_ = nystrom_ridge(
-                X, y, Z, self.kernel_, self.lam_, intercept=True, weights=sample_weight
-            )
+            with self._refit():
+                X, y = self._points(X, y, reset=True, multi_output=True, y_numeric=True)
+                Z, self.lam_, _ = _fit_landmarks(self, X, y, self._seed(), sample_weight)
+                self.model_ = nystrom_ridge(
+                    X, y, Z, self.kernel_, self.lam_, intercept=True, weights=sample_weight
+                )
             return self
 
         @_public
         def predict(self, X):
             """Predictions for X, (n, d), with the shape of y."""
             return expand(self._points(X), self.model_)
+
+
+def _define_detector(base, Estimator):
+    global NoveltyDetector
 
     @_declared
     class NoveltyDetector(base.OutlierMixin, Estimator):
@@ -10625,27 +10649,29 @@ def _define_estimators(user):
         @_public
         def fit(self, X, y=None):
             """Learn the points X, (n, d), most of which should not be novel. Ignores y."""
-            X = self._points(X, reset=True)
-            seed = self._seed()
-            order = _draw_uniformly(len(X), len(X), _key(seed, _HELD_OUT))
-            return self._learn(*self._begin(X[order], seed))
+            with self._refit():
+                return self._learn(*self._begin(X, False))
 
         @_public
         def partial_fit(self, X, y=None):
             """Learn further points. Blocks of at least 2 * landmarks points are best. Ignores y."""
             if not hasattr(self, "map_"):
-                X = self._points(X, reset=True)
-                return self._learn(*self._begin(X, self._seed()))
+                with self._refit():
+                    return self._learn(*self._begin(X, True))
             X = self._points(X)
             return self._learn(X, self._stream, X)
 
-        def _begin(self, X, seed):
-            """Points to learn, an empty state, and the last fifth of X, which is not learned."""
-            first, last = np.split(X, [len(X) - _ceil_div(len(X), 5)])
+        def _begin(self, X, in_order):
+            """Points to learn, an empty state, and the points that are not learned."""
+            X = self._points(X, reset=True)
+            n, d = X.shape
+            seed = self._seed()
             many = _checked_whole("landmarks", self.landmarks, 1)
+            order = np.arange(n) if in_order else _draw_uniformly(n, n, _key(seed, _HELD_OUT))
+            first, last = np.split(X[order], [n - _ceil_div(n, 5)])
             self.kernel_ = _kernel_of_estimator(self, first, seed)
             self.residuals_ = np.empty(0)
-            return first, rls_start(self.kernel_, many, X.shape[1], seed), last
+            return first, rls_start(self.kernel_, many, d, seed), last
 
         def _learn(self, X, state, unseen):
             """Learn X. Residuals of `unseen` are from the earlier model, or else from the new one."""
@@ -10690,7 +10716,11 @@ def _define_estimators(user):
             return np.where(self.decision_function(X) < 0.0, -1, 1)
 
 
-_ESTIMATORS = ["LandmarkFeatures", "LandmarkRidge", "NoveltyDetector"]
+_ESTIMATORS = {
+    "LandmarkFeatures": _define_features,
+    "LandmarkRidge": _define_ridge,
+    "NoveltyDetector": _define_detector,
+}
 
 
 def __getattr__(name):
@@ -10699,7 +10729,7 @@ def __getattr__(name):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     with _lock:
         if name not in globals():
-            _define_estimators(name)
+            _ESTIMATORS[name](*_estimator(name))
     return globals()[name]
 
 
@@ -10846,13 +10876,20 @@ def _each_block(function, X, beside, *held):
     ]
 
 
+def _computed(task):
+    # Shared values are large. Setting this before distributed is imported would hide its defaults.
+    settings = {"distributed.admin.large-graph-warning-threshold": "1 GB"}
+    with _dask().config.set(settings if "distributed" in sys.modules else {}):
+        return _dask().compute(task)[0]
+
+
 def _joined(function, parts, *held):
     """Merge the results of neighboring blocks by function(a, b, *held) until one is left."""
     task = _dask().delayed(_together, pure=False)
     while len(parts) > 1:
         pairs = [task(function, *parts[j : j + 2], *held) for j in range(0, len(parts) - 1, 2)]
         parts = pairs + parts[2 * len(pairs) :]
-    return _dask().compute(parts[0])[0]
+    return _computed(parts[0])
 
 
 # 17.2 Maps and folds
@@ -10942,7 +10979,7 @@ def dask_fold(X, state):
 def _rows_of(X, rows):
     """Chosen rows of a Dask array, as checked points."""
     numbers, places = np.unique(rows, return_inverse=True)  # Dask reads sorted rows in one step
-    return _checked_points("X", _dask().compute(X[numbers])[0], None, numbers)[places]
+    return _checked_points("X", _computed(X[numbers]), None, numbers)[places]
 
 
 @_public
@@ -11197,13 +11234,19 @@ def _number(field):
         return {"true": 1.0, "false": 0.0}.get(field.lower(), math.nan)
 
 
+def _is_preamble(row):
+    """Whether a first row is empty, or Excel's "sep=,"."""
+    return "".join(row) in ("", "sep=")
+
+
 def _csv_rows(path, encoding, delimiter):
-    """Yield (line number, fields) for each row that is not blank."""
+    """Yield (line number, fields) for each row that is not blank. The first is not a preamble."""
     line = width = 0
     try:
         with open(path, encoding=encoding, newline="") as file:
             rows = csv.reader(file, delimiter=delimiter, strict=True)
-            for row in filter(None, rows):
+            rows_with_fields = filter(None, rows)
+            for row in itertools.dropwhile(_is_preamble, rows_with_fields):
                 line = rows.line_num
                 width = width or len(row)
                 if len(row) != width:
@@ -11615,11 +11658,20 @@ def _take_blocks(options, state, points, begun, sources):
 
     def keep():
         state, taken = here
+        own = sources.copy()
         if taken > before:
-            sources[name] = [taken, points.X[taken - 1].tolist()]
-            if options.state:
-                arrays = begun | _as_arrays(state) | {"sources": json.dumps(sources)}
-                _write_arrays(options.state, arrays)
+            own[name] = [taken, points.X[taken - 1].tolist()]
+        if options.state and own != sources:
+            written = json.dumps(own)
+            # Another process may write between this check and the replacement, in milliseconds.
+            if os.path.exists(options.state):
+                held = str(_arrays_in(options.state, kept=["sources"]).get("sources"))
+                _require(
+                    held in (json.dumps(sources), written),  # written before an interrupt
+                    f"{options.state} was written by another process, and is kept: repeat the command",
+                )
+            _write_arrays(options.state, begun | _as_arrays(state) | {"sources": written})
+        sources.update(own)
         kept = f"state in {options.state}" if options.state else "pass --state to keep the state"
         held = sum(taken for taken, _ in sources.values())
         _print(f"{taken} of {n} points were read; the state holds {held} points; {kept}")

@@ -2349,3 +2349,29 @@ def test_a_model_of_standardized_points_took_frames_that_were_not_prepared(tmp_p
     assert np.abs(found - np.load(tmp_path / "out.npy")).max() < 1e-9
     kp.main(words)
     assert kp.load(tmp_path / "m.npz").names == b""
+
+
+def test_of_two_streams_with_one_state_the_slower_deleted_what_the_other_had_read(
+    many, tmp_path, monkeypatch, capsys
+):
+    points, path, state = many
+    np.save(tmp_path / "other.npy", points[:9000])
+    stream = kp._STREAMS[kp.SKPCAState]
+    # a state that is new for both, and one that both have read: points after the other, and after all
+    for after_other, after_all in ((9000, 29_000), (40_000, 60_000)):
+
+        def update(held, rows):
+            """The other stream reads its file while the first block is read."""
+            monkeypatch.setitem(kp._STREAMS, kp.SKPCAState, stream)
+            other = tmp_path / "other.npy"
+            assert kp.main(["stream", str(other), *STREAM, "--state", str(state)]) == 0
+            return stream.update(held, rows)
+
+        monkeypatch.setitem(kp._STREAMS, kp.SKPCAState, stream._replace(update=update))
+        error = refused(capsys, "stream", path, *STREAM, "--state", state)
+        assert f"{state} was written by another process, and is kept: repeat the command" in error
+        assert kp.load(state).sketch.count == after_other
+        done(capsys, "stream", path, *STREAM, "--state", state)
+        assert kp.load(state).sketch.count == after_all
+        np.save(path, np.vstack([points, points]))
+        np.save(tmp_path / "other.npy", points)

@@ -299,15 +299,21 @@ def test_weights_of_the_regressor_are_numbers_of_equal_points(own, rng):
     assert np.array_equal(plain.predict(points), ones.predict(points))
 
 
-def test_refused_points_change_nothing_and_a_new_fit_forgets_the_old(rng):
+def test_a_refused_fit_changes_nothing_and_a_new_one_forgets_the_old(rng):
     pytest.importorskip("sklearn")
     points = rng.standard_normal((60, 3))
     y = points[:, 0]
-    for own in (kp.LandmarkFeatures(9, 2), kp.LandmarkRidge(9), kp.NoveltyDetector(9, 0.2)):
+    for own, wrong, options in (
+        (kp.LandmarkFeatures(9, 2), (points[:, :1] * np.nan, None), {"sampler": "best"}),
+        (kp.LandmarkRidge(9), (points[:, :1], y), {"lam": -1.0}),
+        (kp.NoveltyDetector(9, 0.2), (points[:, :1], None), {"false_alarms": 2.0}),
+    ):
         own.fit(points, y)
+        sound = own.get_params()
         before = dict(vars(own))
         with pytest.raises(ValueError):
-            own.fit(points[:, :1] * np.nan, y)
+            own.set_params(**options).fit(points[:, :1], y)
+        own.set_params(**sound)
         assert vars(own).keys() == before.keys() and own.n_features_in_ == 3
         assert all(vars(own)[name] is before[name] for name in before if name.endswith("_"))
     features = kp.LandmarkFeatures(9, 2).fit(points)

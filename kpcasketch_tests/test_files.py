@@ -152,3 +152,16 @@ def test_files_stored_the_number_of_a_kernel_so_a_new_record_renamed_saved_kerne
             np.savez(tmp_path / "wrong.npz", **{**arrays, "kernel.kind": wrong})
             with pytest.raises(ValueError, match="wrong.npz .*kernel.kind has the wrong type"):
                 kp.load(tmp_path / "wrong.npz")
+
+
+@pytest.mark.parametrize("inside", ["", "model."])
+def test_models_whose_feature_map_was_called_map_are_read(inside, tmp_path):
+    model = kp.skpca(X, g, 2, 8, 4)
+    kp.save(tmp_path / "model.npz", model)
+    with np.load(tmp_path / "model.npz") as file:
+        renamed = {(inside + name).replace("feature_map", "map"): file[name] for name in file}
+    renamed[inside[:-1] or "class"] = "Subspace"
+    np.savez(tmp_path / "old.npz", **renamed)
+    assert np.array_equal(
+        kp.features(X, kp.load(tmp_path / "old.npz")), kp.skpca_transform(X, model)
+    )

@@ -128,14 +128,12 @@ def aligned(columns, rows):
         yield "  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip()
 
 
-def announced(place, chosen, start):
-    """Says on stderr which claim is judged and how long the rest may take: live on a terminal, else by one line."""
+def announce(place, chosen, start):
+    """Says on stderr which claim is judged and how long the rest may take."""
     seconds = (time.perf_counter() - start) / place * (len(chosen) - place) if place else 0.0
     rest = f", about {seconds:,.0f} s left for all" if place else ""
     text = f"judging {chosen[place].name}, {place + 1} of {len(chosen)}{rest}"
-    if not sys.stderr.isatty():
-        print(text, file=sys.stderr, flush=True)
-    return kp._progress(text)
+    print(text, file=sys.stderr, flush=True)
 
 
 def judge(chosen, options, written):
@@ -154,8 +152,8 @@ def judge(chosen, options, written):
     begun = start
     verdicts = claims.run(chosen, options)
     for place, one in enumerate(chosen):
-        with announced(place, chosen, begun):
-            _, verdict = next(verdicts)
+        announce(place, chosen, begun)
+        _, verdict = next(verdicts)
         seconds, start = time.perf_counter() - start, time.perf_counter()
         share = verdict.bound / verdict.trivial
         print(
