@@ -951,12 +951,15 @@ def _validated(what, sound=lambda made: True, **arrays):
     return declared
 
 
-def _of_model(name, model, field):
-    """A field of the model's record. If its class has none, say which classes have it."""
-    found = getattr(_models.get(type(model)), field, None)
-    able = [cls.__name__ for cls, record in _models.items() if getattr(record, field)]
-    _require(found, f"{name} must be one of {', '.join(able)}; got {type(model).__name__}")
+def _of_record(records, name, value, field):
+    """A field of the record of the value's class. If it has none, say which classes have it."""
+    found = getattr(records.get(type(value)), field, None)
+    able = [cls.__name__ for cls, record in records.items() if getattr(record, field)]
+    _require(found, f"{name} must be one of {', '.join(able)}; got {type(value).__name__}")
     return found
+
+
+_of_model = functools.partial(_of_record, _models)
 
 
 def _checked_as(cls, name, value):
@@ -7758,7 +7761,7 @@ _TAIL, _COINS, _AT_RANDOM = range(3)
 
 @_helper
 def _solve_corner(tile, first, lower, begin, end, start, columns):
-    """tile[r] <- L[begin:end, begin:end]^-1 tile[r] for as many rows r >= first as fit into
+    """columns[:, r] = L[begin:end, begin:end]^-1 tile[first + r] for as many rows as fit into
     `columns`. If landmarks are nearly dependent, an inverse of L would lose half of K~'s digits."""
     count = end - begin
     width = columns.shape[1]
@@ -7776,9 +7779,6 @@ def _solve_corner(tile, first, lower, begin, end, start, columns):
                     y[r] += lower[begin + a, place + b] * columns[b, r]
             for r in range(width):
                 y[r] *= lower[begin + a, place + a]
-    for r in range(width):
-        for c in range(count):
-            tile[first + r, c] = columns[c, r]
 
 
 @_core
@@ -7790,7 +7790,8 @@ def _forward_substitute(kernel, pairs, lower, below, start, rows, squares, growt
     for index in prange(_blocks(len(pairs.X))):
         _wide_vectors()
         m = len(pairs.Y)
-        width = below.shape[2]
+        width = pairs.panels.shape[2]
+        narrow = below.shape[2]
         first, last = _block(index, len(pairs.X))
         tile = _new_tile(pairs.X)
         columns = _aligned((_BLOCK, width), pairs.X)
@@ -7800,21 +7801,27 @@ def _forward_substitute(kernel, pairs, lower, below, start, rows, squares, growt
             _fill_tile(kernel, pairs, first, last, begin, end, tile)
             for deep in range(0, start + begin, _DEPTH):  # subtract earlier columns
                 stop = min(start + begin, deep + _DEPTH)
-                for q in range(begin // width, _ceil_div(end, width)):
+                for q in range(begin // narrow, _ceil_div(end, narrow)):
                     panel = below[q, deep:stop]
-                    column = q * width - begin
-                    for r in range(0, last - first, 4):  # the panel stays in the cache
-                        _add_panel(Y, r, last - first - 1, deep, stop, panel, tile, r, column)
-            for r in range(0, last - first, width):
-                _solve_corner(tile, r, lower, begin, end, start, columns)
-            for r in range(last - first):
-                y = Y[r, start + begin : start + end]
-                for c in range(end - begin):
-                    value = tile[r, c]
-                    y[c] = value
-                    squares[first + r] += value * value
-                for c in range(min(end, len(growth)) - begin):
-                    errors[first + r] += growth[begin + c] * tile[r, c] * tile[r, c]
+                    column = q * narrow - begin
+                    for r in range(0, last - first, _PRODUCT_ROWS):  # the panel stays in the cache
+                        _add_product(Y, r, last - first - 1, deep, stop, panel, tile, r, column)
+            for r in range(first, last, width):
+                _solve_corner(tile, r - first, lower, begin, end, start, columns)
+                solved = Y[r - first :, start + begin : start + end]
+                square = squares[r : r + width]
+                for row in range(len(square)):
+                    for c in range(end - begin):
+                        solved[row, c] = columns[c, row]
+                for c in range(end - begin):  # all rows at once: ten times as fast as row by row
+                    y = columns[c]
+                    for row in range(len(square)):
+                        square[row] += y[row] * y[row]
+                for c in range(begin, min(end, len(growth))):
+                    y = columns[c - begin]
+                    error = errors[r : r + width]
+                    for row in range(len(square)):
+                        error[row] += growth[c] * y[row] * y[row]
 
 
 def _substitute(kernel, X, Z, L, start, rows, growth=np.zeros(0), errors=np.zeros(0)):
@@ -7825,7 +7832,7 @@ def _substitute(kernel, X, Z, L, start, rows, growth=np.zeros(0), errors=np.zero
         return squares
     pairs = _prepare(kernel, X, Z, False)
     lower = np.ascontiguousarray(-L, Z.dtype)
-    below = _pack(lower)
+    below = _column_panels(np.ascontiguousarray(lower.T), _NARROW_PANEL // lower.itemsize)
     np.fill_diagonal(lower[:, start:], 1.0 / L.diagonal(start))
     work = _tile_work(kernel, pairs, _MULTIPLY_ADD * (start + 0.5 * m + 32.0))
     _forward_substitute(work, kernel, pairs, lower, below, start, rows, squares, growth, errors)
@@ -7845,10 +7852,10 @@ def _require_definite(sound):
     _require(sound, "kernel values on X must be finite and form a positive semidefinite matrix")
 
 
-def _rounding(kernel, X, m):
-    """Rounding error of a residual after m pivots, relative to the kernel value: about sqrt(m)
-    machine epsilons. A polynomial of degree p adds p sqrt(d). Expanded distances add at most
-    .36 sqrt(d) steepness (|x|^2 + |y|^2). (Measured for d from 16 to 3000.)"""
+def _rounding(kernel, X):
+    """Rounding error of residuals after m pivots, as a function of m, relative to the kernel value:
+    about sqrt(m) machine epsilons. A polynomial of degree p adds p sqrt(d). Expanded distances add
+    at most .36 sqrt(d) steepness (|x|^2 + |y|^2). (Measured for d from 16 to 3000.)"""
     factor = 0.0
     steepness = _KINDS[kernel.kind].steepness(kernel)
     if kernel.kind == _POLYNOMIAL:
@@ -7856,8 +7863,8 @@ def _rounding(kernel, X, m):
     elif steepness < math.inf and X.shape[1] >= 16:
         # If a subset's mean is subtracted instead, squared norms are at most four times as large.
         factor = min(_EXPANDED_BELOW, 8.0 * steepness * float(_squares(_minus_row(X)).max()))
-    roundings = 4.0 * math.sqrt(m) + 2.0 * math.sqrt(X.shape[1]) * factor
-    return roundings * (1.2e-7 if X.itemsize == 4 else 2.2e-16)
+    more = 2.0 * math.sqrt(X.shape[1]) * factor
+    return lambda m: (4.0 * math.sqrt(m) + more) * (1.2e-7 if X.itemsize == 4 else 2.2e-16)
 
 
 def _draw_by_size(sizes, s, key):
@@ -7947,7 +7954,8 @@ def _pivoted(counts, P, kernel, block, share, like, key, shift=0.0):
     errors of the residuals in the type of `like`."""
     n = len(P)
     definite = _has_formula(kernel)
-    value_rounding = _rounding(kernel, like, 1)
+    rounding_after = _rounding(kernel, like)
+    value_rounding = rounding_after(1)
     diagonal = _in_double(_diagonal(P, kernel))
     shift = np.broadcast_to(shift, n)
     rest = diagonal + shift
@@ -7957,7 +7965,7 @@ def _pivoted(counts, P, kernel, block, share, like, key, shift=0.0):
     evaluations = n
     turn = 0
     for s in counts:
-        rounding = _rounding(kernel, like, s)
+        rounding = rounding_after(s)
         room = _new_array((n, s), P.dtype)
         room[:, : F.shape[1]] = F
         F = room
@@ -8072,10 +8080,10 @@ def _scores(P, Z, weights, kernel, lam, k=0, key=None, rows=None):
     rank = found.rank
     points = found.points[:rank]
     L = found.factor[:rank, :rank]
-    if rank and lam > max(100.0 * _rounding(kernel, Z, len(Z)) * _diagonal(Z, kernel).max(), 1e-30):
+    if rank and lam > max(100.0 * _rounding(kernel, Z)(len(Z)) * _diagonal(Z, kernel).max(), 1e-30):
         points = points.astype(Z.dtype)  # lam > 1e-30: 1 / sqrt(lam) fits into float32
     # A residual below -`bound` shows that a kernel is indefinite, as in `_pivoted`.
-    bound = 1e300 if _has_formula(kernel) else 10.0 * math.sqrt(_rounding(kernel, points, rank))
+    bound = 1e300 if _has_formula(kernel) else 10.0 * math.sqrt(_rounding(kernel, points)(rank))
     scores = []
     for some in _slabs(rows.size, _SLAB):
         slab = P.take(rows[some], 0).astype(points.dtype, copy=False)
@@ -8209,6 +8217,12 @@ def rls_nystrom(X, kernel, lam, seed=0, *, delta, oversampling=16.0):
     return found._replace(evaluations=len(X) * (len(X) + 1) // 2)
 
 
+_TAKE_ALL = (
+    192.0  # times log(1 / delta): so many points are all landmarks (RLS algorithm 2, step 1)
+)
+_PRACTICAL_C = 4.0  # c of RLS algorithm 3 in practice, where the proof requires about 640
+
+
 def _largest_rank(size, constant, delta):
     """The largest k from 1 to size for which `constant` * k log(2 k / delta) <= size, or 1."""
     k = np.arange(2.0, size + 1)
@@ -8220,12 +8234,10 @@ def _practical_delta(s):
     return 0.5 / math.log(max(s, 8))
 
 
-def _recursive(
-    X, kernel, key, delta, lam, size, top, constant=1.0, factor=1.0, oversampling=1.0, division=1.0
-):
+def _recursive(X, kernel, key, delta, lam, size, top, constant=1.0, factor=1.0, oversampling=1.0):
     """RLS algorithm 2 (lam given), RLS algorithm 3 (lam None), and practical variants, which draw
     exactly `top` landmarks at the top level. Comments number steps as in algorithm 3 (algorithm 2).
-    `factor` multiplies scores, and `division` divides delta at each level."""
+    `factor` multiplies scores. Only the algorithms, not the variants, divide delta by 3 per level."""
     # depth: number of successive halvings that a point survives, each with probability 1/2.
     words = _words(_python_subkey(key, _HALVING), np.arange(len(X)))
     depth = np.frexp(_in_double(~words & (words + np.uint64(1))))[1] - 1
@@ -8233,9 +8245,9 @@ def _recursive(
     def sample(level, delta):
         """Landmarks among the points that are left after `level` halvings."""
         rows = np.flatnonzero(depth >= level)
-        if rows.size <= (size or 192.0 * math.log(1.0 / delta)):  # steps 1 to 3
+        if rows.size <= (size or _TAKE_ALL * math.log(1.0 / delta)):  # steps 1 to 3
             return Landmarks(rows, np.ones(rows.size), 0)
-        half = sample(level + 1, delta / division)  # steps 4 and 5
+        half = sample(level + 1, delta if top else delta / 3.0)  # steps 4 and 5
         level_key = _python_subkey(_python_subkey(key, _LEVELS), level)
         drawn = top if level == 0 else 0
         # Step 7. The top of accelerated sampling uses 4 * size. Errors are up to 20 % smaller.
@@ -8288,7 +8300,7 @@ def recursive_rls(X, kernel, lam, seed=0, *, delta, oversampling=16.0):
     X, kernel = _points_and_kernel(X, kernel)
     lam = _checked_real("lam", lam, 1e-300)
     delta, key, oversampling = _checked_sampling(delta, 32, seed, oversampling)
-    return _recursive(X, kernel, key, delta, lam, 0, 0, 1.0, 1.5, oversampling, 3.0)
+    return _recursive(X, kernel, key, delta, lam, 0, 0, factor=1.5, oversampling=oversampling)
 
 
 @_public
@@ -8317,7 +8329,7 @@ def recursive_rls_fixed(X, kernel, s, seed=0, *, delta, constant=640.0, oversamp
     s = _checked_whole("s", s, 1)
     constant = _checked_real("constant", constant, 1e-300)
     delta, key, oversampling = _checked_sampling(delta, 32, seed, oversampling)
-    return _recursive(X, kernel, key, delta, None, s, 0, constant, 5.0, oversampling, 3.0)
+    return _recursive(X, kernel, key, delta, None, s, 0, constant, 5.0, oversampling)
 
 
 def _practical(X, kernel, s, seed, delta, accelerated):
@@ -8326,7 +8338,7 @@ def _practical(X, kernel, s, seed, delta, accelerated):
     s = _checked_whole("s", s, 1)
     delta = _as_delta(delta, _practical_delta(s))
     size = min(s, math.ceil(math.sqrt(s + s**3 / len(X)))) if accelerated else s
-    return _recursive(X, kernel, _checked_key(seed, _LANDMARKS), delta, None, size, s, 4.0)
+    return _recursive(X, kernel, _checked_key(seed, _LANDMARKS), delta, None, size, s, _PRACTICAL_C)
 
 
 @_public
@@ -8455,7 +8467,7 @@ def _with_landmarks(state, more, count):
         key = _python_subkey(_key(state.seed, _LANDMARKS), indices[0])
         key = _python_subkey(key, evaluations)
         delta = _practical_delta(s)
-        k = _largest_rank(s, 4.0, delta)
+        k = _largest_rank(s, _PRACTICAL_C, delta)
         scores, computed = _scores(points, points, weights, state.kernel, None, k, key)
         wanted = np.minimum(1.0, scores * math.log(2.0 * k / delta))
         kept, chances = _draw_by_size(wanted * weights**2, s, _python_subkey(key, _COINS))
@@ -8506,7 +8518,12 @@ def rls_update(state, X):
         True
     """
     state = _checked_as(RLSState, "state", state)
-    X = _checked_points("X", X, columns=state.points.shape[1])
+    X = _checked_points("X", X)
+    d = state.points.shape[1]
+    _require(
+        X.shape[1] == d,
+        f"X must have {d} columns, because d of rls_start(kernel, s, d) was {d}, got {X.shape[1]}",
+    )
     seed = _python_subkey(_key(state.seed, _LANDMARKS), state.count)
     found = recursive_rls_accelerated(X, state.kernel, state.s, seed)
     return _with_landmarks(state, found._replace(points=X[found.indices]), len(X))
@@ -8665,7 +8682,8 @@ def _translated(E, origin):
 def _normal_equations(P, found, T, middle=None, factors=None, values=False):
     """F^T F and F^T T, where F holds the features of P, or P if found is None, minus `middle`, with
     rows multiplied by `factors` (n, 1). The precision is that of T: float32 loses a small ridge. If
-    `values` is True, F holds kernel values of the landmarks instead of features."""
+    `values` is True, F holds kernel values of the landmarks instead of features. If found is None, P
+    may be overwritten."""
     squares = products = 0.0
     for rows in _slabs(len(P), _SLAB):
         F = P[rows].astype(T.dtype, copy=False)
@@ -8834,19 +8852,29 @@ def nystrom_to(X, kernel, error, seed=0, *, limit=None):
 # 13.6 Ridge regression (RLS appendix C.1)
 
 
-def _weighted_equations(P, T, weights, found, at, lam=0.0):
+def _weighted_equations(P, T, weights, found, at, lam=0.0, F=None):
     """F^T W F, F^T W T and `at`, where F holds features of P minus `at`, and W = diag(weights). If
     `at` is given, there is an intercept, and the weighted mean of the features replaces it. Errors of
-    F^T W F up to 2e-6 lam are allowed."""
-    factors = np.sqrt(weights)[:, None]
-    T = factors * np.column_stack([T, np.ones(len(P))])
+    F^T W F up to 2e-6 lam are allowed. The features of P may be given as F, which is overwritten.
+    Their products are in float32 if rounding errors are at most .01 lam. (Measured: 1e-5 lam.)"""
+    T = np.column_stack([T, np.ones(len(P))])
+    factors = None
+    if np.ptp(weights) or weights[0] != 1.0:
+        factors = np.sqrt(weights)[:, None]
+        T = factors * T
     total = weights.sum()
     limit = _value_limit(found.kernel, P, found.points)
     # With kernel values K, F = K C. Then C^T (K^T W K) C takes two thirds of the time, but a small
     # pivot increases rounding errors. (Measured for lam at its limit: errors of 1e-10 to 1.3e-6 lam.)
-    values = limit * limit * 1e-8 * total < lam * found.factor.diagonal().min() ** 2
+    least = found.factor.diagonal().min()
+    values = F is None and limit * limit * 1e-8 * total < lam * least**2
     middle = None if values else at
-    squares, products = _normal_equations(P, found, T, middle, factors, values)
+    if F is None:
+        squares, products = _normal_equations(P, found, T, middle, factors, values)
+    else:
+        rounding = 100.0 * _precision(F) * limit * total
+        T = T.astype(F.dtype) if rounding < lam else T
+        squares, products = _normal_equations(F, None, T, middle, factors)
     if values:
         C = _coefficients(found, np.eye(len(squares)))
         squares = _transposed_product(C, _dense_product(squares, C))
@@ -8894,6 +8922,29 @@ def kernel_ridge(F, Y, lam):
     return weights[:, 0] if np.ndim(Y) == 1 else weights
 
 
+def _map_of_factor(F, rows, Z, kernel):
+    """The NystromMap of landmarks Z, if the sampler of these rows computed the factor F."""
+    return NystromMap(Z, np.tril(_in_double(F[rows])), len(Z), kernel)
+
+
+def _ridge_over(X, Y, landmarks, kernel, lam, intercept, weights, F=None):
+    """`nystrom_ridge`. If F is given, it is the factor of X, computed by the sampler of `landmarks`,
+    for a kernel that is not linear. Then F is overwritten."""
+    X, kernel = _points_and_kernel(X, kernel)
+    lam = _checked_real("lam", lam, 1e-300)
+    T = _checked_targets(Y, len(X))
+    weights = _as_weights(weights, X)
+    mean = np.average(T, 0, weights) * _as_flag("intercept", intercept)
+    Z = _checked_landmarks(X, landmarks)
+    if F is None:
+        X, found, origin, at = _about_landmarks(X, Z, kernel, intercept, weights)
+    else:
+        found = _map_of_factor(F, landmarks, Z, kernel)
+        origin, at = None, found.factor.mean(0).astype(F.dtype)
+    squares, products, at = _weighted_equations(X, T - mean, weights, found, at, lam, F)
+    return _translated(_ridge_by_map(found, squares, products, lam, np.ndim(Y), mean, at), origin)
+
+
 @_public
 def nystrom_ridge(X, Y, landmarks, kernel, lam, *, intercept=False, weights=None):
     """Kernel ridge regression over a few landmarks (RLS theorem 15, (32)-(35)).
@@ -8918,15 +8969,7 @@ def nystrom_ridge(X, Y, landmarks, kernel, lam, *, intercept=False, weights=None
         >>> expand(X, nystrom_ridge(X, X[:, 0], np.array([1]), linear(), 5.0)).round(12).tolist()
         [0.5, 1.0]
     """
-    X, kernel = _points_and_kernel(X, kernel)
-    lam = _checked_real("lam", lam, 1e-300)
-    T = _checked_targets(Y, len(X))
-    weights = _as_weights(weights, X)
-    mean = np.average(T, 0, weights) * _as_flag("intercept", intercept)
-    Z = _checked_landmarks(X, landmarks)
-    X, found, origin, at = _about_landmarks(X, Z, kernel, intercept, weights)
-    squares, products, at = _weighted_equations(X, T - mean, weights, found, at, lam)
-    return _translated(_ridge_by_map(found, squares, products, lam, np.ndim(Y), mean, at), origin)
+    return _ridge_over(X, Y, landmarks, kernel, lam, intercept, weights)
 
 
 _CHOLESKY_POINTS = 4096  # measured: with more points, n^3 / 3 operations take longer than steps
@@ -9824,12 +9867,7 @@ _STREAMS = {
 }
 
 
-def _stream_of(name, state, merges=False):
-    able = [cls for cls, stream in _STREAMS.items() if stream.merge or not merges]
-    if type(state) not in able:
-        names = ", ".join(cls.__name__ for cls in able)
-        raise ValueError(f"{name} must be one of {names}, got {type(state).__name__}")
-    return _STREAMS[type(state)]
+_of_stream = functools.partial(_of_record, _STREAMS)
 
 
 @_public
@@ -9843,8 +9881,7 @@ def update(state, X, Y=None):
     Returns:
         tuple: The new state, of the same type. The old state is not modified.
     """
-    stream = _stream_of("state", state)
-    return stream.update(state, X) if Y is None else stream.update(state, X, Y)
+    return _of_stream("state", state, "update")(state, X, *([] if Y is None else [Y]))
 
 
 @_public
@@ -9857,7 +9894,7 @@ def merge(a, b):
     Returns:
         tuple: The merged state, of the same type.
     """
-    return _stream_of("a", a, True).merge(a, b)
+    return _of_stream("a", a, "merge")(a, b)
 
 
 @_public
@@ -9874,7 +9911,7 @@ def finish(state, *arguments):
         >>> finish(update(shadow_start(1.0, 2), X)).weights.sum().item()
         100.0
     """
-    return _stream_of("state", state).finish(state, *arguments)
+    return _of_stream("state", state, "finish")(state, *arguments)
 
 
 # --------------------------------------------------------------------------------------------------
@@ -10542,9 +10579,8 @@ def _define_features(base, Estimator):
                 if k is None:
                     if F is None:
                         self.map_ = nystrom_map(Z, Z, self.kernel_)
-                    else:  # its rows of landmarks are their Cholesky factor
-                        L = np.tril(_in_double(F[self.landmarks_]))
-                        self.map_ = NystromMap(Z, L, len(Z), self.kernel_)
+                    else:
+                        self.map_ = _map_of_factor(F, self.landmarks_, Z, self.kernel_)
                     return F
                 del F  # its memory
                 self.map_ = nystrom_kpca(
@@ -10609,9 +10645,11 @@ def _define_ridge(base, Estimator):
             landmarks and, if it is chosen, sigma depend only on the distinct points."""
             with self._refit():
                 X, y = self._points(X, y, reset=True, multi_output=True, y_numeric=True)
-                Z, self.lam_, _ = _fit_landmarks(self, X, y, self._seed(), sample_weight)
-                self.model_ = nystrom_ridge(
-                    X, y, Z, self.kernel_, self.lam_, intercept=True, weights=sample_weight
+                Z, self.lam_, F = _fit_landmarks(self, X, y, self._seed(), sample_weight)
+                F = None if _is_linear(self.kernel_) else F
+                rows = Z if F is None else self.landmarks_
+                self.model_ = _ridge_over(
+                    X, y, rows, self.kernel_, self.lam_, True, sample_weight, F
                 )
             return self
 
@@ -10954,7 +10992,8 @@ def dask_fold(X, state):
     Returns:
         tuple: The state, for the stream's finish function.
     """
-    stream = _stream_of("state", state, True)
+    update = _of_stream("state", state, "update")
+    merge = _of_stream("state", state, "merge")
     held = getattr(state, "sketch", state)
     count = getattr(held, "count", 0)
     # A tuple without a field `count` still has a method `count`.
@@ -10967,10 +11006,10 @@ def dask_fold(X, state):
     def folded(block, first, state, feature_map):
         if hasattr(state, "seed"):  # blocks must draw independently
             state = state._replace(seed=int(_python_subkey(state.seed, first)))
-        return _with_map(stream.update(_with_map(state, feature_map), block))
+        return _with_map(update(_with_map(state, feature_map), block))
 
     def merged(a, b, feature_map):
-        return _with_map(stream.merge(_with_map(a, feature_map), _with_map(b, feature_map)))
+        return _with_map(merge(_with_map(a, feature_map), _with_map(b, feature_map)))
 
     parts = _each_block(folded, X, None, _with_map(state), shared)
     return _with_map(_joined(merged, parts, shared), feature_map)

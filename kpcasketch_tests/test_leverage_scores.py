@@ -1149,7 +1149,10 @@ def test_streams_of_few_points_keep_all_and_refuse_what_does_not_fit(tmp_path):
             lambda: kp.rls_finish(kp.rls_start(kernel, 5, 3)),
             "rls_finish: state must have seen a point",
         ),
-        (lambda: kp.rls_update(state, X[:, :2]), "rls_update: X must have 3 columns"),
+        (
+            lambda: kp.rls_update(state, X[:, :2]),
+            "rls_update: X must have 3 columns, because d of rls_start",
+        ),
         (
             lambda: kp.rls_merge(state, kp.rls_start(kp.gaussian(2.0), 25, 3)),
             "rls_merge: a and b must",
