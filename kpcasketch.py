@@ -3611,9 +3611,9 @@ def spectral_norm(A, seed=0, *, tol=1e-2, max_iterations=1000):
     This is Lanczos iteration (textbook) with a stopping rule that needs no spectral gap (Kuczynski,
     Wozniakowski 1992). Up to rounding, the result is at most |A|_2. With probability 1 - 1e-6 over
     seeds, |A|_2 is at most (1 + tol) times the result. This does not hold if the basis (at most 640
-    n floats) becomes full, which ends the search. Errors up to .06 % were then measured for spectra
-    without gaps. At tol = 1 %, a decaying spectrum takes 3 to 8 products with 16 vectors, and a
-    spectrum without gaps takes 20 to 40. For n <= 256, A is formed.
+    n floats) becomes full, which ends the search: without gaps, the error is then up to 1 %.
+    At tol = 1 %, a decaying spectrum takes 3 to 8 products with 16 vectors, and a spectrum without
+    gaps takes 20 to 40. For n <= 256, A is formed.
 
     Args:
         A: (n, n) symmetric array or operator.
