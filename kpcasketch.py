@@ -258,8 +258,8 @@ __version__ = "0.1.0"
 # If True, no line on stderr announces compilation. The environment variable sets the default.
 QUIET = bool(os.environ.get("KPCASKETCH_QUIET"))
 
-# In ns: the debt, and the time until which short regions run serially.
-_account = SimpleNamespace(debt=0.0, alone_until=0, announced=False)
+# In ns: the debt; the time until which short regions run serially; the end of the last region.
+_account = SimpleNamespace(debt=0.0, alone_until=0, ended=0, announced=False)
 _lock = threading.RLock()  # for compilation, and for classes that are created at their first use
 _SIGNALS = signal.valid_signals()
 
@@ -281,6 +281,7 @@ def _while_compiling():
             yield
         finally:
             numba.config.DISABLE_JIT = disabled
+            _account.ended = 0
             for number, handler in held.items():
                 signal.signal(number, handler)
             with contextlib.ExitStack() as handlers:  # calls each, even if another one raises
@@ -313,8 +314,9 @@ _SHARED_FROM = 100_000
 # On a busy processor, a parallel region waits until the system has run all its threads. Measured:
 # with two processes, each region of .1 or 1 ms took 8 ms. If a short region takes more than twice
 # its estimated work, the excess is added to a debt. At 8 ms of debt, short regions run serially for
-# half a second.
+# half a second, and half of the debt remains. Regions after a pause or a compilation do not count.
 _SHORT_REGION = 10_000_000
+_PAUSE = 10_000_000
 _DEBT = 8_000_000
 _HOLD = 500_000_000
 # A core is compiled into two versions (twins), serial and parallel. The parallel twin takes 1 to
@@ -441,18 +443,18 @@ def _core(function):
             and _region.setdefault("holder", threading.get_ident()) == threading.get_ident()
         ):
             return _run(function, twins, key, arguments, False)
-        counts = work < _SHORT_REGION and (key, True) in twins  # no compilation
         begun = time.perf_counter_ns()
         try:
             return _run(function, twins, key, arguments, True)
         finally:
-            _region.pop("holder", None)
             now = time.perf_counter_ns()
-            if counts:
+            if work < _SHORT_REGION and begun - _account.ended < _PAUSE:
                 _account.debt = max(0.0, _account.debt + (now - begun) - 2.0 * work)
-            if _account.debt > _DEBT:
-                _account.debt = 0.0
-                _account.alone_until = now + _HOLD
+                if _account.debt > _DEBT:
+                    _account.debt = 0.5 * _DEBT
+                    _account.alone_until = now + _HOLD
+            _account.ended = now
+            _region.pop("holder", None)
 
     core.twins = twins
     return core
@@ -684,6 +686,13 @@ def _public(function):
 
 def _as_array(name, value, ndim, dtypes=_FLOATS):
     """value as a C-ordered array of float64, or of its own type if that is in `dtypes`."""
+    if (
+        type(value) is np.ndarray
+        and value.ndim == ndim
+        and value.flags.carray
+        and value.dtype in dtypes
+    ):
+        return value
     wanted = f"{name} must be a {ndim}-D array of real numbers"
     if isinstance(value, np.ma.MaskedArray):
         raise ValueError(f"{name} must be a plain array, got a masked array: call .filled(value)")
@@ -1958,19 +1967,16 @@ def _whole_blocks(n):
     return _ceil_div(n, _BLOCK) * _BLOCK
 
 
-def _column_panels(V, width):
-    """V in panels of `width` columns, padded with zeros. Tiles of V itself are half as fast."""
-    whole = V.shape[1] // width
-    panels = _new_array((_ceil_div(V.shape[1], width), len(V), width), V.dtype)
-    panels[:whole] = V[:, : whole * width].reshape(len(V), whole, width).swapaxes(0, 1)
-    panels[whole:] = 0
-    panels[whole:, :, : V.shape[1] - whole * width] = V[:, whole * width :]
-    return panels
-
-
 def _pack(Y):
-    """Panels in which each point of Y is a column."""
-    return _column_panels(Y.T, _WIDE_PANEL // Y.itemsize)
+    """Panels in which each point of Y is a column. Zeros pad the last tile."""
+    width = _WIDE_PANEL // Y.itemsize
+    whole = len(Y) // width * width
+    panels = _new_array((_whole_blocks(len(Y)) // width, Y.shape[1], width), Y.dtype)
+    panels[:] = 0
+    points = panels.transpose(0, 2, 1)
+    points[: whole // width] = Y[:whole].reshape(-1, width, Y.shape[1])
+    points[whole // width :][:1, : len(Y) - whole] = Y[whole:]
+    return panels
 
 
 def _minus_row(X, row=None):
@@ -2187,6 +2193,30 @@ def gram_diagonal(X, kernel):
 # Products with up to 4 vectors are plain loops along rows. Products with more vectors use the
 # micro-kernel on panels of vectors. Sums of a few thousand terms have the precision of the data.
 # Slots add these sums in float64.
+
+
+@_core
+def _pack_columns(F, panels):
+    """Copy F to zero-padded panels of columns. Tiles of F itself are half as fast."""
+    for index in prange(_blocks(panels.shape[1])):
+        count, rows, width = panels.shape
+        first, last = _block(index, rows)
+        for t in range(first, last):
+            for q in range(count):
+                row = panels[q, t]
+                source = F[t, q * width :]
+                inside = min(width, F.shape[1] - q * width)
+                for c in range(inside):
+                    row[c] = source[c]
+                for c in range(inside, width):
+                    row[c] = 0
+
+
+def _column_panels(V, width):
+    """V in panels of `width` columns, padded with zeros. All threads copy a large V."""
+    panels = _new_array((_ceil_div(V.shape[1], width), len(V), width), V.dtype)
+    _pack_columns(1.0 * panels.size, V, panels)
+    return panels
 
 
 def _packed_vectors(V):
@@ -2433,17 +2463,23 @@ _PARTIAL_SUM_ROWS = 8 * _DEPTH  # longer sums are added in float64
 
 
 @_core
-def _multiply_dense(A, m, panels, sums):
-    """Add A[:, :m] V to `sums`."""
-    for index in prange(_blocks(len(A))):
+def _add_rows(A, m, panels, tasks, slots):
+    """slots[s] += A[rows, columns] V[columns] for each block of rows and segment s of columns."""
+    for index in prange(tasks):
         _wide_vectors()
-        first, last = _block(index, len(A))
-        product = _aligned((_BLOCK, sums.shape[1]), panels)
-        for begin in range(0, m, _WIDE_BLOCK):
+        task = np.int64(index)
+        segments = len(slots)
+        columns = _ceil_div(m, _WIDE_BLOCK)
+        first = task // segments * _BLOCK
+        slot = task % segments
+        last = min(len(A), first + _BLOCK)
+        product = _aligned((_BLOCK, slots.shape[2]), panels)
+        for b in range(slot * columns // segments, (slot + 1) * columns // segments):
             product[:] = 0
+            begin = b * _WIDE_BLOCK
             end = min(m, begin + _WIDE_BLOCK)
             _multiply_add(A, first, last, begin, end, panels, begin, product)
-            _add_block(product, last - first, sums, first)
+            _add_block(product, last - first, slots[slot], first)
 
 
 def _dense_product(A, V):
@@ -2453,10 +2489,13 @@ def _dense_product(A, V):
     V = np.ascontiguousarray(V, A.dtype)
     if n * V.size < _BLAS_BELOW:
         return A[:, :m] @ V
-    sums = np.zeros((n, _padded_width(p, V)))
-    work = _MULTIPLY_ADD * n * m * max(sums.shape[1], 6)
-    _multiply_dense(work, A, m, _packed_vectors(V), sums)
-    return np.ascontiguousarray(sums[:, :p], V.dtype)
+    rows = _ceil_div(n, _BLOCK)
+    wide = _padded_width(p, V)
+    segments = max(1, min(_ceil_div(m, _WIDE_BLOCK), 64 // rows))  # about 64 tasks for few rows
+    slots = np.zeros((segments, _whole_blocks(n), wide))
+    panels = _packed_vectors(V)
+    _add_rows(_MULTIPLY_ADD * n * m * max(wide, 6), A, m, panels, rows * segments, slots)
+    return _sum_of_slots(slots, n, p, V.dtype)
 
 
 @_core
@@ -2719,18 +2758,18 @@ def _bits_at(A, i, j):
     return np.where(A.words[i // 32, j] >> i % 32 & 1, A.scale, -A.scale)
 
 
-def _sparse(parts, shape):
-    from scipy.sparse import csr_array  # the import takes 0.1 s
-
-    return csr_array(parts, shape)
-
-
 def _csr_rows(A, first, last, n=None):
     """Dense rows first to last - 1, with n columns. Entries at the same place are added."""
-    indptr = A.indptr[first : last + 1]
-    entries = slice(indptr[0], indptr[-1])
-    parts = A.data[entries].astype(np.float64), A.indices[entries], indptr - indptr[0]
-    return _sparse(parts, (last - first, n or _size(A))).toarray()
+    n = n or A.indptr.size - 1
+    entries = slice(A.indptr[first], A.indptr[last])
+    rows = np.repeat(np.arange(last - first), np.diff(A.indptr[first : last + 1]))
+    places = rows * n + A.indices[entries]
+    return np.bincount(places, A.data[entries], (last - first) * n).reshape(-1, n)
+
+
+def _csr_trace(A):
+    rows = np.repeat(np.arange(_size(A)), np.diff(A.indptr))
+    return A.data[rows == A.indices].sum(dtype=np.float64)
 
 
 @dataclasses.dataclass
@@ -2739,14 +2778,19 @@ class _ByProducts:
 
     function: object
     n: int
-    precision: float = 2.220446049250313e-16
+    precision: float = None
 
     def product(self, V):
         R = _as_array("product(V)", self.function(V.copy()), 2)
         _require(R.shape == V.shape, f"product(V) must have V's shape {V.shape}, got {R.shape}")
         _require_finite("product(V)", R)
-        self.precision = np.finfo(R.dtype).eps.item()
-        return np.array(R, np.float64)
+        W = np.array(R, np.float64)
+        if self.precision is None:  # first product; the test below admits half precision
+            G = _transposed_product(V, W)
+            self.precision = np.finfo(R.dtype).eps.item()
+            symmetric = np.abs(G - G.T).max() <= 1e-3 * _largest_column(W)
+            _require(symmetric, "product must be a function V -> A V with a symmetric A")
+        return W
 
 
 class _Form(NamedTuple):
@@ -2754,6 +2798,7 @@ class _Form(NamedTuple):
     product: object  # (A, V): A V in the operator's precision (Bits: in V's)
     rows: object = None  # (A, first, last): rows first to last - 1, in float64
     trace: object = None  # (A): sum of the diagonal
+    at: object = None  # (A, i, j): entries, to test the symmetry of A
 
 
 _OPERATORS |= {
@@ -2762,18 +2807,15 @@ _OPERATORS |= {
         _dense_product,
         lambda A, first, last: A[first:last].astype(np.float64),
         lambda A: A.trace(dtype=np.float64),
+        lambda A, i, j: A[i, j],
     ),
-    CSR: _Form(
-        lambda A: A.indptr.size - 1,
-        _csr_product,
-        _csr_rows,
-        lambda A: _sparse(A, (_size(A), _size(A))).diagonal().sum(dtype=np.float64),
-    ),
+    CSR: _Form(lambda A: A.indptr.size - 1, _csr_product, _csr_rows, _csr_trace),
     Bits: _Form(
         lambda A: A.n,
         _bits_product,
         lambda A, first, last: _bits_at(A, np.arange(first, last)[:, None], np.arange(A.n)),
         lambda A: _bits_at(A, np.arange(A.n), np.arange(A.n)).sum(),
+        _bits_at,
     ),
     Implicit: _Form(
         lambda A: len(A.X),
@@ -2815,6 +2857,25 @@ def _precision(A):
     return max(found, default=2.220446049250313e-16)
 
 
+def _looks_symmetric(A):
+    """Whether 4096 random entries equal their mirror images (for a CSR, whether x.Ay = y.Ax)."""
+    if isinstance(A, Difference):
+        return _looks_symmetric(A.A) and _looks_symmetric(A.B)
+    if isinstance(A, Centered):
+        return _looks_symmetric(A.A)
+    rng = np.random.default_rng(0)
+    if isinstance(A, CSR):
+        V = rng.standard_normal((_size(A), 2))
+        terms = V[:, ::-1] * _csr_product(A, V)
+        return not np.ptp(terms.sum(0)) > 100.0 * _precision(A) * np.abs(terms).sum()
+    at = _OPERATORS[type(A)].at
+    if at is None:
+        return True
+    i, j = rng.integers(_size(A), size=(2, 4096))
+    entries = at(A, i, j)
+    return not np.abs(entries - at(A, j, i)).max() > 1e-5 * np.abs(entries).max()
+
+
 def _finite_product(A, V):
     """A V in float64, checked, and `summands`: the largest column norm among the products whose sum
     is A V. The rounding error of A V is proportional to this norm."""
@@ -2831,23 +2892,8 @@ def _finite_product(A, V):
     return W, _largest_column(W)
 
 
-def _require_symmetric(G, A, summands):
-    """Check that V^T A V is symmetric, where A V has the `summands` of `_finite_product`."""
-    limit = 1e-3 if isinstance(A, _ByProducts) else 1e3 * _precision(A)  # admits half precision
-    symmetric = np.abs(G - G.T).max() <= limit * summands
-    _require(symmetric, "the operator or Gram matrix must be symmetric")
-
-
-def _formed(A):
-    """A as an array, and the `summands` of `_finite_product`."""
-    entries, summands = _finite_product(A, np.eye(_size(A)))
-    _require_symmetric(entries, A, summands)
-    return entries, summands
-
-
 def _as_operator(name, value, symmetric=False):
-    """The operator `value`, checked, with arrays in C order. If `symmetric`, compare 4096 random
-    entries of an array with their mirror images. Searches check other operators."""
+    """The operator `value`, checked (also for symmetry, if `symmetric`), with arrays in C order."""
     if isinstance(value, (list, np.ndarray)) or type(value) is tuple or hasattr(value, "to_numpy"):
         A = _as_array(name, value, 2)
         square = len(A) == A.shape[1] > 0
@@ -2864,10 +2910,7 @@ def _as_operator(name, value, symmetric=False):
         _require(inside, f"{name}.indices must be from 0 to n - 1")
         if np.diff(A.indptr).max() > 8 * _PARTIAL_SUM_ROWS:  # float32 sums would lose digits
             A = A._replace(data=_in_double(A.data))
-    if symmetric and isinstance(A, np.ndarray):
-        i, j = np.random.default_rng(0).integers(len(A), size=(2, 4096))
-        apart = np.abs(A[i, j] - A[j, i]).max() > 1e-5 * np.abs(A[i, j]).max()
-        _require(not apart, f"{name} must be symmetric")
+    _require(not symmetric or _looks_symmetric(A), f"{name} must be symmetric")
     return A
 
 
@@ -2984,8 +3027,8 @@ class Eigen(NamedTuple):
     """Eigenpairs of the k largest eigenvalues of a symmetric A. `values` (k,) are descending.
     `vectors` (n, k) are orthonormal, and the entry of largest magnitude in each vector is positive.
     `iterations` is the number of products with A. `residual` (k,) is |A v_i - values_i v_i| / max
-    |values|, but at least the relative rounding error of a product. The true residual may be larger
-    by a few such errors. A pair with residual <= tol has converged."""
+    |values|, but at least the relative rounding error of a product. If A is in float32, the true
+    residual may be three times `residual`. A pair with residual <= tol has converged."""
 
     values: np.ndarray
     vectors: np.ndarray
@@ -3031,44 +3074,44 @@ def _tridiagonalize(A, d, e):
 
 @_helper
 def _diagonalize(d, e, Z):
-    """Replace d by eigenvalues and rotate rows of Z, by implicit QL (Bowdler et al. 1968, tql2)."""
+    """Replace d by eigenvalues and rotate rows of Z, by implicit QR (Golub, Van Loan, 8.3.3)."""
     n = len(d)
-    for low in range(n):
-        while True:
-            high = low
-            while (
-                high < n - 1
-                and abs(e[high])
-                > 2.220446049250313e-16 * (abs(d[high]) + abs(d[high + 1])) + 1e-120
-            ):
-                high += 1
-            if high == low:
-                break
-            half = 0.5 * (d[low + 1] - d[low])
-            root = math.sqrt(half * half + e[low] * e[low])
-            x = d[high] - d[low] + e[low] * (e[low] / (half + (root if half >= 0.0 else -root)))
-            c, s = 1.0, 1.0
-            shift = 0.0
-            for i in range(high - 1, low - 1, -1):
-                z = s * e[i]
-                b = c * e[i]
-                r = math.sqrt(x * x + z * z)
-                c, s = (x / r, z / r) if r > 1e-125 else (1.0, 0.0)  # smaller: squares underflow
-                e[i + 1] = r
-                first = d[i + 1] - shift
-                turn = (d[i] - first) * s + 2.0 * c * b
-                shift = s * turn
-                d[i + 1] = first + shift
-                x = c * turn - b
-                p = Z[i + 1]
-                q = Z[i]
-                for t in range(n):
-                    p_t = p[t]
-                    p[t] = c * p_t + s * q[t]
-                    q[t] = c * q[t] - s * p_t
-            d[low] -= shift
-            e[low] = x
-            e[high] = 0.0
+    high = n - 1
+    while high > 0:
+        low = high
+        while (
+            low > 0
+            and abs(e[low - 1]) > 2.220446049250313e-16 * (abs(d[low - 1]) + abs(d[low])) + 1e-120
+        ):
+            low -= 1
+        if low == high:
+            high -= 1
+            continue
+        gap = 0.5 * (d[high - 1] - d[high])
+        b = e[high - 1]
+        root = math.sqrt(gap * gap + b * b)
+        x = d[low] - d[high] + b * (b / (gap + (root if gap >= 0.0 else -root)))
+        z = e[low]
+        for i in range(low, high):
+            r = math.sqrt(x * x + z * z)
+            c, s = (x / r, z / r) if r > 1e-125 else (1.0, 0.0)  # smaller: squares underflow
+            if i > low:
+                e[i - 1] = r
+            first = d[i]
+            b = e[i]
+            second = d[i + 1]
+            d[i] = c * c * first + 2.0 * c * s * b + s * s * second
+            d[i + 1] = s * s * first - 2.0 * c * s * b + c * c * second
+            e[i] = c * s * (second - first) + (c * c - s * s) * b
+            x = e[i]
+            z = s * e[i + 1]
+            e[i + 1] *= c
+            p = Z[i]
+            q = Z[i + 1]
+            for t in range(n):
+                p_t = p[t]
+                p[t] = c * p_t + s * q[t]
+                q[t] = c * q[t] - s * p_t
 
 
 @_helper
@@ -3284,26 +3327,19 @@ class _Basis:
         self.size = 0
         self.iterations = 0
 
-    def add(self, A, W):
-        """Append the block W. Return `summands` and the part R of A W that is orthogonal to the new
-        basis: for the last block column E of I, A Q = Q H + R E^T."""
-        R, summands = _finite_product(A, W)
+    def add(self, W, R):
+        """Append the block W. Then make R = A W orthogonal to the basis, in place."""
         size = self.size
         new = size + W.shape[1]
-        if new > len(self.H):
-            self.Q = np.pad(self.Q, ((0, 0), (0, size)))
-            self.H = np.pad(self.H, (0, size))
         self.Q[:, size:new] = W
         self.H[:new, size:new] = 0.0
         for _ in range(2):  # the second pass removes rounding errors of the first
             C = _transposed_product(self.Q, R, new)
             R -= _dense_product(self.Q, C)
             self.H[:new, size:new] += C
-        _require_symmetric(self.H[size:new, size:new], A, summands)
         self.H[size:new, :size] = self.H[:size, size:new].T
         self.size = new
         self.iterations += 1
-        return R, summands
 
     def ritz_pairs(self, by_size=False):
         return _small_eigen(self.H[: self.size, : self.size], by_size)
@@ -3312,12 +3348,12 @@ class _Basis:
         """Orthonormal columns that span the part of R orthogonal to the basis. The caller must
         leave room: the basis and R together have at most n columns."""
         key = _python_subkey(self.key, self.iterations)
-        for attempt in range(6):  # a tiny R and random columns are not orthogonal at once
-            W = _orthonormalize(R, _python_subkey(key, attempt))[0]
+        W = _orthonormalize(R, _python_subkey(key, 0))[0]
+        for _ in range(5):  # a tiny R and random columns are not orthogonal yet
             C = _transposed_product(self.Q, W, self.size)
             if np.abs(C).max() <= 1e-14:
                 break
-            R = W - _dense_product(self.Q, C)
+            W = _orthonormalize(W - _dense_product(self.Q, C), _python_subkey(key, 1))[0]
         return W
 
     def keep(self, values, Y, kept):
@@ -3326,9 +3362,31 @@ class _Basis:
         self.size = kept
 
 
-def _stalls(residuals, count):
-    """Whether the last residual is hardly below the one `count` iterations before it."""
-    return len(residuals) > count and residuals[-1] > 0.9 * residuals[-1 - count]
+@dataclasses.dataclass
+class _Stall:
+    """Counts the iterations since the residual last fell."""
+
+    best: float = math.inf
+    idle: int = 0
+
+    def after(self, residual):
+        self.idle += 1
+        # A large rise means that the basis has found a missed copy of a repeated eigenvalue.
+        if residual < 0.9 * self.best or residual > max(1e-9, 100.0 * self.best):
+            self.best = residual
+            self.idle = 0
+        return self.idle
+
+
+def _squares_of(R, scale):
+    S = R / scale
+    return _transposed_product(S, S)
+
+
+def _residual_norms(R, Y, k, scale):
+    Y = Y[-R.shape[1] :, :k]
+    squares = (Y * _dense_product(_squares_of(R, scale), Y)).sum(0)
+    return np.sqrt(np.maximum(squares, 0.0))
 
 
 def _relative_margin(A, tol, summands, scale):
@@ -3350,11 +3408,13 @@ _STEPS_BEYOND = 200  # if a proof needs more steps, the search continues
 
 
 def _start_cosine(n, block, chance):
-    """The cosine between a fixed vector and the span of `block` random vectors exceeds this with
-    probability 1 - chance. Its square has a beta distribution."""
-    from scipy.special import betaincinv  # the import takes 0.1 s
-
-    return math.sqrt(betaincinv(0.5 * block, 0.5 * (n - block), chance))
+    """A lower bound for the cosine between a fixed vector and the span of `block` random vectors,
+    valid with probability 1 - chance. The squared cosine has the distribution Beta(a, b), so it is
+    below x with probability at most x^a / (a B(a, b))."""
+    a = 0.5 * block
+    b = 0.5 * (n - block)
+    log_share = math.lgamma(a + 1.0) + math.lgamma(b) - math.lgamma(a + b)  # log(a B(a, b))
+    return math.exp(0.5 / a * (math.log(chance) + log_share))
 
 
 def _root_norm(G):
@@ -3362,21 +3422,25 @@ def _root_norm(G):
     return math.sqrt(max(_small_eigen(G)[0][0], 0.0))
 
 
-def _nothing_missed(values, Y, R, level):
-    """Whether the proof shows that no eigenvalue of A exceeds `level`, which exceeds the Ritz values."""
+def _nothing_missed(values, Y, R, level, skipped=0, start_at=0):
+    """Whether the proof shows that no eigenvalue of A is beyond `level`, except for the first
+    `skipped` Ritz values. The other Ritz values all lie on one side of `level`, and "beyond" means
+    the other side. The random start block begins at column `start_at` of the basis."""
     scale = _unit_of(values)
     at = level / scale
-    values = values / scale
-    R = R / scale
-    S = _transposed_product(R, R)
+    others = values[skipped:] / scale
+    if (others > at).any():
+        at = -at
+        others = -others
+    S = _squares_of(R, scale)
     n, block = R.shape
     cosine = _start_cosine(n, block, _MISSED)
     size = _root_norm(S)
-    far = values.max() + 1.001 * size / cosine
-    of_start = Y[:block]
-    of_last = Y[-block:]
+    far = others.max(initial=-math.inf) + 1.001 * size / cosine
+    of_start = Y[start_at : start_at + block, skipped:]
+    of_last = Y[-block:, skipped:]
     for _ in range(_STEPS_BEYOND):
-        share = 1.0 / (at - values)
+        share = 1.0 / (at - others)
         reach = _dense_product(of_start * share, of_last.T)
         norm = _root_norm(_dense_product(_dense_product(reach, S), reach.T))
         if not norm < cosine:
@@ -3389,98 +3453,132 @@ def _nothing_missed(values, Y, R, level):
     return False
 
 
-def _eigen_of(A, values, vectors, errors, iterations, summands):
-    """The Eigen of Ritz pairs, where `errors` is A vectors - vectors values."""
+def _eigen_of(A, values, vectors, products, iterations, summands):
     values = values[: vectors.shape[1]].copy()
     scale = _unit_of(values)
-    residual = np.sqrt(np.square(errors / scale).sum(0))
+    residual = np.sqrt(np.square((products - values * vectors) / scale).sum(0))
     rounding = _precision(A) * max(1.0, summands / scale)
     return Eigen(values, _fix_signs(vectors), iterations, np.maximum(residual, rounding))
 
 
-def _block_search(A, k, block, key, tol, max_iterations):
-    """Block Lanczos iteration with full orthogonalization and thick restarts. A random block may be
-    nearly orthogonal to an eigenvector. The error of a Ritz value is then up to its residual times
-    sqrt(n / block), so this product must be at most `tol` or 1e-4."""
-    n = _size(A)
-    limit = 2 * (k + block) + 6 * min(block, 64)
-    if n <= limit + block:
-        R, summands = _formed(A)
-        values, Y = _small_eigen(R)
-        Y = Y[:, :k]
-        return _eigen_of(A, values, Y, _dense_product(R, Y) - values[:k] * Y, 1, summands)
-    tol = min(tol, max(tol, 1e-4) * math.sqrt(block / n))
-    basis = _Basis(n, limit, key)
-    W = _start_block(n, block, key)
-    worst = []
+def _converge(A, basis, AQ, W, k, tol, max_iterations):
+    """Append blocks to the basis, beginning with the random W, until the first k Ritz pairs
+    converge. Returns all Ritz pairs and the `summands` of the last product."""
+    block = W.shape[1]
+    n, limit = AQ.shape
+    settled = basis.size  # pairs that had converged before W was drawn: W begins at this column
+    restarted = False
+    stall = _Stall()
     while True:
-        R, summands = basis.add(A, W)
+        R, summands = _finite_product(A, W)
+        AQ[:, basis.size : basis.size + block] = R
+        basis.add(W, R)
         values, Y = basis.ritz_pairs()
+        full = basis.size + block > limit
         if basis.size >= k:
             scale = _unit_of(values)
-            errors = _dense_product(R, Y[-block:, :k])
-            worst.append(_largest_column(errors) / scale)
-            margin = _relative_margin(A, tol, summands, scale)
-            # If all Ritz values are below the rounding error, two products are too few.
-            converged = worst[-1] <= margin and (margin < 1.0 or basis.iterations > 2)
+            residual = _residual_norms(R, Y, k, scale).max()
+            margin = _relative_margin(A, tol, summands, scale) * scale
             # A residual that stalls for 20 iterations (two restart cycles) is a rounding error.
-            stalled = worst[-1] < 1e-9 and _stalls(worst, 20)
-            if converged or stalled or basis.iterations >= max_iterations:
-                vectors = _combined(basis.Q, Y, k)
-                return _eigen_of(A, values, vectors, errors, basis.iterations, summands)
-        if basis.size + block > limit:
+            stalled = stall.after(residual) >= 20 and residual < 1e-9
+            # If all Ritz values are below the rounding error, two products are too few.
+            converged = residual * scale <= margin and (margin < scale or basis.iterations > 2)
+            # The random block may be nearly orthogonal to an eigenvector. The error of a Ritz value
+            # is then up to tol sqrt(n / block). If that exceeds 1e-4, or if pairs had converged
+            # before, the proof is required until the basis is full.
+            doubtful = not (restarted or full) and (settled or tol * math.sqrt(n / block) > 1e-4)
+            if converged and doubtful and not stalled:
+                reach = margin if settled else max(margin, 1e-4 * scale)
+                level = values[k - 1] + reach
+                above = np.count_nonzero(values > values[k - 1] + 0.5 * reach)
+                converged = _nothing_missed(values, Y, R, level, above, settled)
+            if stalled or converged or basis.iterations >= max_iterations:
+                return values, Y, summands
+        if full:
+            AQ[:, : k + block] = _combined(AQ, Y, k + block)
             basis.keep(values, Y, k + block)
+            restarted = True
         W = basis.next_block(R)
 
 
 def _lanczos(A, k, key, tol, max_iterations):
-    """`block_lanczos` without checks."""
-    if isinstance(A, np.ndarray) and (8 * k >= len(A) or A.nbytes <= _SINGLE_VECTOR_BYTES):
+    """`block_lanczos` with full orthogonalization and thick restarts. The number of vectors in a
+    block is a multiple of 16, because a product with 16 vectors takes one pass over A."""
+    n = _size(A)
+    if isinstance(A, np.ndarray) and (8 * k >= n or A.nbytes <= _SINGLE_VECTOR_BYTES):
         return _eigen_of_array(A, k, key, max(tol, _precision(A)))
-    most = _ceil_div(k, 16) * 16  # a product with 16 vectors takes one pass over A
-    block = min(most, 64)
-    found = _block_search(A, k, block, key, tol, max_iterations)
-    # The basis contains at most `block` copies of an eigenvalue. If as many values agree to 1 %, a
-    # search with larger blocks finds further copies.
-    first = found.values[: max(k - block, 0)]
-    if (first - found.values[block - 1 : k - 1] <= 0.01 * np.abs(first)).any():
-        more = _block_search(A, k, most, key, tol, max_iterations)
-        return more._replace(iterations=found.iterations + more.iterations)
-    return found
+    block = min(_ceil_div(k, 16), 4) * 16
+    limit = 2 * k + 8 * block
+    if n <= limit + block:
+        R, summands = _finite_product(A, np.eye(n))
+        values, Y = _small_eigen(R)
+        return _eigen_of(A, values, Y[:, :k], _combined(R, Y, k), 1, summands)
+    basis = _Basis(n, limit, key)
+    AQ = np.zeros((n, limit))
+    W = _start_block(n, block, key)
+    before = -math.inf
+    while True:
+        values, Y, summands = _converge(A, basis, AQ, W, k, tol, max_iterations)
+        found = values[:k].sum()
+        # `block` values that agree to 1 % may have further copies. A new random block finds them.
+        first = values[: max(k - block, 0)]
+        alike = first - values[block - 1 : k - 1] <= 0.01 * np.abs(first)
+        grown = found > before + max(tol, 16.0 * _precision(A)) * _unit_of(values)
+        if basis.iterations >= max_iterations or not (alike.any() and grown):
+            vectors = _combined(basis.Q, Y, k)
+            return _eigen_of(A, values, vectors, _combined(AQ, Y, k), basis.iterations, summands)
+        AQ[:, :k] = _combined(AQ, Y, k)
+        basis.keep(values, Y, k)
+        before = found
+        key_of_block = _python_subkey(_python_subkey(key, basis.iterations), 2)
+        W = basis.next_block(_gaussian_matrix(n, block, key_of_block))
 
 
 def _norm(A, key, tol, max_iterations):
     """A lower bound of |A|_2, and an upper bound that fails with probability `_MISSED`. Their ratio
-    is 1 + tol, or larger if the basis becomes full before the proof succeeds."""
+    is 1 + tol, or larger if the proof fails. A full basis restarts from Ritz vectors. The search
+    then stops when the residual of the first Ritz vector is at most tol."""
     n = _size(A)
     if n <= 256:
-        R, summands = _formed(A)
+        R, summands = _finite_product(A, np.eye(n))
         norm = float(np.abs(_small_eigen(R)[0]).max())
         return norm, norm + 16.0 * _precision(A) * summands
     block = 16
-    # 640 columns reach tol = 1 % without a spectral gap, and take 512 MB at n = 105,000.
-    limit = min(640, max(10 * block, 2**26 // n), n - block)
+    # 768 columns reach tol = 1 % without a spectral gap, and take 512 MB at n = 87,000.
+    limit = min(768, max(10 * block, 2**26 // n), n - block) // block * block
     basis = _Basis(n, 10 * block, key)
     W = _start_block(n, block, key)
+    restarted = False
     rounding = 0.0
     while True:
-        R, summands = basis.add(A, W)
+        R, summands = _finite_product(A, W)
         rounding = max(rounding, 16.0 * _precision(A) * summands)
-        if basis.iterations == 1:  # |A v| |W^T v| <= |A W| = |Q H + R| for every eigenvector v
-            longest = math.hypot(_largest_column(basis.H), _largest_column(R))
-            certified = rounding + math.sqrt(block) * longest / _start_cosine(n, block, _MISSED)
-        last = basis.size + block > limit or basis.iterations >= max_iterations
-        if last or basis.iterations <= 8 or basis.iterations % 4 == 0:
+        if basis.iterations == 0:  # |A v| |W^T v| <= |A W| for every eigenvector v
+            size_of_product = math.sqrt(block) * _largest_column(R)
+            certified = rounding + size_of_product / _start_cosine(n, block, _MISSED)
+        if basis.size + block > len(basis.H):
+            more = limit - len(basis.H)
+            basis.Q = np.pad(basis.Q, ((0, 0), (0, more)))
+            basis.H = np.pad(basis.H, (0, more))
+        basis.add(W, R)
+        full = basis.size + block > limit
+        last = basis.iterations >= max_iterations
+        if full or last or restarted or basis.iterations <= 8 or basis.iterations % 4 == 0:
             values, Y = basis.ritz_pairs(True)
             norm = float(abs(values[0]))
             beyond = max((1.0 + tol) * norm, norm + rounding)
             sure = (
-                norm > rounding
+                not restarted
+                and norm > rounding
                 and _nothing_missed(values, Y, R, beyond)
-                and _nothing_missed(-values, Y, R, beyond)
+                and _nothing_missed(values, Y, R, -beyond)
             )
-            if sure or norm <= rounding or last:
+            residual = norm * _residual_norms(R, Y, 1, norm)[0] if restarted else math.inf
+            if sure or residual <= max(tol * norm, rounding) or norm <= rounding or last:
                 return norm, beyond if sure else max(norm, certified)
+            if full:
+                basis.keep(values, Y, 2 * block)
+                restarted = True
         W = basis.next_block(R)
 
 
@@ -3503,14 +3601,15 @@ def block_lanczos(A, k, seed=0, *, tol=1e-8, max_iterations=1000):
     """Eigenpairs of the k largest eigenvalues of a symmetric operator, by block Lanczos iteration.
 
     "Largest" is meant with sign, because sketched matrices may have negative eigenvalues (AMS
-    section 2, footnote 1). Let S be the largest magnitude of a Ritz value, and let blocks have b
-    vectors, where b is k rounded up to a multiple of 16, at most 64. The search stops when every
-    residual |A v - value v| is at most S min(tol, max(tol, 1e-4) sqrt(b / n)) or 16 rounding errors
-    of a product. It also stops when residuals below 1e-9 S have not fallen for 20 iterations. Each
-    value is within its residual of an eigenvalue of A. An eigenvalue may be missed if it exceeds
-    value k by at most a few times S max(tol, min(1e-4, tol sqrt(n / b))). If b values agree to 1 %,
-    the search is repeated with b >= k. An iteration costs a product with b vectors and O(n (k + b)
-    b) time. Memory is n (2 k + 8 b) floats. For n <= 2 k + 9 b, A is formed.
+    section 2, footnote 1). Let S be the largest magnitude of a Ritz value. The search stops when
+    every residual |A v - value v| is at most tol S or 16 rounding errors of a product. It also
+    stops when residuals below 1e-9 S have not fallen for 20 iterations. Each value is within its
+    residual of an eigenvalue of A. Blocks have b vectors, where b is k rounded up to a multiple of
+    16, at most 64. An eigenvalue may be missed if it exceeds value k by at most a few times S
+    max(tol, min(1e-4, tol sqrt(n / b))). If the basis of 2 k + 8 b vectors is full, even larger
+    eigenvalues may be missed. If b values agree to 1 %, the search repeats with new random blocks
+    until the sum of the values no longer grows. An iteration costs a product with b vectors and O(n
+    (k + b) b) time. Memory is 2 n (2 k + 8 b) floats. For n <= 2 k + 9 b, A is formed.
     An array is solved without blocks if it takes at most 32 MB or if k >= n / 8: by LAPACK, or by
     Lanczos iteration with single vectors. Then max_iterations has no effect. An eigenvalue may be
     missed there if it exceeds value k by at most 1e-6 S (measured).
@@ -3534,8 +3633,7 @@ def block_lanczos(A, k, seed=0, *, tol=1e-8, max_iterations=1000):
         return found
     # An array was solved without blocks. Its residuals would be wrong if it were not symmetric.
     W, summands = _finite_product(A, found.vectors)
-    errors = W - found.values * found.vectors
-    return _eigen_of(A, found.values, found.vectors, errors, found.iterations, summands)
+    return _eigen_of(A, found.values, found.vectors, W, found.iterations, summands)
 
 
 @_public
@@ -3580,26 +3678,22 @@ def orthogonal_iteration(A, k, seed=0, *, tol=1e-8, max_iterations=10000):
         Eigen: k pairs. An early stop raises no error, so check `residual`.
     """
     A, k, key, tol, max_iterations = _checked_search(A, k, seed, tol, max_iterations)
-    Q = _start_block(_size(A), max(k, min(_size(A), 16)), key)
-    Z, summands = _finite_product(A, Q)
-    _require_symmetric(_transposed_product(Q, Z), A, summands)
-    Q = Q[:, :k].copy()
+    Q = _start_block(_size(A), k, key)
     shift = 0.0
-    worst = []
+    stall = _Stall()
     for iterations in itertools.count(1):
         Z, summands = _finite_product(A, Q)
         T = _transposed_product(Q, Z)
         values, Y = _small_eigen(T)
         scale = _unit_of(values)
-        errors = _dense_product(Z - _dense_product(Q, T), Y)
-        worst.append(_largest_column(errors) / scale)
+        worst = _residual_norms(Z - _dense_product(Q, T), Y, k, scale).max()
         margin = _relative_margin(A, tol, summands, scale)
         settled = -values[k - 1] <= shift * (1.0 + 1e-6) and (margin < 1.0 or iterations > 2)
-        if settled and worst[-1] <= margin or iterations >= max_iterations:
+        if settled and worst <= margin or iterations >= max_iterations:
             vectors = _dense_product(Q, Y)
-            return _eigen_of(A, values, vectors, errors, iterations, summands)
+            return _eigen_of(A, values, vectors, _dense_product(Z, Y), iterations, summands)
         shift = max(shift, -values[k - 1])
-        if _stalls(worst, 100):  # Q mixes eigenvectors of lambda and -lambda
+        if stall.after(worst) >= 100:  # Q mixes eigenvectors of lambda and -lambda
             shift = max(shift, scale)
         Q = _orthonormalize(Z + shift * Q, _python_subkey(key, iterations + 1))[0]
 
@@ -3610,8 +3704,8 @@ def spectral_norm(A, seed=0, *, tol=1e-2, max_iterations=1000):
 
     This is Lanczos iteration (textbook) with a stopping rule that needs no spectral gap (Kuczynski,
     Wozniakowski 1992). Up to rounding, the result is at most |A|_2. With probability 1 - 1e-6 over
-    seeds, |A|_2 is at most (1 + tol) times the result. This does not hold if the basis (at most 640
-    n floats) becomes full, which ends the search: without gaps, the error is then up to 1 %.
+    seeds, |A|_2 is at most (1 + tol) times the result. This does not hold if the basis (at most 768
+    n floats) becomes full. The result then approximates some |eigenvalue| with relative error tol.
     At tol = 1 %, a decaying spectrum takes 3 to 8 products with 16 vectors, and a spectrum without
     gaps takes 20 to 40. For n <= 256, A is formed.
 
@@ -3828,7 +3922,7 @@ def kpca(X, kernel, k, seed=0, *, centered=False):
     those of scikit-learn's `KernelPCA`, up to signs and rounding. For tolerances other than 1e-13,
     call `block_lanczos` and `kpca_from_eigen`. A product of K with b vectors costs O(n^2 (d + b))
     time, where b is k rounded up to a multiple of 16, at most 64. K is stored up to n = 8192. For
-    larger n, memory is O(n (d + 2 k + 8 b)).
+    larger n, memory is O(n (d + 4 k + 16 b)).
 
     Args:
         X: (n, d) array. Points, one per row.
@@ -3869,7 +3963,8 @@ def _span_of(E):
     """Features F of an Expansion's points, without the offset, an Expansion of k orthonormal
     components and of |mean|^2 - 2 mean.phi(x), and W (k, k), which makes features F W orthonormal.
     In float64. Costs O(c^2 (d + k)) time. All are kept while E.coef exists, and are computed again
-    if an entry of the arrays has changed. Directions with a share below 1e-10 are left out."""
+    if an entry of the arrays has changed. A component at an angle below 1e-5 to the span of earlier
+    components becomes 0."""
     arrays = E.points, E.coef, E.offset, E.mean
     key = (id(E.coef), id(E.kernel.table), *E.kernel[:-1])
     if key not in _spans:
@@ -3884,10 +3979,14 @@ def _span_of(E):
     G = _transposed_product(E.coef, F)
     M = G[:k, :k]
     _require_finite("features of the expansion's points", M)
-    lengths = np.sqrt(M.diagonal().clip(0.0))
-    lengths += lengths == 0.0
-    values, V = _small_eigen(M / lengths / lengths[:, None])
-    W = _over_roots(V, values, 1e-10) / lengths[:, None]
+    W = np.zeros((k, k))
+    for j in range(k):
+        w = np.eye(k)[j]
+        for _ in range(2):  # the second time removes rounding errors of the first
+            w -= W @ (W.T @ (M @ w))
+        square = w @ M @ w
+        if square > 1e-10 * M[j, j]:
+            W[:, j] = w / math.sqrt(square)
     basis = np.column_stack([_dense_product(coef, W), -2.0 * weights])
     E = E._replace(
         coef=basis, offset=np.append((offset if offset.size else np.zeros(k)) @ W, G[k, k])
@@ -9273,7 +9372,8 @@ def effective_dimension(A, lam, seed=0, *, probes=32, steps=64):
         W, _ = _orthonormalize(Z, key)
         start = _transposed_product(Z, W) / math.sqrt(probes)
     for step in range(1, most + 1):
-        R, _ = basis.add(A, W)
+        R, _ = _finite_product(A, W)
+        basis.add(W, R)
         if step % (step // 8 or 1) == 0 or step == most:
             ritz, Y = basis.ritz_pairs()
             values = ritz.clip(0.0)
