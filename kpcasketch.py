@@ -10992,8 +10992,8 @@ def dask_fold(X, state):
     Returns:
         tuple: The state, for the stream's finish function.
     """
-    update = _of_stream("state", state, "update")
     merge = _of_stream("state", state, "merge")
+    update = _of_stream("state", state, "update")
     held = getattr(state, "sketch", state)
     count = getattr(held, "count", 0)
     # A tuple without a field `count` still has a method `count`.

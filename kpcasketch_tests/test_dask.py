@@ -250,7 +250,7 @@ def test_states_that_forget_were_refused_after_the_work_of_two_blocks(row):
 
 def test_only_empty_states_that_can_be_merged_are_folded():
     for state in (kp.shadow_start(1.0, 6), (np.zeros(6),), None):
-        with pytest.raises(ValueError, match="^dask_fold: state must be one of FDState, .*, got"):
+        with pytest.raises(ValueError, match="^dask_fold: state must be one of FDState, .*; got"):
             kp.dask_fold(spread(X), state)
     state = kp.fd_update(kp.fd_start(2, 6), X)
     with pytest.raises(ValueError, match="dask_fold: state must be empty, got a count of 1200"):

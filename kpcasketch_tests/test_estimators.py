@@ -191,6 +191,18 @@ def test_features_of_fitted_points_were_computed_twice(dtype, rounding, rng, mon
         assert np.array_equal(made, own.transform(some)) and made.shape[0] == len(some)
 
 
+@pytest.mark.parametrize("lam", [10.0, 1e-3, 1e-8])
+@pytest.mark.parametrize("dtype, tolerance", [(np.float64, 1e-9), (np.float32, 1e-4)])
+def test_ridge_on_the_factor_of_the_sampler_is_ridge_over_its_landmarks(lam, dtype, tolerance, rng):
+    X = rng.standard_normal((3000, 5)).astype(dtype)
+    y = np.sin(X[:, 0]) + X[:, 1] ** 2
+    kernel = kp.matern(0.5, 3.0)  # its pivots are not small
+    for weights in (None, rng.uniform(0.5, 2.0, 3000)):
+        own = kp.LandmarkRidge(60, lam, kernel=kernel).fit(X, y, weights)
+        model = kp.nystrom_ridge(X, y, own.landmarks_, kernel, lam, intercept=True, weights=weights)
+        assert np.abs(own.predict(X) - kp.expand(X, model)).max() < tolerance
+
+
 def test_the_regressor_is_ridge_regression_with_an_intercept_on_landmark_features(rng):
     linear_model = pytest.importorskip("sklearn.linear_model")
     points = rng.standard_normal((2000, 3)).astype(np.float32)
