@@ -227,20 +227,23 @@ __version__ = "0.1.0"
 # order, so the results do not depend on the number of threads. BLAS does only small products (6.2).
 #
 # To add a part, write:
-# - public function: `@_public` above it, and an entry in a table of the module docstring
-# - kernel: a record (5.1), a branch in `_apply_kernel` that replaces the record's base, for example
-#   |x - y|^2 for _DISTANCES (5.3), a public function (5.2), and a row in `_KERNELS` for the command
-#   line (18.1). A kernel with a law of frequencies also needs drop and slope in its record, and a
+# - public function: `@_public` above it, and an entry in a table of the module docstring. Results
+#   are named in its last part. Test: test_file.py, for docstrings, order of arguments and budget
+# - kernel, which must be positive semidefinite (see `custom` for others): a record (5.1), a public
+#   function (5.2), a branch in `_apply_kernel` that replaces the record's base, for example
+#   |x - y|^2 for _DISTANCES (5.3), and a row in `_KERNELS` for the command line (18.1). `gradient`
+#   needs derivative in the record. A kernel with a law of frequencies needs drop and slope, and a
 #   law of its own a branch in `_mixture_scale` (5.3). Test: a row in KERNELS of tables.py, with
 #   values in naive.py
 # - operator: a tuple under `@_validated`, its functions, and an entry in `_OPERATORS` (6.5)
-# - sampler of landmarks: a function of (X, kernel, s, seed) that draws by `_key(seed, _LANDMARKS)`
-#   and returns `Landmarks` (all points if s >= n), and a row in `_METHODS` (16.1). Test: a row in
-#   SAMPLERS of tables.py. To compare it with others: python -m paper_checks --help
+# - sampler of landmarks: a function of (X, kernel, s, seed) that draws by `_checked_key(seed,
+#   _LANDMARKS)` and returns `Landmarks` (`uniform_landmarks(n, n)` if s >= n), and a row in
+#   `_METHODS` (16.1). Test: a row in SAMPLERS of tables.py. To compare it with others: python -m
+#   paper_checks --help
 # - model: a tuple under `@_validated`, and a record in `_models` (15.2). Test: a row in MODELS of
 #   tables.py
-# - stream: start, update and finish functions, and a row in `_STREAMS` (15.5). Test: a row in
-#   STREAMS of tables.py
+# - stream: a tuple under `@_validated`, start, update, merge (if there is one) and finish functions,
+#   and a row in `_STREAMS` (15.5). Test: a row in STREAMS of tables.py
 # - command: a function, a row in `_COMMANDS`, and its options in `_ARGUMENTS` (18)
 # - claim about a paper: see the head of paper_checks/claims.py
 # --------------------------------------------------------------------------------------------------

@@ -267,7 +267,7 @@ def test_arguments_stand_in_one_order_and_options_are_given_by_keyword(name):
     optional = {one.name for one in positional if one.default is not one.empty}
     assert optional <= {"k", "s", "seed", "Y", "sigma", "ridge"}
     if name not in " ".join(OF_THEIR_OWN).split():
-        ranks = [
-            [one in group.split() for group in ORDER].index(True) for one in names if one != "X"
-        ]
+        place = {one: rank for rank, group in enumerate(ORDER) for one in group.split()}
+        assert {*names} <= place.keys(), "give a new name a group of ORDER"
+        ranks = [place[one] for one in names if one != "X"]
         assert ranks == sorted(ranks)

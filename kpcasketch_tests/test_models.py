@@ -832,14 +832,6 @@ def test_models_of_other_columns_or_without_an_offset_broke_within(rng):
         kp.residual(X, plain._replace(coef=None))
 
 
-OWN_FUNCTIONS = {
-    "Expansion": kp.expand,
-    "NystromMap": kp.nystrom_features,
-    "Subspace": kp.skpca_transform,
-    "FourierMap": kp.fourier_features,
-    "DSGDState": kp.dsgd_evaluate,
-    "Manifold": kp.manifold_features,
-}
 VERBS = {  # by the field of a model's record that they need
     "residual": lambda X, model: kp.residual(X, model),
     "moments": lambda X, model: kp.explained_variance_ratio(X, model),
@@ -849,15 +841,18 @@ VERBS = {  # by the field of a model's record that they need
 
 
 def test_models_and_their_records_are_the_same():
-    assert [cls.__name__ for cls in kp._models] == [*MODELS] == [*OWN_FUNCTIONS]
+    assert {cls.__name__ for cls in kp._models} == {*MODELS}
 
 
 @pytest.mark.parametrize("cls", list(kp._models), ids=lambda cls: cls.__name__)
 def test_features_of_each_kind_of_model_needed_six_names(cls, rng):
     X = rng.standard_normal((60, 3))
-    model = MODELS[cls.__name__](X, kp.gaussian(2.0))
+    row = MODELS[cls.__name__]
+    model = row.make(X, kp.gaussian(2.0))
     found = kp.features(X, model)
-    assert type(model) is cls and np.array_equal(found, OWN_FUNCTIONS[cls.__name__](X, model))
+    assert type(model) is cls and np.array_equal(found, row.features(X, model))
+    values = np.array(kp._models[cls].values(model))
+    assert len(values) == row.values and np.isfinite(values).all()
     out = np.empty(found.shape[1])
     kp.features_of(X[3], model, out)
     assert np.array_equal(out, kp.features(X[3:4], model)[0])
@@ -872,7 +867,7 @@ def test_features_of_each_kind_of_model_needed_six_names(cls, rng):
 @pytest.mark.parametrize("cls", list(kp._models), ids=lambda cls: cls.__name__)
 def test_each_model_has_a_verb_or_is_refused_by_one_sentence(cls, field, rng):
     X = rng.standard_normal((60, 3))
-    model = MODELS[cls.__name__](X, kp.gaussian(2.0))
+    model = MODELS[cls.__name__].make(X, kp.gaussian(2.0))
     if getattr(kp._models[cls], field):
         assert np.isfinite(np.ravel(VERBS[field](X, model))).all()
     else:

@@ -49,6 +49,7 @@ def test_every_stream_has_a_row():
     for cls, row in rows.items():
         stream = STREAMS[cls]
         assert stream.update is row.update and bool(stream.merge) == row.merges
+        assert stream.finish is getattr(kp, f"{row.kind}_finish")
         assert not row.merges or stream.merge is row.merge
 
 
