@@ -635,12 +635,17 @@ _USERS_LINE = 3  # stack level of warnings: `_public` adds a frame
 
 
 def _model_in(value):
-    """The model of a fitted estimator. Other values are returned unchanged."""
-    return getattr(value, "model_", getattr(value, "map_", value))
+    """The model of a fitted estimator, with the names of its columns. Other values are unchanged."""
+    model = getattr(value, "model_", getattr(value, "map_", None))
+    if not isinstance(model, tuple):
+        return value
+    names = getattr(value, "feature_names_in_", None)
+    return model if names is None else model._replace(names=json.dumps([*names]).encode())
 
 
 def _names(value):
     """Names of a frame's columns, also if a model was made from it, in JSON. "" if there are none."""
+    value = _model_in(value)
     if isinstance(value, tuple):
         return getattr(value, "names", b"").decode()
     names = list(value.columns) if hasattr(type(value), "columns") else []  # Delayed has any name
@@ -11287,8 +11292,7 @@ def _csv_rows(path, encoding, delimiter):
     try:
         with open(path, encoding=encoding, newline="") as file:
             rows = csv.reader(file, delimiter=delimiter, strict=True)
-            rows_with_fields = filter(None, rows)
-            for row in itertools.dropwhile(_is_preamble, rows_with_fields):
+            for row in itertools.dropwhile(_is_preamble, filter(None, rows)):
                 line = rows.line_num
                 width = width or len(row)
                 if len(row) != width:

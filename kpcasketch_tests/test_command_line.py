@@ -1868,7 +1868,7 @@ def test_several_files_are_one_stream(many, tmp_path, capsys):
     assert "11000 of 11000 points were read; the state holds 20000 points; pass --state" in out
     expected = kp.skpca(points, KERNEL, 2, 16, 4, 3)
     assert np.array_equal(kp.load(tmp_path / "m.npz").basis, expected.basis)
-    for words in (["-o", tmp_path / "o.npy"], ["--plot", tmp_path / "p.png"]):
+    for words in (["-o", tmp_path / "o.npy"], ["-o", tmp_path / "o.csv"]):
         error = refused(capsys, "stream", *files, *STREAM, *words)
         assert "-o and --plot take one FILE: pass --model, and call apply for each FILE" in error
     assert "would be overwritten" in refused(

@@ -194,6 +194,7 @@ def test_features_of_fitted_points_were_computed_twice(dtype, rounding, rng, mon
 @pytest.mark.parametrize("lam", [10.0, 1e-3, 1e-8])
 @pytest.mark.parametrize("dtype, tolerance", [(np.float64, 1e-9), (np.float32, 1e-4)])
 def test_ridge_on_the_factor_of_the_sampler_is_ridge_over_its_landmarks(lam, dtype, tolerance, rng):
+    pytest.importorskip("sklearn")
     X = rng.standard_normal((3000, 5)).astype(dtype)
     y = np.sin(X[:, 0]) + X[:, 1] ** 2
     kernel = kp.matern(0.5, 3.0)  # its pivots are not small
@@ -356,6 +357,24 @@ def test_fitted_estimators_serve_as_their_models(rng, tmp_path):
             assert np.array_equal(kp.residual(points, own), kp.residual(points, model))
     with pytest.raises(ValueError, match="^features: model must be one of .* got LandmarkRidge"):
         kp.features(points, kp.LandmarkRidge(9))  # not fitted
+
+
+def test_features_by_a_fitted_estimator_took_frames_of_another_order(rng, tmp_path):
+    pytest.importorskip("sklearn")
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(rng.standard_normal((90, 3)), columns=list("abc"))
+    for own in (
+        kp.LandmarkFeatures(9, 2).fit(frame),
+        kp.LandmarkRidge(9).fit(frame, frame["a"]),
+        kp.NoveltyDetector(9, 0.2).fit(frame),
+    ):
+        kp.save(tmp_path / "m.npz", own)
+        for model in (own, kp.load(tmp_path / "m.npz")):
+            assert np.array_equal(kp.features(frame, model), kp.features(frame.to_numpy(), model))
+            with pytest.raises(
+                ValueError, match="^features: X and model must have the same columns"
+            ):
+                kp.features(frame[list("cba")], model)
 
 
 def test_two_threads_that_touched_the_estimators_first_made_two_classes():
