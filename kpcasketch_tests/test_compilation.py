@@ -503,8 +503,11 @@ rng = np.random.default_rng(0)
 X, g = rng.standard_normal((1500, 3)), kp.gaussian(2.0)
 state = kp.skpca_start(kp.fourier_features_map(g, 3, 50), 10)
 calls = [lambda: kp.kpca(X, g, 3), lambda: kp.skpca_update(state, X), lambda: kp.shadow_select(X, 0.3)]
-for call in calls:
-    call()
+kp._WORTH_COMPILING = 0
+for threshold in (np.inf, kp._SHARED_FROM):            # both twins: compiling one of them takes memory
+    kp._SHARED_FROM = threshold
+    for call in calls:
+        call()
 faulthandler.dump_traceback_later(300, exit=True)
 signal.signal(signal.SIGALRM, signal.default_int_handler)
 before = resident()
