@@ -176,7 +176,11 @@ def numbers(canvas):
             if hasattr(points, "get_sizes"):  # of a scatter plot
                 series.append((points.get_label(), *points.get_offsets().T))
         if axis.patches:  # a histogram's
-            bins = [(bar.get_x() + bar.get_width() / 2, bar.get_height()) for bar in axis.patches]
+            bins = [
+                (bar.get_x() + bar.get_width() / 2, bar.get_height())
+                for bar in axis.patches
+                if hasattr(bar, "get_x")
+            ]
             series.append(("histogram", *zip(*bins)))
         for label, *columns in series:
             name = "" if label.startswith("_") else label
