@@ -1438,7 +1438,7 @@ _PRECOMPUTED = _add_kind("precomputed", _EVERY_PAIR)
 
 # Compiled code cannot read _KINDS, but it can read these columns.
 _NAMES, _BASES, _LAWS, _PARAMETERS = list(zip(*_KINDS))[:4]
-_OLD_KINDS = (  # in old files, numbers from 0 on stand for these names
+_OLD_KINDS = (  # in old files, the numbers 0, 1, ... stand for these names
     "gaussian, rational_quadratic, cauchy, laplacian, matern 3/2, matern 5/2, "
     "laplacian of the city block, polynomial, custom, precomputed"
 )
@@ -3243,9 +3243,8 @@ def _krylov_pairs(product, Q, first, check, k, tol, margin, rng):
     w = rng.standard_normal(Q.shape[1]).astype(Q.dtype)
     for size in range(first, len(Q)):
         w, removed = _without(gemv, Q[:size], w)  # rounding errors, except in the first step
-        if removed > 0.01 * (
-            w @ w
-        ):  # once more, because rounding errors would grow from row to row
+        if removed > 0.01 * (w @ w):
+            # Once more, because rounding errors would grow from row to row.
             w, _ = _without(gemv, Q[:size], w)
         length = math.sqrt(w @ w)
         if size == check:
@@ -4583,9 +4582,8 @@ _LAST_PLACE = 1e4  # in panels. Float32 then changes squared distances of 1 by .
 _CELL_STEP = 2**21  # from axis to axis in the code of a cell. Cells that are far apart share codes.
 
 
-@_while_compiling()(
-    njit(fastmath=set(), forceinline=True, **_OPTIONS)
-)  # numba 0.68 uses FMA with fastmath=False
+# Numba 0.68 uses FMA with fastmath=False.
+@_while_compiling()(njit(fastmath=set(), forceinline=True, **_OPTIONS))
 def _is_within(X, i, C, j, limit):
     """Whether |x_i - c_j|^2 < limit, in float64, in the order of coordinates and without FMA."""
     total = 0.0
@@ -5647,9 +5645,8 @@ def _draw_frequencies(kernel, key, first, copies, W):
 
 def _plain_frequencies(kernel, key, shape, first=0, copies=1):
     W = np.empty(shape)
-    _draw_frequencies(
-        20.0 * W.size, kernel, key, first, copies, W
-    )  # unlike NumPy's, these numbers never change
+    # Unlike NumPy's, these numbers never change.
+    _draw_frequencies(20.0 * W.size, kernel, key, first, copies, W)
     return W
 
 
@@ -11308,8 +11305,8 @@ def _csv_rows(path, encoding, delimiter):
                 yield line, [field.strip() for field in row]
     except (UnicodeError, LookupError, csv.Error) as error:  # no encoding may have this name
         raise ValueError(
-            f"cannot read {path} as CSV in {encoding} after line {line}: {error}; if it has another encoding, pass "
-            "--encoding, for example cp1252"
+            f"cannot read {path} as CSV in {encoding} after line {line}: {error}; "
+            "if it has another encoding, pass --encoding, for example cp1252"
         ) from None
 
 
@@ -11927,7 +11924,10 @@ _ARGUMENTS = {  # for argparse
     "-m": {"type": int, "help": "number of random features (default: skpca 2000, dsgd 8192)"},
     "--ell": {"type": int, "help": "rows of the sketch of skpca (default 50)"},
     "--block": {"type": int, "help": "points per step (default: skpca 8192, dsgd 512)"},
-    "--state": {"type": _file_type(".npz"), "help": "resume from this file; save every 30 s"},
+    "--state": {
+        "type": _file_type(".npz"),
+        "help": "resume from this file, save every 30 s; only its last row is compared",
+    },
     "--error": {"type": float, "default": 0.01, "help": "largest relative error (default 0.01)"},
     "--holdout": {"type": float, "help": "share of points not fitted, for apply --novelty"},
     "--residual": {"action": "store_true", "help": "append a column of residuals (novelty)"},

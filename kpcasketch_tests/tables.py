@@ -4,6 +4,7 @@
 A new one is tested by one more row. test_tables.py fails if the file knows one that has no row.
 """
 
+import functools
 from typing import NamedTuple
 
 import numpy as np
@@ -15,6 +16,18 @@ from kpcasketch_tests import naive
 def with_trait(table, trait):
     """The rows in which a field is set."""
     return {name: row for name, row in table.items() if getattr(row, trait)}
+
+
+# Points, and their Gram matrix, exact and of one bit an entry
+
+X = np.random.default_rng(0).standard_normal((600, 3))
+KERNEL = kp.gaussian(2.0)
+K = naive.gaussian(X, X, 2.0)
+
+
+@functools.cache
+def bits():
+    return kp.quantize_gram(X, KERNEL, 0)
 
 
 # Kernels

@@ -2016,9 +2016,8 @@ def test_advice_is_a_table(points, capsys):
     assert "NO: error above 80 % of the requested" in out
     assert "error: --error must be" in refused(capsys, "advise", points, "--error", "2", "-k", "2")
     out = done(capsys, "advise", points, "--sigma", "50", "--error", "0.05", "-k", "20")
-    assert (
-        int(row_of(out, "uniform")[1]) >= 20
-    )  # 16 landmarks have the error, and too few components
+    # 16 landmarks have the error, and too few components.
+    assert int(row_of(out, "uniform")[1]) >= 20
 
 
 def test_advice_saw_no_cliff_between_the_sizes_of_its_ladder():

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Error measures of matrices against dense linear algebra."""
 
-import functools
 import math
 import re
 
@@ -12,15 +11,7 @@ import scipy.stats
 
 import kpcasketch as kp
 from kpcasketch_tests import inner, naive
-
-X = np.random.default_rng(0).standard_normal((600, 3))
-KERNEL = kp.gaussian(2.0)
-K = naive.gaussian(X, X, 2.0)
-
-
-@functools.cache
-def bits():
-    return kp.quantize_gram(X, KERNEL, 0)
+from kpcasketch_tests.tables import KERNEL, K, X, bits
 
 
 def test_spectral_and_frobenius_error_are_the_dense_norms():

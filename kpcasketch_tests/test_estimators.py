@@ -131,10 +131,8 @@ def test_the_transformer_chooses_its_bandwidth_by_targets_classes_or_the_rule():
     expected = kp.choose(points, indicators, few, median).kernel
     names = np.array(["one", "two", "three", "four", "five", "six"])[classes]
     assert chosen(classes) == chosen(names) == chosen(names.astype(object)) == expected
-    for numbers in (
-        classes.astype(float),
-        np.arange(400) % 57,
-    ):  # percentages were taken as classes
+    # Percentages were taken as classes.
+    for numbers in (classes.astype(float), np.arange(400) % 57):
         assert chosen(numbers) == kp.choose(points, numbers, few, median).kernel
     assert chosen(None) == kp.choose(points, None, few, median, 10).kernel
     assert chosen(None, n_components=1) == kp.choose(points, None, few, median, 1).kernel

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What holds of any model: errors of sketches, residuals, explained variance, features, and them from compiled code."""
 
-import functools
 import gc
 import io
 
@@ -11,17 +10,7 @@ import pytest
 
 import kpcasketch as kp
 from kpcasketch_tests import naive
-from kpcasketch_tests.tables import KERNELS, MODELS
-
-X = np.random.default_rng(0).standard_normal((600, 3))
-KERNEL = kp.gaussian(2.0)
-K = naive.gaussian(X, X, 2.0)
-
-
-@functools.cache
-def bits():
-    return kp.quantize_gram(X, KERNEL, 0)
-
+from kpcasketch_tests.tables import KERNEL, KERNELS, MODELS, K, X, bits
 
 # How wrong a sketch is, from a few rows of K
 

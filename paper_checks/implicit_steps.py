@@ -145,9 +145,8 @@ def dsgd_update(found, X, Y):
         for A, B in ((U, V), (V, U))
     )
     C, M = (C[0] + C[1]) / 2, (M[0] + M[1]) / 2
-    keep = np.eye(k) - (C - np.eye(k)) / (
-        2 * max(10.0, np.abs(C).sum(1).max())
-    )  # a tenth of the way
+    # A tenth of the way.
+    keep = np.eye(k) - (C - np.eye(k)) / (2 * max(10.0, np.abs(C).sum(1).max()))
     block = feature_block(mean)
     share = block.stop - block.start
 
@@ -159,9 +158,8 @@ def dsgd_update(found, X, Y):
         out[rows] += change
         return out @ keep
 
-    held = (
-        mean.ridge * mean.used / share
-    )  # the squared norm of a function is used times the sum of coef^2
+    # The squared norm of a function is `used` times the sum of coef^2.
+    held = mean.ridge * mean.used / share
     coef = moved(phi, moving.coef, for_x, block, share, held)
     if sliced:
         other_coef = moved(psi, moving.other_coef, for_y, slice(None), 1, 0.0)

@@ -1025,9 +1025,8 @@ def costs_are_counted(options):
     sketches = state.sketch.run.columns, state.sketch.older.columns
     held = state.feature_map.frequencies.size + sum(columns.size for columns in sketches)
     sketch, decompositions = kp.fd_start(ell, m), 0
-    for z in kp.fourier_features(
-        X, state.feature_map
-    ):  # rows become fewer where there was a decomposition
+    # Rows become fewer where there was a decomposition.
+    for z in kp.fourier_features(X, state.feature_map):
         before, sketch = sketch, kp.fd_update(sketch, z[None])
         decompositions += sketch.run.used <= before.run.used
     reservoir = kp.reservoir_update(kp.reservoir_start(c, d, options.seed), X)

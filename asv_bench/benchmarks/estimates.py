@@ -52,9 +52,8 @@ def sketched(method, X, kernel, seed):
     n = len(X)
     if method == "quantize_gram":
         bits = kp.quantize_gram(X, kernel, seed)
-        eigen = kp.block_lanczos(
-            bits, 2 * JUDGED + 8, 0, tol=1e-4
-        )  # the others may be in the noise
+        # The others may be in the noise.
+        eigen = kp.block_lanczos(bits, 2 * JUDGED + 8, 0, tol=1e-4)
         return eigen, eigen.values, eigen.vectors
     if method == "nystrom_kpca":
         model = kp.nystrom_kpca(X, kp.uniform_landmarks(n, min(n, 150), seed), kernel, COMPONENTS)
