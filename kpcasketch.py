@@ -638,6 +638,7 @@ def _model_in(value):
     """The model of a fitted estimator, with the names of its columns. Other values are unchanged."""
     model = getattr(value, "model_", getattr(value, "map_", None))
     if not isinstance(model, tuple):
+        _require(not hasattr(type(value), "fit"), "model must be fitted: call its fit first")
         return value
     names = getattr(value, "feature_names_in_", None)
     return model if names is None else model._replace(names=json.dumps([*names]).encode())
@@ -6566,6 +6567,7 @@ def skpca_merge(a, b):
 
 def _subspace_of(feature_map, stream, means, columns, values, shrunk):
     """A Subspace of columns scaled to length 1. Columns that are only rounding error become 0."""
+    _require(stream.count > 0, "state must have seen a point")
     values = np.where(values > 4.5e-16 * feature_map.m * values[0], values, 0.0)
     columns = columns / _unit_of(columns, 0)
     squares = np.where(values > 0.0, np.square(columns).sum(0), 0.0)
@@ -8860,8 +8862,9 @@ def nystrom_to(X, kernel, error, seed=0, *, limit=None):
 def _weighted_equations(P, T, weights, found, at, lam=0.0, F=None):
     """F^T W F, F^T W T and `at`, where F holds features of P minus `at`, and W = diag(weights). If
     `at` is given, there is an intercept, and the weighted mean of the features replaces it. Errors of
-    F^T W F up to 2e-6 lam are allowed. The features of P may be given as F, which is overwritten.
-    Their products are in float32 if rounding errors are at most .01 lam. (Measured: 1e-5 lam.)"""
+    F^T W F up to 2e-6 lam are allowed. The features of P may be given as F, which is overwritten. The
+    products of float32 features are in float32 if their rounding error is below lam. (Measured: this
+    changes predictions by at most a fifth of the change caused by landmarks chosen in float32.)"""
     T = np.column_stack([T, np.ones(len(P))])
     factors = None
     if np.ptp(weights) or weights[0] != 1.0:
@@ -8877,7 +8880,7 @@ def _weighted_equations(P, T, weights, found, at, lam=0.0, F=None):
     if F is None:
         squares, products = _normal_equations(P, found, T, middle, factors, values)
     else:
-        rounding = 100.0 * _precision(F) * limit * total
+        rounding = _precision(F) * limit * total
         T = T.astype(F.dtype) if rounding < lam else T
         squares, products = _normal_equations(F, None, T, middle, factors)
     if values:

@@ -357,6 +357,24 @@ def test_fitted_estimators_serve_as_their_models(rng, tmp_path):
         kp.features(points, kp.LandmarkRidge(9))  # not fitted
 
 
+def test_an_unfitted_estimator_was_answered_by_a_list_of_models(rng):
+    pytest.importorskip("sklearn")
+    with pytest.raises(ValueError, match="features: model must be fitted: call its fit first"):
+        kp.features(rng.standard_normal((5, 3)), kp.LandmarkFeatures(9))
+
+
+def test_products_of_float32_features_lost_a_small_ridge(rng):
+    pytest.importorskip("sklearn")
+    points = rng.standard_normal((20_000, 3))
+    targets = np.sin(points[:, 0]) + points[:, 1] * points[:, 2]
+    model = kp.LandmarkRidge(60, lam=3e-3, sigma=3.0)  # just above the limit for float32 products
+    single = model.fit(points.astype(np.float32), targets.astype(np.float32))
+    landmarks = single.landmarks_
+    exact = kp.nystrom_ridge(points, targets, landmarks, kp.gaussian(3.0), 3e-3, intercept=True)
+    told = single.predict(points[:500].astype(np.float32))
+    assert np.abs(told - kp.expand(points[:500], exact)).max() < 0.02 * targets.std()
+
+
 def test_features_by_a_fitted_estimator_took_frames_of_another_order(rng, tmp_path):
     pytest.importorskip("sklearn")
     pandas = pytest.importorskip("pandas")

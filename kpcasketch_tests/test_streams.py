@@ -710,6 +710,14 @@ def test_reservoir_nystrom_is_c_w_c():
             "reservoir_update: X must have 2 columns",
         ),
         (
+            lambda: kp.skpca_finish(kp.skpca_start(kp.fourier_features_map(G, 5, 9), 3), 1),
+            "skpca_finish: state must have seen a point",
+        ),
+        (
+            lambda: kp.rnca_finish(kp.rnca_start(kp.fourier_features_map(G, 5, 9)), 1),
+            "rnca_finish: state must have seen a point",
+        ),
+        (
             lambda: kp.reservoir_finish(kp.reservoir_start(3, 2), G, 1),
             "reservoir_finish: state must have seen a point",
         ),
