@@ -638,7 +638,6 @@ def _model_in(value):
     """The model of a fitted estimator, with the names of its columns. Other values are unchanged."""
     model = getattr(value, "model_", getattr(value, "map_", None))
     if not isinstance(model, tuple):
-        _require(not hasattr(type(value), "fit"), "model must be fitted: call its fit first")
         return value
     names = getattr(value, "feature_names_in_", None)
     return model if names is None else model._replace(names=json.dumps([*names]).encode())
@@ -964,7 +963,9 @@ def _of_record(records, name, value, field):
     """A field of the record of the value's class. If it has none, say which classes have it."""
     found = getattr(records.get(type(value)), field, None)
     able = [cls.__name__ for cls, record in records.items() if getattr(record, field)]
-    _require(found, f"{name} must be one of {', '.join(able)}; got {type(value).__name__}")
+    unfitted = hasattr(type(value), "fit")
+    got = "an estimator that is not fitted" if unfitted else type(value).__name__
+    _require(found, f"{name} must be one of {', '.join(able)}; got {got}")
     return found
 
 
