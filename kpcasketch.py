@@ -963,8 +963,7 @@ def _of_record(records, name, value, field):
     """A field of the record of the value's class. If it has none, say which classes have it."""
     found = getattr(records.get(type(value)), field, None)
     able = [cls.__name__ for cls, record in records.items() if getattr(record, field)]
-    unfitted = hasattr(type(value), "fit")
-    got = "an estimator that is not fitted" if unfitted else type(value).__name__
+    got = type(value).__name__ + ", which is not fitted" * hasattr(type(value), "fit")
     _require(found, f"{name} must be one of {', '.join(able)}; got {got}")
     return found
 

@@ -359,7 +359,9 @@ def test_fitted_estimators_serve_as_their_models(rng, tmp_path):
 
 def test_an_unfitted_estimator_was_answered_by_a_list_of_models(rng):
     pytest.importorskip("sklearn")
-    with pytest.raises(ValueError, match="^features: model .* got an estimator that is not fitted"):
+    with pytest.raises(
+        ValueError, match="^features: model .* got LandmarkFeatures, which is not fitted"
+    ):
         kp.features(rng.standard_normal((5, 3)), kp.LandmarkFeatures(9))
 
 
