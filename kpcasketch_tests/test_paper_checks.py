@@ -456,6 +456,30 @@ def test_points_on_which_no_claim_can_be_checked_are_refused(tmp_path, capsys, X
     )
 
 
+def test_points_of_a_table_may_have_names(tmp_path):
+    rows = [f"{i},{i * i}" for i in range(300)]
+    for first in ("", '"x","y"\n', "a b,2nd\n"):
+        (tmp_path / "points.csv").write_text(first + "\n".join(rows))
+        assert data.Users(tmp_path / "points.csv").X.shape == (300, 2)
+    (tmp_path / "points.csv").write_text("nan,1\n" + "\n".join(rows))
+    with pytest.raises(ValueError, match="NaN or infinity"):
+        data.Users(tmp_path / "points.csv")
+
+
+def test_experiments_could_only_end_well(monkeypatch, tmp_path):
+    # with a set of the paper they can say that something is not seen
+    options = argparse.Namespace(data_dir=tmp_path, data=None, seed=0, kernel=None)
+    assert rls2017_experiments.without_sets(options, {"a": False}).startswith("None of the paper")
+    assert rls2017_experiments.without_sets(options, {"a": True}) == ""
+    np.savez(tmp_path / "cpu_act.npz", X=np.random.default_rng(0).random((50, 3)))
+    assert rls2017_experiments.without_sets(options, {"a": False}) == ""
+    of_images = argparse.Namespace(data_dir=tmp_path, data=None, seed=0, full=False)
+    found = rskpca2013.few_are_retained(of_images)
+    assert found.verdict == claims.NOT_COMPARABLE
+    monkeypatch.setattr(rskpca2013, "available", lambda options, names: ["digits", "digits"])
+    assert rskpca2013.few_are_retained(of_images).verdict == claims.NOT_SEEN
+
+
 def test_points_of_an_archive_are_its_X(tmp_path):
     X = np.random.default_rng(0).random((300, 2))
     np.savez(tmp_path / "points.npz", other=X[:3], X=X)

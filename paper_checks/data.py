@@ -66,12 +66,20 @@ SETS = (
 )
 
 
+def is_number(cell):
+    try:
+        float(cell)
+    except ValueError:
+        return False
+    return True
+
+
 def points_of(path):
     """Rows of a .npy, .npz (its array X) or .csv file (numbers, below a line of names if there is one)."""
     kind = path.suffix.lower()
     if kind == ".csv":
         lines = path.read_text(encoding="utf-8").splitlines()
-        named = any(cell.strip().strip('"').isidentifier() for cell in lines[0].split(","))
+        named = not all(map(is_number, ",".join(lines[:1]).split(",")))
         X = np.loadtxt(lines[named:], delimiter=",", ndmin=2)
     elif kind in (".npy", ".npz"):
         X = np.load(path)
