@@ -12,6 +12,28 @@ that measures (mathematics in short functions above it) and ends in one of the c
 `observation`. A bound is given its trivial one (`trivial=`), or the decorator one of the reasons for none
 (`no_trivial=`); numbers of the text come from the run. `options` has seed, full, data (the user's
 points) and data_dir; `--claim NAME` judges one. A new paper: one entry in PAPERS.
+
+Verdict. A claim that ends well ends in one of five labels: HOLDS, MENDED, REFUTED, STEP, GAP. Each but HOLDS has a note
+(`note=`), a few words that say what is meant: the mended form, the place that is false, the gap.
+
+Control. It is one wrong implementation: a wrong constant, sign or weight. It is not less of the paper's effort, since
+the claim may hold there as well, and that is told by the critical effort.
+
+Critical effort. The least s, m, l or oversampling at which the same judge still passes. The paper's number may be
+generous, and the verdict then says by how much. A claim gives its constructor an `Effort`, a name, the stated number
+and a function of it, and the search by halving does the rest:
+
+    probability(failures, trials, delta, control, text, effort=Effort("m", 275, fails), ...)
+
+where fails(m, trial) tells whether that trial fails with m features. Its 29 trials (delta = .1; as many as the judge
+needs) stop at the first failure, so a search costs about four times the trials of the claim. For `bounded` the function
+of the effort returns the number that is compared with the bound. Where two numbers go together, search over one, and
+let the function scale the other. SKPCA-L3.1 and AMS-T5 are examples.
+
+Rate. An exponent that is measured by random runs is an `Estimate`, with its standard error, by `bootstrapped`.
+
+Counterexample. Its mended form is a verdict of its own, made by `bounded` or `probability`, with a control and a
+trivial bound like any other.
 """
 
 import importlib
@@ -21,7 +43,7 @@ import math
 import re
 import textwrap
 from dataclasses import dataclass, field
-from typing import Callable
+from typing import Callable, NamedTuple
 
 import numpy as np
 from scipy import stats
@@ -40,30 +62,13 @@ PAPERS = {
 HOLDS = "holds"
 MENDED = "misprint, holds as mended"
 REFUTED = "refuted as stated"
-QUOTED = "quoted from earlier work, and refuted as quoted"
-STEP = "true as stated; a step or a constant of its proof is not"
-GAP = "not contradicted; its proof has a gap"
-LESS = "not contradicted; what we can prove is less"
-ASSUMING = "holds where its proof's assumption does"
-UNSAID = "holds with a hypothesis that is not printed"
+STEP = "true, a step of its proof is false"
+GAP = "not contradicted, its proof has a gap"
 # What a paper's own experiment shows, in ours: that is never a failure of the paper.
 SEEN = "seen"
-NOT_SEEN = "not seen here"
-NOT_COMPARABLE = "not comparable: ours lacks what it takes"
-GOOD = (
-    HOLDS,
-    MENDED,
-    REFUTED,
-    QUOTED,
-    STEP,
-    GAP,
-    LESS,
-    ASSUMING,
-    UNSAID,
-    SEEN,
-    NOT_SEEN,
-    NOT_COMPARABLE,
-)
+NOT_SEEN = "not seen"
+NOT_COMPARABLE = "not comparable"
+GOOD = (HOLDS, MENDED, REFUTED, STEP, GAP, SEEN, NOT_SEEN, NOT_COMPARABLE)
 # What does not count as judged well, each by its reason.
 VIOLATED = "FAILS: violated"
 UNDETECTED = "FAILS: its control was not detected"
@@ -73,13 +78,14 @@ BROKEN = "FAILS: the check itself broke"
 UNDECIDED = "undecided: raise the number of trials"
 
 VACUOUS_AT = 0.8  # a bound above this share of the trivial one says nothing
+SHARP_AT = 0.95  # the share of a sharp bound that the check itself must attain
 
 # Why a claim can have no trivial bound to compare with.
 IDENTITY = "an equation, judged to rounding"
 COUNT = "a number that is counted; nothing bounds it from outside"
 CHANCE = "a score of chance, in standard errors or p-values"
 QUOTIENT = "a quotient of two measurements; nothing bounds it from outside"
-SHARP = "attained: the bound is the largest value there is"
+SHARP = "attained: the check itself reaches .95 of the bound or more"
 SLOPE = "an exponent; what does not converge has 0"
 EXACT = "the counterexample is exact"
 REASONS = (IDENTITY, COUNT, CHANCE, QUOTIENT, SHARP, SLOPE, EXACT)
@@ -99,11 +105,47 @@ class Verdict:
     compared: bool = True  # whether measured / bound says anything: exponents' does not
     data: str = ""  # whose points, if the user gave some
     table: tuple = ()  # (columns, rows) of words, where there are more numbers than a text should have
+    note: str = ""  # what the label means here
+    effort: str = ""  # the critical effort
+    no_trivial: str = ""  # why this one has no trivial bound; else the claim's words count
+    mended: "Verdict | None" = None  # of a counterexample: the verdict on the mended form
 
     @property
     def slack(self):
         """measured / bound: at most 1 where the bound holds."""
         return self.measured / self.bound if self.bound and self.compared else math.nan
+
+    @property
+    def words(self):
+        """The label, its note and the critical effort."""
+        label = f"{self.verdict}: {self.note}" if self.note else self.verdict
+        return f"{label} ({self.effort})" if self.effort else label
+
+
+class Effort(NamedTuple):
+    """What a critical effort is searched over.
+
+    name: as the paper calls it. stated: the paper's number; an int is searched among ints. run: for `bounded`, a
+    function of the effort that returns the measured number; for `probability`, a function of the effort and of a trial,
+    0, 1, ..., that tells whether the trial fails.
+    """
+
+    name: str
+    stated: float
+    run: Callable
+
+
+class Estimate(NamedTuple):
+    """A number that was measured with chance: its standard error, and the degrees of freedom of that error."""
+
+    value: float
+    error: float = 0.0
+    freedom: float = math.inf
+
+    def limits(self, level):
+        """The interval outside of which the true number lies with probability `level`, by Student's law."""
+        half = self.error * stats.t.isf(level / 2, self.freedom)
+        return self.value - half, self.value + half
 
 
 @dataclass
@@ -226,19 +268,34 @@ def run(claims, options):
 
 
 def guard_vacuity(claim, verdict):
-    """A bound near the trivial one does not count as checked, nor does one that nobody compared with anything."""
-    alone = math.isinf(verdict.trivial) and not claim.no_trivial
-    if verdict.verdict in GOOD and (alone or verdict.bound >= VACUOUS_AT * verdict.trivial):
+    """A bound near the trivial one does not count as checked, nor does one that nobody compared with anything, nor a
+    sharp one that the check did not reach. The same goes for the mended form of a counterexample."""
+    reason = _vacuity(verdict, verdict.no_trivial or claim.no_trivial)
+    if not reason and verdict.mended is not None:
+        reason = _vacuity(verdict.mended, verdict.mended.no_trivial)
+        reason = f" Mended form:{reason}" if reason else ""
+    if verdict.verdict in GOOD and reason:
         verdict.verdict = VACUOUS
-        if alone:
-            verdict.text += " No trivial bound was given (trivial=), nor a reason for none."
+        verdict.text += reason
     return verdict
+
+
+def _vacuity(verdict, no_trivial):
+    """Why a bound says nothing, or no word."""
+    if math.isinf(verdict.trivial) and not no_trivial:
+        return " No trivial bound was given (trivial=), nor a reason for none."
+    if not verdict.bound < VACUOUS_AT * verdict.trivial:
+        return f" The bound {verdict.bound:.3g} is near the trivial one, {verdict.trivial:.3g}."
+    if no_trivial == SHARP and not verdict.slack >= SHARP_AT:
+        return f" The bound is called sharp, and {verdict.slack:.3g} of it was reached."
+    return ""
 
 
 # ----------------------------------------------------------------------------------------------------------------------
 # What judges.
 
 _judgements = itertools.count(1)
+HOLDING = 0.05  # level at which a claim holds; an accusation has its own
 
 
 def clopper_pearson(failures, trials, level):
@@ -248,15 +305,18 @@ def clopper_pearson(failures, trials, level):
     return lower, upper
 
 
-def judge_failures(failures, trials, delta):
-    """HOLDS, VIOLATED or UNDECIDED for P(failure) <= delta: 95 % upper limit below it, or a lower limit above it.
-
-    The k-th lower limit of a run has level .001 / (k (k + 1)): whatever their number, all accusations of a run
-    together are wrong with probability at most .001.
-    """
+def _level():
+    """Level of the run's next accusation: the k-th has .001 / (k (k + 1)). Whatever their number, all accusations of a
+    run together are wrong with probability at most .001."""
     k = next(_judgements)
-    lower, _ = clopper_pearson(failures, trials, 0.001 / (k * (k + 1)))
-    _, upper = clopper_pearson(failures, trials, 0.05)
+    return 0.001 / (k * (k + 1))
+
+
+def judge_failures(failures, trials, delta):
+    """HOLDS, VIOLATED or UNDECIDED for P(failure) <= delta: 95 % upper limit below it, or a lower limit, of the level
+    of an accusation, above it."""
+    lower, _ = clopper_pearson(failures, trials, _level())
+    _, upper = clopper_pearson(failures, trials, HOLDING)
     return VIOLATED if lower > delta else HOLDS if upper <= delta else UNDECIDED
 
 
@@ -265,14 +325,30 @@ def too_often(failures, trials, delta):
     return judge_failures(failures, trials, delta) == VIOLATED
 
 
-def _told(verdict, controls, needs, otherwise):
+def _told(verdict, controls, needs, otherwise, note):
     """The first reason why a verdict does not stand, or the verdict; and what was missing, in words."""
+    if verdict in GOOD and verdict != HOLDS and not note:
+        raise ValueError(f"a verdict '{verdict}' must have a note")
     missing = [what for what, met in (needs or {}).items() if not met]
     if missing and verdict in GOOD:
         return otherwise, f" Not met: {'; '.join(missing)}."
     if not all(controls) and verdict in GOOD:
         return UNDETECTED, ""
     return verdict, ""
+
+
+def critical_effort(effort, passes):
+    """The least effort at which passes(effort) is true, in words, found by halving.
+
+    An int is found exactly up to 16, and to a sixteenth beyond; another number to a sixteenth.
+    """
+    whole, low, high = isinstance(effort.stated, int), 0, effort.stated
+    if not passes(high):
+        return f"critical effort {effort.name} above {effort.stated:g}"
+    while high > effort.stated / 4096 and high - low > max(low / 16, 1 if whole else high / 16):
+        middle = (low + high) // 2 if whole else (low + high) / 2
+        low, high = (low, middle) if passes(middle) else (middle, high)
+    return f"critical effort {effort.name} = {high:.3g} of {effort.stated:g}"
 
 
 def bounded(
@@ -283,9 +359,12 @@ def bounded(
     parameters="",
     *,
     trivial=math.inf,
+    no_trivial="",
     needs=None,
     good=HOLDS,
+    note="",
     rounding=1e-9,
+    effort=None,
 ):
     """measured <= bound (up to rounding), by a check that could tell: `control`, measured where the bound is broken, is
     above.
@@ -295,9 +374,10 @@ def bounded(
     controls = np.atleast_1d(control)
     limit = bound * (1 + rounding)
     verdict, missing = _told(
-        good if measured <= limit else VIOLATED, controls > limit, needs, VIOLATED
+        good if measured <= limit else VIOLATED, controls > limit, needs, VIOLATED, note
     )
     shown = ", ".join(f"{value:.3g}" for value in controls)
+    searched = effort is not None and verdict in GOOD
     return Verdict(
         verdict,
         float(measured),
@@ -308,6 +388,9 @@ def bounded(
         f"{shown}, above {bound:.3g}"
         if verdict != UNDETECTED
         else f"{shown}, NOT above {bound:.3g}",
+        note=note,
+        no_trivial=no_trivial,
+        effort=critical_effort(effort, lambda s: effort.run(s) <= limit) if searched else "",
     )
 
 
@@ -324,6 +407,8 @@ def probability(
     trivial=math.inf,
     needs=None,
     good=HOLDS,
+    note="",
+    effort=None,
 ):
     """P(failure) <= delta by exact tails; `control`, (failures, trials) of what breaks the bound, fails too often.
 
@@ -331,7 +416,15 @@ def probability(
     """
     verdict = judge_failures(failures, trials, delta)
     detected = too_often(*control, delta)
-    verdict, missing = _told(good if verdict == HOLDS else verdict, [detected], needs, VIOLATED)
+    verdict, missing = _told(
+        good if verdict == HOLDS else verdict, [detected], needs, VIOLATED, note
+    )
+    searched = effort is not None and verdict in GOOD
+    enough = math.ceil(math.log(HOLDING) / math.log1p(-delta))  # without a failure the judge holds
+
+    def passes(s):
+        return not any(effort.run(s, trial) for trial in range(enough))
+
     return Verdict(
         verdict,
         failures / trials if measured is None else float(measured),
@@ -340,62 +433,110 @@ def probability(
         parameters,
         1.0 if bound is None and math.isinf(trivial) else float(trivial),
         f"{control[0]} of {control[1]} fail{'' if detected else ', NOT too many'}",
+        note=note,
+        effort=critical_effort(effort, passes) if searched else "",
     )
 
 
-def rate(exponent, low, high, control, text, parameters="", *, needs=None, good=HOLDS):
-    """low <= exponent <= high, where the control's is outside; the table shows the exponent and the nearer limit."""
-    verdict, missing = _told(
-        good if low <= exponent <= high else VIOLATED, [not low <= control <= high], needs, VIOLATED
-    )
-    nearer = high if math.isinf(low) or high - exponent < exponent - low else low
+def bootstrapped(statistic, draws, seed, resamples=400):
+    """Estimate of statistic(draws) by a bootstrap of independent replicates, the last axis of draws."""
+    draws, rng = np.asarray(draws), np.random.default_rng(seed)
+    count = draws.shape[-1]
+    found = [statistic(draws[..., rng.integers(0, count, count)]) for _ in range(resamples)]
+    error = np.std(found) * math.sqrt(count / (count - 1))
+    return Estimate(float(statistic(draws)), float(error), count - 1)
+
+
+def rate(estimates, low, high, control, text, parameters="", *, needs=None, good=HOLDS, note=""):
+    """low <= exponent <= high for each of a list of Estimates, where the control's, an Estimate, is outside.
+
+    Intervals are judged and not points. An exponent is violated where its interval, of the level of an accusation, lies
+    outside; so must the control's. It is undecided where its 95 % interval does not tell it from the control.
+    The table shows the exponent that comes nearest to a limit, or is farthest beyond it, and that limit.
+    """
+
+    def outside(estimate, level):
+        least, most = estimate.limits(level)
+        return not (least <= high and most >= low)
+
+    def beyond(estimate):
+        return max(low - estimate.value, estimate.value - high)
+
+    level = _level() / len(estimates)
+    violated = any(outside(one, level) for one in estimates)
+    detected = math.isfinite(control.value) and outside(control, _level())
+    verdict, missing = _told(VIOLATED if violated else good, [detected], needs, VIOLATED, note)
+    intervals = [one.limits(HOLDING) for one in estimates]
+    alike = any(least <= control.value <= most for least, most in intervals)
+    if alike and verdict in GOOD:
+        verdict = UNDECIDED
+    worst = max(estimates, key=beyond)
+    least, most = worst.limits(HOLDING)
+    between = f" 95 % interval of {worst.value:.3g}: {least:.3g} to {most:.3g}."
     return Verdict(
         verdict,
-        exponent,
-        nearer,
-        text + missing,
+        worst.value,
+        high if worst.value - high >= low - worst.value else low,
+        text + (between if worst.error else "") + missing,
         parameters,
-        from_control=f"{control:.3g}",
+        from_control=f"{control.value:.3g}",
         compared=False,
+        note=note,
     )
 
 
 def counterexample(
-    printed, stated, text, parameters="", *, mended=None, needs=None, good=REFUTED, trivial=math.inf
+    printed,
+    stated,
+    text,
+    parameters="",
+    *,
+    mended,
+    note,
+    needs=None,
+    good=REFUTED,
+    trivial=math.inf,
 ):
-    """What the paper prints is exceeded, printed > stated; as mended, (measured, bound), it is kept.
+    """What the paper prints is exceeded, printed > stated; its mended form, a Verdict of another constructor, holds.
 
-    Its control is the counterexample; `needs` has what else must be reproduced.
+    The control of the printed form is the counterexample; `needs` has what else must be reproduced. The mended form has
+    a control of its own, and the table shows it where the verdict is MENDED.
     """
     verdict = good if printed > stated else NOT_REPRODUCED
-    verdict, missing = _told(verdict, [], needs, NOT_REPRODUCED)
-    if verdict in GOOD and mended is not None and mended[0] > mended[1] * (1 + 1e-9):
-        verdict, missing = VIOLATED, " The mended form is violated."
-    shown = (
-        mended if mended is not None and good in (MENDED, ASSUMING, UNSAID) else (printed, stated)
-    )
+    verdict, missing = _told(verdict, [], needs, NOT_REPRODUCED, note)
+    if verdict in GOOD and mended.verdict != HOLDS:
+        verdict, missing = mended.verdict, " This is the verdict on the mended form."
+    shown = mended if good == MENDED else None
     return Verdict(
         verdict,
-        float(shown[0]),
-        float(shown[1]),
-        text + missing,
+        shown.measured if shown else float(printed),
+        shown.bound if shown else float(stated),
+        f"{text} Mended form: {mended.text}{missing}",
         parameters,
-        float(trivial),
-        f"as printed {printed:.4g}, stated {stated:.4g}",
+        shown.trivial if shown else float(trivial),
+        f"as printed {printed:.4g}, stated {stated:.4g}; mended {mended.measured:.4g}, bound {mended.bound:.4g}, "
+        f"its control {mended.from_control}",
+        note=note,
+        no_trivial=shown.no_trivial if shown else "",
+        mended=mended,
     )
 
 
 def observation(seen, text, parameters="", *, measured, bound, lacking="", table=()):
-    """What a paper's runs show, {sentence: whether it is so in ours}; `lacking` says why ours cannot be compared."""
+    """What a paper's runs show, {sentence: whether it is so in ours}; `lacking` says why ours cannot be compared.
+
+    `lacking` must depend on the data that are here: an experiment that can only end well is not judged.
+    """
     words = "; ".join(f"{what}: {'seen' if yes else 'not seen'}" for what, yes in seen.items())
     verdict = NOT_COMPARABLE if lacking else SEEN if all(seen.values()) else NOT_SEEN
     return Verdict(
         verdict,
         float(measured),
         float(bound),
-        f"{words}. {lacking}{' ' if lacking else ''}{text}",
+        f"{words}. {text}",
         parameters,
         table=table,
+        note=lacking.rstrip("."),
     )
 
 

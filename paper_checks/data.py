@@ -5,7 +5,6 @@ import pathlib
 
 import numpy as np
 
-import kpcasketch as kp
 from paper_checks.claims import PAPERS
 
 FILES = {
@@ -67,16 +66,47 @@ SETS = (
 )
 
 
+def is_number(cell):
+    try:
+        float(cell)
+    except ValueError:
+        return False
+    return True
+
+
+def points_of(path):
+    """Rows of a .npy, .npz (its array X) or .csv file (numbers, below a line of names if there is one)."""
+    kind = path.suffix.lower()
+    if kind == ".csv":
+        lines = path.read_text(encoding="utf-8").splitlines()
+        named = not all(map(is_number, ",".join(lines[:1]).split(",")))
+        X = np.loadtxt(lines[named:], delimiter=",", ndmin=2)
+    elif kind in (".npy", ".npz"):
+        X = np.load(path)
+    else:
+        raise ValueError(f"{path} is not a .npy, .npz or .csv file")
+    if kind == ".npz":
+        with X as arrays:
+            if "X" not in arrays.files:
+                raise ValueError(f"{path} must have an array X, got {', '.join(arrays.files)}")
+            X = arrays["X"]
+    X = np.asarray(X, float)
+    if X.ndim != 2:
+        raise ValueError(f"{path} must have a 2-D array; got {X.ndim} dimensions")
+    if not np.isfinite(X).all():
+        raise ValueError(f"{path} must have finite numbers; got NaN or infinity")
+    return X
+
+
 class Users:
     """The points of --data, and what a claim or a figure has taken of them since `begin`."""
 
     def __init__(self, path):
         """Refuses, by ValueError, what the command line refuses, and fewer than 300 rows."""
         try:
-            options = kp._parser().parse_args(["advise", str(path)])
-            self.X = np.asarray(kp._load_points(options).rows(), float)
+            self.X = points_of(pathlib.Path(path))
         except OSError as error:
-            raise ValueError(f"cannot read {path}: {error.strerror}") from None
+            raise ValueError(f"cannot read {path}: {error.strerror or error}") from None
         if len(self.X) < 300:
             raise ValueError(
                 f"{path} has {len(self.X)} rows, and claims need 300 to measure anything"

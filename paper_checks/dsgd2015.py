@@ -15,17 +15,19 @@ import kpcasketch as kp
 from paper_checks.claims import (
     CHANCE,
     GAP,
-    HOLDS,
     IDENTITY,
     MENDED,
     SLOPE,
+    STEP,
     Erratum,
+    Estimate,
+    bootstrapped,
     bounded,
     claim,
     counterexample,
     rate,
 )
-from paper_checks.tools import fourier, hermite, interval, sin2, slope
+from paper_checks.tools import fourier, hermite, sin2, slope
 
 UNIT = kp.gaussian(1.0)
 # of the standard normal law
@@ -81,6 +83,7 @@ def setting(options):
         f"size at most {size:.4f}.",
         "n = 200, m = 200,000",
         good=MENDED,
+        note="with n lambda alpha",
         needs={
             "norms and moments": max(norm, moments) < 1e-10,
             "unbiased features, at most sqrt(2)": bias < 5.5 and size <= math.sqrt(2) * (1 + 1e-12),
@@ -165,6 +168,7 @@ def update_rules(options):
         f"{still:g}: Algorithm 1 needs the initial functions V_0 that (4) has.",
         f"{trials} steps of 64 points and 8 features",
         good=MENDED,
+        note="with the initial functions of (4)",
         needs={"the gradient": gradient < 1e-8, "an empty sum stays": still == 0},
     )
 
@@ -395,6 +399,11 @@ def potentials(G, k):
     return 1 - np.linalg.svd(np.linalg.qr(G)[0][:, :k], compute_uv=False)[:, -1] ** 2
 
 
+def mean_exponent(times, potentials_of_runs):
+    """The exponent in t of the mean over runs, which are columns."""
+    return slope(times, potentials_of_runs.mean(1))
+
+
 @functools.lru_cache
 def subspace_runs(c, explicit, full, seed):
     """(t + t0, potentials) of update (2), G_t, or of the orthogonalised F_t, in R^10 by mini-batches of 20."""
@@ -419,8 +428,8 @@ def subspace_runs(c, explicit, full, seed):
 
 @functools.lru_cache
 def slopes_under_the_hypothesis(explicit, seed, steps=6000, replicates=12, gap=1.0):
-    """Exponents of the mean potential in R^10, by (k, c) of steps c / (t + 10), where every |A - A_t| is below gap / 8,
-    of mean 0, and the start has cos^2 > 1/2, as (4) wants; of G_t, or of F_t."""
+    """Estimates of the exponent of the mean potential in R^10, by (k, c) of steps c / (t + 10). Every |A - A_t| is
+    below gap / 8, of mean 0, and the start has cos^2 > 1/2, as (4) wants; of G_t, or of F_t."""
     found = {}
     for k, c in ((1, 2.0), (2, 2.0), (5, 2.0), (2, 0.3)):
         rng, d = np.random.default_rng([seed, k]), 10
@@ -430,7 +439,7 @@ def slopes_under_the_hypothesis(explicit, seed, steps=6000, replicates=12, gap=1
         )
         if potentials(G, k).max() >= 0.5:
             raise ValueError("the start must have cos^2 above 1/2")
-        times, means, upcoming = [], [], steps / 8
+        times, kept, upcoming = [], [], steps / 8
         for t in range(1, steps + 1):
             E = rng.standard_normal((replicates, d, d))
             E += np.swapaxes(E, 1, 2)
@@ -448,9 +457,9 @@ def slopes_under_the_hypothesis(explicit, seed, steps=6000, replicates=12, gap=1
             )
             if t >= upcoming:
                 times.append(t + 10)
-                means.append(potentials(G, k).mean())
+                kept.append(potentials(G, k))
                 upcoming = t * 1.15
-        found[k, c] = slope(times, means)
+        found[k, c] = bootstrapped(functools.partial(mean_exponent, times), kept, seed)
     return found
 
 
@@ -481,27 +490,32 @@ def stored_points_error(explicit, seed):
     return np.abs(kp.gram(grid, stored, UNIT) @ alpha - features[500:] @ G).max()
 
 
+# The paper draws its mini-batches, so this is how it is meant; the norm condition alone does not give it.
+IN_EXPECTATION = "in expectation, for independent mini-batches"
+
+
 def converges(options, explicit):
-    """The verdict on F_t or G_t: exponents with a sufficient step, under the hypothesis, and with a small one."""
-    (times, fast), (_, slow) = (
-        subspace_runs(c, explicit, options.full, options.seed) for c in (4.0, 0.5)
+    """What is judged of F_t or G_t: exponents with a sufficient step, under the hypothesis, and with a small one."""
+    fast, slow = (
+        bootstrapped(functools.partial(mean_exponent, times), runs, options.seed)
+        for times, runs in (
+            subspace_runs(c, explicit, options.full, options.seed) for c in (4.0, 0.5)
+        )
     )
-    exponents = [slope(times, mean) for mean in (fast.mean(1), slow.mean(1))]
-    half = interval([slope(times, run) for run in fast.T])[1]
     small = dict(slopes_under_the_hypothesis(explicit, options.seed))
     slowed, stored = small.pop((2, 0.3)), stored_points_error(explicit, options.seed)
     text = (
-        f"exponent of the mean potential in t: {exponents[0]:.3f} (replicates: +- {half:.2f}) for eta = 4/(t + "
-        f"80), where 2 c gap = 3.2 > 1, and {exponents[1]:.3f} for c = .5, where it is .4: which steps serve is a "
+        f"exponent of the mean potential in t: {fast.value:.3f} (standard error {fast.error:.2g}) for eta = 4/(t "
+        f"+ 80), where 2 c gap = 3.2 > 1, and {slow.value:.3f} for c = .5, where it is .4: which steps serve is a "
         f"matter of the gap. With independent A_t of mean A and |A - A_t| < gap/8, as the hypothesis has it: "
-        + ", ".join(f"{value:.3f} (k = {k})" for (k, _), value in small.items())
-        + f"; c = .3: {slowed:.2f}. Over stored points the steps are these, to {stored:.0e} on a grid."
+        + ", ".join(f"{one.value:.3f} (k = {k})" for (k, _), one in small.items())
+        + f"; c = .3: {slowed.value:.2f}. Over stored points the steps are these, to {stored:.0e} on a grid."
     )
     needs = {
-        "2 c gap < 1 is slower": -0.6 <= exponents[1] <= -0.3 and -0.8 < slowed < -0.4,
+        "2 c gap < 1 is slower": -0.6 <= slow.value <= -0.3 and -0.8 < slowed.value < -0.4,
         "stored points": stored < 1e-8,
     }
-    return max(exponents[0], *small.values()), exponents[1], text, needs
+    return [fast, *small.values()], slow, text, needs
 
 
 @claim(
@@ -514,16 +528,17 @@ def converges(options, explicit):
     no_trivial=SLOPE,
 )
 def orthogonalised_rate(options):
-    exponent, control, text, needs = converges(options, True)
+    exponents, control, text, needs = converges(options, True)
     return rate(
-        exponent,
+        exponents,
         -math.inf,
         -0.9,
         control,
         text + " The step (5) of its proof sketch fails for k > 1.",
         "R^10, k = 3, gap .4, mini-batch 20; k = 1, 2, 5, gap 1",
         needs=needs,
-        good=GAP,
+        good=MENDED,
+        note=IN_EXPECTATION,
     )
 
 
@@ -546,7 +561,7 @@ def orthogonalised_rate(options):
     ],
 )
 def stochastic_rate(options):
-    exponent, control, text, needs = converges(options, False)
+    exponents, control, text, needs = converges(options, False)
     # the norm condition without independence: all A_t = A + E, |E| = .1 < gap / 8 in R^2 with gap 1
     e, G = 0.1, np.array([1.0, 0.0])
     for t in range(1, 20_001):
@@ -555,7 +570,7 @@ def stochastic_rate(options):
     stalled = 1 - G[0] ** 2 / (G @ G)
     needs["A + E stalls"] = abs(stalled - math.sin(0.5 * math.atan(2 * e)) ** 2) < 1e-3
     return rate(
-        exponent,
+        exponents,
         -math.inf,
         -0.9,
         control,
@@ -565,7 +580,8 @@ def stochastic_rate(options):
         f"proof sketch fails for k > 1.",
         "R^10, k = 3, gap .4, mini-batch 20; k = 1, 2, 5, gap 1",
         needs=needs,
-        good=GAP,
+        good=MENDED,
+        note=IN_EXPECTATION,
     )
 
 
@@ -620,11 +636,13 @@ def growth(k, sines, level, draws, rng):
     ],
 )
 def recurrence(options):
-    rows, short, sums, draws, rng = [], {}, {}, 20_000, np.random.default_rng(options.seed)
+    rows, short, sums, overstated = [], {}, {}, []
+    draws, rng = 20_000, np.random.default_rng(options.seed)
     for k in (1, 2, 5):
         found = growth(k, 0.02, 0.034, draws, rng)
         (least, total, promised), errors = found.mean(0), found.std(0) / math.sqrt(draws)
         short[k], sums[k] = (promised - least) / errors[0], (total - k * promised) / errors[1]
+        overstated.append((1.5 * k * promised - total) / errors[1])
         rows.append(
             f"k = {k}: mean {least:.3g} +- {errors[0]:.1g}, promised {promised:.3g}; of the sum of all k "
             f"squared cosines {total:.3g} +- {errors[1]:.1g}, promised k times as much"
@@ -652,7 +670,16 @@ def recurrence(options):
         f"mends it (for angles of sines .02, .015, .01 it grows by {unequal:+.3g} standard errors "
         f"more than promised).",
         "R^2k, k = 1, 2, 5, gap 1",
-        mended=(max(-value for value in (*sums.values(), unequal)), 5.0),
+        good=STEP,
+        note="(5) is that step, false for k > 1; lemma 2 and theorem 1 are not contradicted",
+        mended=bounded(
+            max(-value for value in (*sums.values(), unequal)),
+            5.0,
+            overstated,
+            "Standard errors by which the sum of the squared cosines grows less than promised. Its control "
+            "promises 3 eta in the place of 2 eta.",
+            no_trivial=CHANCE,
+        ),
         needs={
             "short at k = 5": short[5] > 5,
             "not at k = 1": short[1] < 5,
@@ -682,13 +709,12 @@ def first_order(options):
         ]
         orders.append(slope(etas, gaps))
     return rate(
-        min(orders),
+        [Estimate(order) for order in orders],
         1.8,
         2.2,
-        slope(etas, [abs(sin2(V, G + eta * A @ G) - sin2(V, G)) for eta in etas]),
+        Estimate(slope(etas, [abs(sin2(V, G + eta * A @ G) - sin2(V, G)) for eta in etas])),
         f"{orders[0]:.3f} (G orthonormal), {orders[1]:.3f} (not).",
         "R^10, k = 3",
-        needs={"both": max(orders) <= 2.2},
     )
 
 
@@ -746,13 +772,14 @@ def hermite_runs(k, c, t0, feature_batch, runs, steps, seed):
 DELTAS = (0.3, 0.05)
 
 
-def judged_quantiles(options, which, what, text="", good=HOLDS):
+def judged_quantiles(options, which, what, note, text=""):
     """Quantiles of level 1 - delta over the runs, at each place by itself: they must fall like ln(t / delta) / t, with
     a constant that does not grow with t."""
     runs, steps = (200, 1500) if options.full else (60, 480)
+    names = []
     columns, exponents, growths, constants = (
         {H_POTENTIAL: [0], COMPANION: [1], ERROR: [2, 3, 4, 5], NOISE: [6, 7, 8, 9]}[which],
-        {},
+        [],
         {},
         {},
     )
@@ -760,25 +787,27 @@ def judged_quantiles(options, which, what, text="", good=HOLDS):
     def quantiles(measured, delta):
         return np.quantile(measured[:, columns], 1 - delta, axis=2).max(1)
 
+    def exponent(t, measured, delta):
+        return bootstrapped(lambda drawn: slope(t, quantiles(drawn, delta)), measured, options.seed)
+
     for k, c, t0 in ((1, 4.0, 10.0), (2, 8.0, 40.0)):
         t, measured = hermite_runs(k, c, t0, 8, runs, steps, options.seed)
         for delta in DELTAS:
             scaled = quantiles(measured, delta) * t / np.log(t / delta)
-            exponents[k, delta] = slope(t, quantiles(measured, delta))
+            exponents.append(exponent(t, measured, delta))
+            names.append(f"(k = {k}, delta = {delta})")
             growths[k, delta], constants[k, delta] = (
                 scaled[-3:].mean() / scaled[:3].mean(),
                 scaled.mean(),
             )
-    t, measured = hermite_runs(1, 0.5, 10.0, 1, 20, steps, options.seed)
+    t, measured = hermite_runs(1, 0.05, 10.0, 1, 40, steps, options.seed)
     tails = max(constants[k, DELTAS[1]] / constants[k, DELTAS[0]] for k in (1, 2))
-    words = ", ".join(
-        f"{value:.2f} (k = {k}, delta = {delta})" for (k, delta), value in exponents.items()
-    )
+    words = ", ".join(f"{one.value:.2f} {name}" for one, name in zip(exponents, names))
     return rate(
-        max(exponents.values()),
+        exponents,
         -math.inf,
         -0.7,
-        control=slope(t, quantiles(measured, DELTAS[0])),
+        exponent(t, measured, DELTAS[0]),
         text=f"exponents in t of the quantiles of level 1 - delta, over {runs} runs, of {what}: {words}; over "
         f"ln(t / delta) / t the last are {max(growths.values()):.2g} times the first at most. How they "
         f"grow as delta falls is not judged by two values: those of {DELTAS[1]} are {tails:.2g} times "
@@ -787,13 +816,14 @@ def judged_quantiles(options, which, what, text="", good=HOLDS):
         f"same.{text}",
         parameters=f"Hermite data, 32 points and 8 features a step, eta = 4/(t + 10), 8/(t + 40), {steps} "
         f"steps",
-        good=good,
+        good=GAP,
+        note=note,
         needs={"no growth with t": max(growths.values()) < 1.5},
     )
 
 
 RATE = "exponent in t of the quantiles; ln(t)/t is about -.87 here, and -.7 is asked"
-SLOW = "one feature a step and c = .5 < 1/(2 lambda_1)"
+SLOW = "one feature a step and c = .05, far below 1/(2 lambda_1)"
 
 
 @claim(
@@ -809,6 +839,7 @@ def companion_rate(options):
         options,
         COMPANION,
         "the potential of the companion",
+        "it repeats the step (5), which is false for k > 1",
         " Angles are those in L2(p), and the companion begins with H's functions, as both are "
         "compared by their values.",
     )
@@ -824,7 +855,13 @@ def companion_rate(options):
 )
 def feature_noise(options):
     return judged_quantiles(
-        options, NOISE, "|g~_t(x) - h_t(x)|^2, at the worst of 4 places x fixed before"
+        options,
+        NOISE,
+        "|g~_t(x) - h_t(x)|^2, at the worst of 4 places x fixed before",
+        "its sum is no martingale, as later factors depend on the same features",
+        " The difference after t steps is a sum over the steps, each term times the later factors I - eta h h^T. "
+        "These depend on the features of that term, so that the sum is no martingale as the sketch has it. The "
+        "supplement that it refers to was not read.",
     )
 
 
@@ -860,6 +897,7 @@ def doubly_stochastic_rate(options):
         options,
         ERROR,
         "|v(x) - H w(x)|^2, one w for all x and v the worst, at the worst of 4 x",
+        "it stands on lemmas 5 and 6; the rate in t is judged, and not that in delta",
         f" As quantified (h after x) the statement would be empty; meant is h = H w, fixed before "
         f"x. w = G~^T v serves only for orthonormal G~: for G~ = 2 V it errs by {abs(1 - 2 * 2)} "
         f"|v|; w = (G~^T G~)^-1 G~^T v serves.",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""python -m paper_checks --headlines [NAME] --data-dir DIR --out DIR: the papers' headlines at the papers' sizes.
+"""python -m paper_checks headlines [NAME] --data-dir DIR --out DIR: the papers' headlines at the papers' sizes.
 
 A headline is made of pieces. What a piece measures is kept in OUT/NAME.json as soon as it is there, and a long descent
 its state once a minute, so that a run that was stopped goes on where it was. Each headline returns rows of (what, the

@@ -283,7 +283,7 @@ class Report:
 
     @staticmethod
     def headlines(form, papers):
-        """What runs at these papers' sizes have measured, kept beside this file (`--headlines`)."""
+        """What runs at these papers' sizes have measured, kept beside this file (the command headlines)."""
         place = pathlib.Path(__file__).with_name("headlines.json")
         kept = json.loads(place.read_text(encoding="utf-8")) if place.exists() else {}
         rows = [
@@ -357,12 +357,12 @@ class Report:
         drawn = [figure.name for figure, _ in self.pictures if claim.name in figure.claims]
         return (
             form.link(claim.name, claim.name),
-            form.plain(verdict.verdict),
+            form.plain(verdict.words),
             form.plain(claim.measures),
             number(verdict.measured),
             number(verdict.bound),
             number(verdict.slack),
-            number(share) if share else form.plain(claim.no_trivial),
+            number(share) if share else form.plain(verdict.no_trivial or claim.no_trivial),
             ", ".join(form.link(tag, tag) if tag in here else tag for tag in tags),
             ", ".join(form.link("figure-" + name, name) for name in drawn),
         )
@@ -383,7 +383,7 @@ class Report:
     def finding(form, claim, verdict):
         told = "; ".join(filter(None, (verdict.parameters, verdict.data)))
         return [
-            form.heading(3, f"{claim.name}: {form.plain(verdict.verdict)}", claim.name),
+            form.heading(3, f"{claim.name}: {form.plain(verdict.words)}", claim.name),
             form.paragraph(f"{form.strong('Says')}: {form.plain(claim.statement)}"),
             form.paragraph(
                 f"{form.strong('Found')}: {form.plain(verdict.text)}", kind_of(verdict.verdict)

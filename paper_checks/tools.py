@@ -3,6 +3,7 @@
 means and ranges are drawn."""
 
 import ctypes
+import functools
 import time
 
 import numba
@@ -10,6 +11,16 @@ import numpy as np
 from scipy import linalg, stats
 
 import kpcasketch as kp
+
+
+# of --kernel, as functions of the bandwidth
+KERNELS = {
+    "gaussian": kp.gaussian,
+    "laplacian": kp.laplacian,
+    "matern": functools.partial(kp.matern, 1.5),
+    "rational_quadratic": functools.partial(kp.rational_quadratic, 1.0),
+    "cauchy": kp.cauchy,
+}
 
 
 def seeds(options, count, offset=0):
