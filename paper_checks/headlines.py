@@ -21,7 +21,14 @@ import numpy as np
 from scipy import linalg, stats
 
 import kpcasketch as kp
-from paper_checks import data, dsgd2015, dsgd2015_experiments, implicit_steps, rskpca2013
+from paper_checks import (
+    data,
+    dsgd2015,
+    dsgd2015_experiments,
+    implicit_steps,
+    published,
+    rskpca2013,
+)
 from paper_checks.tools import fourier, hermite, sin2, timed
 
 HEADLINES = {}
@@ -993,6 +1000,10 @@ def every_panel(run):
             )
         )
     return rows or [("not run", "", "the sets are not in the data directory")]
+
+
+headline("rpcholesky-samplers", "rls")(published.samplers_of_landmarks)
+headline("rpcholesky-ridge", "rls")(published.preconditioned_ridge_regression)
 
 
 def table(kept):
