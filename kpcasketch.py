@@ -11345,7 +11345,7 @@ def _read_arrays(options):
 def _load_points(options, held={}):
     """Points of a file. held: arrays of a saved model or state, by which they are prepared."""
     path = options.points
-    _require(path.endswith((".npy", ".npz", ".csv")), "FILE must be a .npy, .npz or .csv file")
+    _require(path.endswith((".npy", ".npz", ".csv")), "FILE is not a .npy, .npz or .csv file")
     arrays = _read_csv(options, held) if path.endswith(".csv") else _read_arrays(options)
     X = arrays.get("X", arrays.get(""))
     _require(X is not None, f"FILE must have an array X, got {[*arrays]}")
@@ -11369,7 +11369,8 @@ def _load_points(options, held={}):
 def _check_files(options):
     """Raise an error if an output cannot be written, or would overwrite another file."""
     _require(
-        (options.o or ".csv").endswith((".npy", ".npz", ".csv")), "o must be a .npy, .npz or .csv file"
+        (options.o or ".csv").endswith((".npy", ".npz", ".csv")),
+        "o must be a .npy, .npz or .csv file",
     )
     read = [options.by, options.points, options.known, *(options.files or [])]
     places = [os.path.realpath(path) for path in read if path]
@@ -11393,9 +11394,9 @@ def _plot(path, points, model, values):
     drawn = left.scatter(Z[:, 0], Z[:, 1], 8, colors, cmap="tab10" if few else None, alpha=0.5)
     bar = figure.colorbar(drawn, ax=left)
     if few:
-        bar.set_ticks(range(len(names)), labels=names)
+        bar.set_ticks(range(len(names)), labels=np.char.replace(names, "$", r"\$"))
     left.set(xlabel="component 1", ylabel="component 2" if Z.shape[1] > 2 else "row")
-    right.semilogy(range(1, len(values) + 1), values, "o-")
+    right.semilogy(range(1, len(values) + 1), np.maximum(values, 1e-300), "o-")
     right.set(xlabel="component", ylabel="eigenvalue")
     _write_whole(path, lambda file: figure.savefig(file, dpi=200, format=path[-3:]))
 
@@ -11472,7 +11473,9 @@ def _demo(options):
 def _embed(options):
     points = _load_points(options)
     fitted, others = _split(options, points)
-    kernel = _chosen_kernel(options, points._replace(X=points.X[fitted], numbers=points.numbers[fitted]))
+    kernel = _chosen_kernel(
+        options, points._replace(X=points.X[fitted], numbers=points.numbers[fitted])
+    )
     _to_stderr(f"{points.X.shape} points, columns {points.prepared.get('columns')}, {kernel}")
     model, _ = _fitted(_METHODS[options.method], points.rows(fitted), kernel, options)
     stored = {} if others is None else {"known": residual(points.rows(others), model)}
@@ -11610,7 +11613,11 @@ _ARGUMENTS = {  # for argparse
     "--header": {"action": argparse.BooleanOptionalAction, "help": "line 1 of a .csv file is one"},
     "--columns": {"type": _column_names, "help": "columns of a .csv file: a,b or 1,2"},
     "--drop": {"type": _column_names, "default": [], "help": "columns of a .csv file to leave out"},
-    "--labels": {"type": _column_names, "default": [], "help": "column that colors the picture (.npz: array y)"},
+    "--labels": {
+        "type": _column_names,
+        "default": [],
+        "help": "column that colors the picture (.npz: array y)",
+    },
     "--missing": {"choices": ["median", "drop"], "help": "fill missing values, or drop rows"},
     "--encoding": {"default": "utf-8-sig", "help": "of a .csv file, for example cp1252"},
     "--delimiter": {"choices": _DELIMITERS, "default": ",", "help": "of a .csv file"},

@@ -73,10 +73,12 @@ class Users:
     def __init__(self, path):
         """Refuses, by ValueError, what the command line refuses, and fewer than 300 rows."""
         try:
-            options = kp._parser().parse_args(["advise", str(path)])
+            options = kp._parser().parse_args(["embed", str(path)])
             self.X = np.asarray(kp._load_points(options).rows(), float)
         except OSError as error:
             raise ValueError(f"cannot read {path}: {error.strerror}") from None
+        except ValueError as error:
+            raise ValueError(f"{path}: {error}") from None
         if len(self.X) < 300:
             raise ValueError(
                 f"{path} has {len(self.X)} rows, and claims need 300 to measure anything"
