@@ -11321,6 +11321,7 @@ def _read_csv(options, held):
     else:
         names = [f"#{j + 1}" for j in range(len(names))]
     widths = {len(names), *map(len, filter(None, rows))}
+    _require(any(map(str.strip, lines)), "FILE must have points")
     _require(len(widths) == 1, f"all lines must have the same number of fields, got {widths}")
     chosen, label = _csv_columns(options, names, held)
     load = functools.partial(
