@@ -11411,7 +11411,7 @@ def _write_results(options, points, model, names=(), further=None, stored={}):
     def table(rows):
         X = points.rows(rows)
         Z = features(X, model)
-        return np.column_stack([Z, *(further(X) if names else [])]).astype(Z.dtype)
+        return np.column_stack([Z, *(further(X) if names else [])]).astype(X.dtype)
 
     def write(file):  # in blocks: the table may exceed memory
         n = len(points.X)
