@@ -11136,18 +11136,11 @@ def dask_nystrom_ridge(X, Y, landmarks, kernel, lam):
 
 # --------------------------------------------------------------------------------------------------
 # 18. Command line
+#
+# Only `demo` prints to stdout. The other commands write files, and notes to stderr.
 # --------------------------------------------------------------------------------------------------
 
 # 18.1 Kernels and streams by name
-
-
-def _print(*words):
-    """Print at once. If the reader has left (`| head -1`), the command still writes its files."""
-    try:
-        print(*words, flush=True)
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-
 
 _KERNELS = {
     "gaussian": gaussian,
@@ -11162,57 +11155,44 @@ _COMMAND_STREAMS = {stream.command: stream for stream in _STREAMS.values() if st
 
 
 def _chosen_kernel(options, points):
-    sigma = options.sigma
-    if options.kernel == "linear":
-        _require(sigma is None, "--kernel linear takes no --sigma")
-    elif sigma in (None, "auto"):
-        some = points.rows(points.some(10_000 if sigma else 1000, options.seed))
-        kernel = _KERNELS[options.kernel](median_bandwidth(some))
-        return choose(some, None, some[:200], kernel, options.k).kernel if sigma else kernel
-    return _KERNELS[options.kernel](sigma)
+    make = _KERNELS[options.kernel]
+    if options.sigma not in (None, "auto"):
+        return make(options.sigma)
+    some = points.rows(points.some(1000, options.seed))
+    kernel = make(median_bandwidth(some))
+    return choose(some, None, some[:200], kernel, options.k).kernel if options.sigma else kernel
 
 
-# 18.2 Points and labels
+# 18.2 Points
 
 
 class _Points(NamedTuple):
-    """Points, possibly on disk. Optional: a label and an id of each point, and arrays of `_PREPARED`
-    for its columns. The default id is the number of the row, from 1."""
+    """Points, possibly on disk, a number and a label of each row, and arrays of `_PREPARED`."""
 
     X: np.ndarray
+    numbers: np.ndarray = None
     labels: np.ndarray = None
-    ids: list = None
     prepared: dict = {}
-    source: str = "ten clusters"
 
     def some(self, most, seed=0):
         """At most this many row numbers, at random: every tenth row may be from one class."""
         n = len(self.X)
         return np.random.default_rng(_as_seed("seed", seed)).choice(n, min(n, most), replace=False)
 
-    def blocks(self):
-        return _slabs(len(self.X), _SLAB)
-
-    def by_block(self, function, *more):
-        """function(points, *more) of all points, in blocks: in float64, they may exceed memory."""
-        return np.concatenate([function(self.rows(rows), *more) for rows in self.blocks()])
-
     def rows(self, chosen=slice(None)):
         """The chosen rows in float64 or float32, filled and standardized by `prepared`."""
-        rows = _as_array(self.source, self.X[chosen], 2)
-        d = next(map(len, self.prepared.values()), None)
-        median, mean, scale = map(self.prepared.get, _PREPARED[:3])
-        if median is not None and rows.shape[1] == d:
-            gaps = np.isnan(rows)
-            gaps[gaps.all(1)] = False  # a row of medians would look like a typical point
-            rows = np.where(gaps, median, rows).astype(rows.dtype)
-        numbers = range(len(self.X))[chosen] if isinstance(chosen, slice) else chosen
-        rows = _checked_points(self.source, rows, d, numbers)
-        return rows if mean is None else ((rows - mean) / scale).astype(rows.dtype)
+        rows = _as_array("X", self.X[chosen], 2)
+        d = len(next(iter(self.prepared.values()), rows.T))
+        _require(rows.shape[1] == d, f"X must have {d} columns, got {rows.shape[1]}")
+        median, mean, scale = map(self.prepared.get, _PREPARED[:3], (math.nan, 0.0, 1.0))
+        gaps = np.isnan(rows)
+        gaps[gaps.all(1)] = False  # a row of medians would look like a typical point
+        filled = (np.where(gaps, median, rows) - mean) / scale
+        return _checked_points("X", filled.astype(rows.dtype), None, self.numbers[chosen])
 
 
 def _preparation(arrays):
-    return {name: arrays[name] for name in _PREPARED if name in arrays}
+    return {name: arrays[name] for name in _PREPARED if arrays.get(name) is not None}
 
 
 @_public
@@ -11235,673 +11215,399 @@ def prepared_points(path, X):
         >>> file.seek(0), prepared_points(file, np.array([[5.0]]))
         (0, array([[2.]]))
     """
-    held = _preparation(_arrays_in(path, kept=_PREPARED))
+    held = _preparation(_arrays_in(path))
     if hasattr(X, "columns") and "columns" in held:
         names = held["columns"].tolist()
         own = {str(name): name for name in X.columns}
         absent = {*names}.difference(own)
         _require(not absent, f"X must have the columns {absent}")
         X = X[[own[name] for name in names]]
-    return _Points(_as_array("X", X, 2), prepared=held, source="X").rows()
+    X = _as_array("X", X, 2)
+    return _Points(X, np.arange(len(X)), prepared=held).rows()
 
 
-# Options for .csv files
-_READ = "--header --columns --drop --labels --id --missing --encoding --delimiter"
-
-
-def _demo_points():
-    """Ten clusters of 255 to 345 points in 16 dimensions."""
-    rng = np.random.default_rng(0)
-    labels = np.repeat(np.arange(10), np.arange(345, 254, -10))
-    centers = 3.0 * rng.standard_normal((10, 16))
-    return _Points(centers[labels] + 0.5 * rng.standard_normal((3000, 16)), labels=labels)
-
-
-def _mean_and_scale(points):
-    """Mean and scale of each column. The scale is the standard deviation, or 1 if that is 0."""
-    first = _in_double(points.rows(slice(1)))[0]  # subtracting this row first saves digits
-
-    def moment(power, origin):
-        sums = (((points.rows(rows) - origin) ** power).sum(0) for rows in points.blocks())
-        return sum(sums) / len(points.X)
-
-    mean = first + moment(1, first)
-    scale = np.sqrt(moment(2, mean))
-    return [mean, scale + (scale == 0.0)]
-
-
-_MISSING = {"", *". ? NA na #N/A N/A n/a <NA> NaN nan -NaN -nan NULL null #NULL! None".split()}
-
-
-def _number(field):
-    """The number in a CSV field, or NaN. Unlike float, this rejects 1_000 and non-ASCII digits."""
-    try:
-        return float(field.replace("_", "x").encode())
-    except ValueError:
-        return {"true": 1.0, "false": 0.0}.get(field.lower(), math.nan)
-
-
-def _is_preamble(row):
-    """Whether a first row is empty, or Excel's "sep=,"."""
-    return "".join(row) in ("", "sep=")
-
-
-def _csv_rows(path, encoding, delimiter):
-    """Yield (line number, fields) for each row that is not blank. The first is not a preamble."""
-    line = width = 0
-    try:
-        with open(path, encoding=encoding, newline="") as file:
-            rows = csv.reader(file, delimiter=delimiter, strict=True)
-            for row in itertools.dropwhile(_is_preamble, filter(None, rows)):
-                line = rows.line_num
-                width = width or len(row)
-                if len(row) != width:
-                    raise ValueError(
-                        f"{path}, line {line} has {len(row)} fields, but the first row has {width}: remove row names "
-                        "(R: row.names = FALSE), comments, and commas within or after numbers, and "
-                        "write a comma for each empty field"
-                    )
-                if width == 1 and delimiter == "," and re.search("[;\t]", row[0]):
-                    raise ValueError(
-                        f"{path}, line {line} has no comma: pass --delimiter ';' or --delimiter tab"
-                    )
-                yield line, [field.strip() for field in row]
-    except (UnicodeError, LookupError, csv.Error) as error:  # no encoding may have this name
-        raise ValueError(
-            f"cannot read {path} as CSV in {encoding} after line {line}: {error}; "
-            "if it has another encoding, pass --encoding, for example cp1252"
-        ) from None
-
-
-def _csv_columns(options, names, width, wanted):
-    """Names of all columns, and positions of the points', labels' and ids'."""
-    known = [*names, *range(1, width + 1)]
-    counts = collections.Counter(known)
-    position = dict(zip(known, [*range(width)] * 2))
-
-    def positions(typed, otherwise=()):
-        """3-42 means 3, 4, ..., 42, unless it is a name. The first number beyond the width is wrong."""
-        columns = []
-        for text in typed or ():
-            ends = text.split("-", 1)
-            if text in names or not all(map(str.isdecimal, ends)):
-                columns.append(text)
-            else:
-                columns += range(int(ends[0]), min(int(ends[-1]), width + 1) + 1) or [text]
-        columns = columns or otherwise
-        if wrong := [column for column in columns if counts[column] != 1 or column == ""]:
-            raise ValueError(
-                f"{options.points} must have each of the columns {wrong[:20]} exactly once; columns in "
-                f"the file: {names[:20] or width} (20 at most). Choose others with --columns (a,b or 1,2 or "
-                "3-42). If columns have no names, pass --drop 1 for an index, and --drop with "
-                "the number of an empty last column. If there is no header, pass --no-header"
-            )
-        return [position[column] for column in columns]
-
-    dropped, label, own = map(positions, (options.drop, options.labels, options.id))
-    others = {*range(width)}.difference(dropped, label, own)
-    chosen = positions(options.columns, wanted or [known[j] for j in sorted(others)])
-    return known, [j for j in chosen if j not in dropped], label, own
-
-
-def _is_header(first, figures, wanted):
-    """Whether the first row has the names of the columns, or None if it may have. `figures`: its
-    fields as numbers. `wanted`: column names of a model, or None."""
-    if np.isnan(figures).any() or wanted and {*wanted} <= {*first}:
-        return True
-    steps = {*np.diff(figures).round(6)}  # columns may be named by 0, 1, ..., years or wavelengths
-    even = len(steps) == 1 and steps != {0.0} and (len(first) > 2 or first == ["0", "1"])
-    return None if even else False
-
-
-def _load_csv(options, beside):
-    """(points, column names or None, labels or None, ids) of a CSV file; _CSV describes the format."""
-    path = options.points
-    wanted = np.asarray(beside["columns"]).tolist() if "columns" in beside else None
-    missing = options.missing or "missing.median" in beside
-    delimiter = options.delimiter or ","
-    rows = _csv_rows(path, options.encoding or "utf-8-sig", delimiter)
-    begun, first = next(rows, (0, []))
-    width = len(first)
-    _require(width, f"{path} must have points, but it is empty")
-
-    def number_in(field):
-        return _number(field if delimiter == "," else field.replace(",", "."))
-
-    header = options.header
-    if header is None:
-        header = _is_header(first, [*map(number_in, first)], wanted)
-        _require(
-            header is not None,
-            f"{path}, line {begun} may be a header: pass --header or --no-header",
-        )
-    names = first if header else []
-    known, chosen, label, own = _csv_columns(options, names, width, wanted)
-    labels = []
-    ids = []
-    kept = []
-    left_out = []
-    leaves_out = any if missing == "drop" else all  # a row of medians would look typical
-
-    def numbers():
-        lines = rows if header else itertools.chain([(begun, first)], rows)
-        for count, (line, row) in enumerate(lines, 1):
-            fields = [row[j] for j in chosen]
-            if missing and leaves_out(map(_MISSING.__contains__, fields)):
-                left_out.append(line)
-                continue
-            kept.append(count)
-            labels.append(" ".join(row[j] for j in label))
-            ids.append(" ".join(row[j] for j in own))
-            for j, field in zip(chosen, fields):
-                number = number_in(field)
-                if not (-1e150 < number < 1e150 or missing and field in _MISSING):
-                    raise ValueError(
-                        f"{path}, line {line}, column {known[j]!r} holds {field!r}, not a number within +-1e150: "
-                        "use decimal points, and commas between columns (or pass --delimiter), write NA if a value "
-                        "is missing and pass --missing median or --missing drop, or choose columns with --columns "
-                        "or --drop"
-                    )
-                yield number
-
-    X = np.fromiter(numbers(), np.float64).reshape(-1, len(chosen) or 1)
-    if len(X) > 2 and not (options.columns or wanted):
-        index = chosen[0] + 1
-        _require(
-            np.unique(X[:, 0] - kept).tolist() not in ([0.0], [-1.0]),
-            f"{path}, column {index} has only row numbers: pass --drop {index}, or --columns",
-        )
-    if missing:
-        _to_stderr(
-            f"{path}: left out {len(left_out)} of {len(ids) + len(left_out)} rows for missing "
-            f"values, and filled {np.isnan(X).sum()} missing values by medians"
-        )
-    return (
-        X,
-        [known[j] for j in chosen] if names or chosen != [*range(width)] else None,
-        np.array(labels) if label else None,
-        ids if own else kept,
-    )
-
-
-def _split(options, n):
+def _split(options, points):
     """Rows to fit, and rows that --holdout keeps from the fit, or None."""
     if options.holdout is None:
         return slice(None), None
-    few = math.ceil(n * _checked_between("holdout", options.holdout, 1))
-    order = _draw_uniformly(n, n, _checked_key(options.seed, _HELD_OUT))
+    share = _checked_between("holdout", options.holdout, 1)
+    order = points.some(len(points.X), options.seed)
+    few = math.ceil(len(order) * share)
     return np.sort(order[few:]), order[:few]
 
 
-def _load_points(options, beside={}):
-    """Points of a file. A .npy file is memory-mapped. beside: arrays of a saved model or state."""
-    path = options.points
-    if path is None:  # the demo
-        vars(options).update(kernel="gaussian", sigma=6.0)
-        return _demo_points()
-    kind = pathlib.Path(path).suffix.lower()
-    _require(
-        kind in (".npy", ".npz", ".csv"),
-        f"{path} is not a .npy, .npz or .csv file (unpack a .gz file)",
-    )
-    if kind == ".csv":
-        X, names, labels, ids = _load_csv(options, beside)
-    else:
-        arrays = _arrays_in(
-            path, "r" if kind == ".npy" else None, ["X", "y"] if options.plot else ["X"]
-        )
-        X = arrays.get("X", arrays.get(""))
-        labels = arrays.get("y")
-        names = ids = None
-        _require(
-            X is not None, f"{path} must have an array X, got {', '.join(arrays) or 'no array'}"
-        )
-    _as_array(path, np.atleast_1d(X)[:1], 2)
-    if labels is not None:
-        labels = labels.ravel()
-        _require(
-            labels.size == len(X),
-            f"{path} must have one label in y for each point, got {labels.size}",
-        )
-    prepared = _preparation(beside) | ({"columns": names} if names else {})
-    points = _Points(X, labels, ids, prepared, path)
-    fitted = X[_split(options, len(X))[0]]
+def _learn_scales(options, points):
+    """Add medians, means and scales of columns to `prepared`. A scale of 0 becomes 1."""
     if options.missing == "median":
-        if not beside:
-            empty = np.isnan(fitted).all(0)
-            _require(
-                not empty.any(),
-                f"{path} must have a value in column {empty.argmax() + 1} of the points: --drop it",
-            )
-            prepared["missing.median"] = np.nanmedian(fitted, 0)
+        empty = np.isnan(points.X).all(0).any()
+        _require(not empty, "X must have a value in each column: pass --drop for the others")
+        points.prepared["missing.median"] = np.nanmedian(points.X, 0)
+    if options.standardize:
+        rows = _in_double(points.rows(points.some(100_000)))
+        shifted = rows - rows[0]  # saves digits
+        scale = shifted.std(0)
+        points.prepared["standardized.mean"] = rows[0] + shifted.mean(0)
+        points.prepared["standardized.scale"] = scale + (scale == 0.0)
+
+
+# 18.3 Files of points
+
+_CSV = """A CSV file is UTF-8 text, or has another --encoding. Commas separate columns, and numbers have decimal points.
+With another --delimiter, they may have decimal commas. Blank lines are skipped. The first line is a header if any
+field in it is not a number; --header or --no-header overrides this. All other lines must have numbers in the columns
+that --columns chooses (default: all columns except for --drop and --labels). Columns have names, or numbers from 1. A
+field is missing if it is empty, . ? NA na #N/A N/A n/a <NA> NaN nan -NaN -nan NULL null #NULL! or None. -o FILE.csv
+has a header, and row numbers in column 1."""
+_MISSING = {"", *". ? NA na #N/A N/A n/a <NA> NaN nan -NaN -nan NULL null #NULL! None".split()}
+_UNNAMED = {"", "Unnamed: 0", "...1"}  # the index, as pandas and R write it
+_DELIMITERS = {",": ",", ";": ";", "|": "|", "tab": "\t"}
+
+
+def _is_header(options, first, number):
+    """Whether the first row has the names of the columns. Years or wavelengths may be names."""
+    if options.header is not None:
+        return options.header
+    try:
+        steps = np.diff([*map(number, first)]).round(6)
+    except ValueError:
+        return True
+    even = len(steps) > 1 and steps.min() == steps.max() != 0.0
+    _require(
+        not even and first not in (["0"], ["0", "1"]),
+        "line 1 may be a header: pass --header or --no-header",
+    )
+    return False
+
+
+def _csv_columns(options, names, held):
+    """Positions of the columns of the points and of the labels."""
+    counts = collections.Counter([*names, *_UNNAMED, *_UNNAMED])
+    named = {name: j for j, name in enumerate(names) if counts[name] == 1}
+    places = {str(j + 1): j for j in range(len(names))} | named
+
+    def positions(texts, places=places):
+        wrong = [text for text in texts if text not in places]
         _require(
-            "missing.median" in prepared,
-            "--missing median needs a model that was trained with --missing median",
+            not wrong,
+            f"the file must have each of the columns {wrong[:20]} exactly once, and has {names[:20]}: choose others by "
+            "--columns, or pass --drop 1 for an index, or --no-header",
         )
-    if options.standardize and not beside:
-        prepared.update(zip(_PREPARED[1:], _mean_and_scale(points._replace(X=fitted))))
+        return [places[text] for text in texts]
+
+    labels = positions(options.labels)
+    dropped = labels + positions(options.drop)
+    if options.columns:
+        return positions(options.columns), labels
+    if "columns" in held:
+        return positions(held["columns"].tolist(), named), labels
+    others = [name for j, name in enumerate(names) if j not in dropped]
+    return positions(others, named), labels
+
+
+def _read_csv(options, held):
+    """{name: array} of a CSV file, as in a .npz file."""
+    delimiter = _DELIMITERS[options.delimiter]
+    decimal = "." if delimiter == "," else ","
+    missing = _MISSING if options.missing or "missing.median" in held else ()
+
+    def number(field):  # unlike float, this rejects 1_000 and non-ASCII digits
+        if field.strip() in missing:
+            return math.nan
+        return float(field.replace("_", "x").replace(decimal, ".").encode())
+
+    with open(options.points, encoding=options.encoding, newline="") as file:
+        lines = [*file]
+    rows = csv.reader(lines, delimiter=delimiter, strict=True)
+    names = [field.strip() for field in next(filter(None, rows), [])]
+    if _is_header(options, names, number):
+        lines = lines[rows.line_num :]
+    else:
+        names = [f"#{j + 1}" for j in range(len(names))]
+    widths = {len(names), *map(len, filter(None, rows))}
+    _require(any(map(str.strip, lines)), "FILE must have points")
+    _require(len(widths) == 1, f"all lines must have the same number of fields, got {widths}")
+    chosen, label = _csv_columns(options, names, held)
+    load = functools.partial(
+        np.loadtxt, lines, comments=None, delimiter=delimiter, ndmin=2, quotechar='"'
+    )
+    arrays = {"X": load(converters=number, usecols=chosen)}
+    arrays["columns"] = np.array([names[j] for j in chosen])
+    if label:
+        arrays["y"] = load(dtype=str, usecols=label)
+    return arrays
+
+
+def _read_arrays(options):
+    """{name: array} of a .npz file, or of a .npy file, which is memory-mapped."""
+    chosen = options.header or options.columns or options.drop or options.labels
+    _require(not chosen, "--header, --columns, --drop and --labels are for .csv files")
+    path = options.points
+    kept = ["X", "y"] if options.plot else ["X"]
+    return _arrays_in(path, "r" if path.endswith(".npy") else None, kept)
+
+
+def _load_points(options, held={}):
+    """Points of a file. held: arrays of a saved model or state, by which they are prepared."""
+    path = options.points
+    _require(path.endswith((".npy", ".npz", ".csv")), "FILE is not a .npy, .npz or .csv file")
+    arrays = _read_csv(options, held) if path.endswith(".csv") else _read_arrays(options)
+    X = arrays.get("X", arrays.get(""))
+    _require(X is not None, f"FILE must have an array X, got {[*arrays]}")
+    _as_array("X", X[:1], 2)
+    numbers = np.arange(1, len(X) + 1)
+    labels = arrays.get("y")
+    labels = numbers if labels is None else labels.ravel()
+    _require(len(labels) == len(X), "y must have a label for each point")
+    kept = ~np.isnan(X).any(1) if options.missing == "drop" else slice(None)
+    prepared = _preparation(held) | _preparation(arrays)
+    points = _Points(X[kept], numbers[kept], labels[kept], prepared)
+    if not held:
+        fitted, _ = _split(options, points)
+        _learn_scales(options, points._replace(X=points.X[fitted], numbers=points.numbers[fitted]))
     return points
 
 
-# 18.3 Output files
-
-
-def _shares(points, model):
-    """Share of each component in the variance of some points, or [] if there is none."""
-    try:
-        return explained_variance_ratio(points.rows(points.some(10_000)), model)
-    except ValueError:  # some models have no components
-        return np.zeros(0)
+# 18.4 Output files
 
 
 def _check_files(options):
-    """Raise an error if an output cannot be written, if its path is given twice, or if options for
-    .csv files are given for others."""
-    read = [*filter(None, [options.points, options.known, *(options.files or [])])]
+    """Raise an error if an output cannot be written, or would overwrite another file."""
     _require(
-        any(path.lower().endswith(".csv") for path in read)
-        or all(vars(options)[name[2:]] is None for name in _READ.split()),
-        f"{_READ} are for .csv files",
+        (options.o or ".csv").endswith((".npy", ".npz", ".csv")),
+        "o must be a .npy, .npz or .csv file",
     )
-    places = {*map(os.path.realpath, filter(None, [options.by, *read]))}
-    for path in filter(None, (options.o, options.model, options.state, options.plot)):
+    read = [options.by, options.points, options.known, *(options.files or [])]
+    places = [os.path.realpath(path) for path in read if path]
+    for path in filter(None, [options.o, options.model, options.state, options.plot]):
         place = os.path.realpath(path)
-        _require(os.access(f"{os.path.dirname(place)}/", os.W_OK), f"cannot write {path}")
         _require(place not in places, f"{path} is given twice and would be overwritten")
-        places.add(place)
-    if options.plot:
-        _library("matplotlib.figure", "matplotlib", "--plot")
+        _require(os.access(f"{os.path.dirname(place)}/", os.W_OK), f"cannot write {path}")
+        places.append(place)
 
 
-def _named(options, kernel):
-    sigma = _sigma_of(kernel)
-    name = options.kernel or _KINDS[kernel.kind].name  # a linear kernel is of the kind polynomial
-    return f"{name} kernel" + (f", sigma {sigma:.6g}" if sigma else "")
-
-
-def _plot(options, points, what, model, components, values):
+def _plot(path, points, model, values):
     """Draw the first two components, colored by label, and the spectrum."""
     rows = points.some(10_000)  # in random order, so that no class hides the others
-    Z = np.column_stack([components(rows), rows])  # a second component may be missing
-    title = f"{os.path.basename(points.source)}: kernel PCA ({what}), "
-    title += _named(options, getattr(model, "feature_map", model).kernel)
-    title += ", centered" * bool(options.center)
-    names = ["component 1", "component 2" if Z.shape[1] > 2 else "row"]
-    for j, share in enumerate(_shares(points, model)[:2]):
-        names[j] += f" ({share:.1%} of the variance)"
-    figures = importlib.import_module("matplotlib.figure")
-    figure = figures.Figure((10.0, 4.8), layout="constrained")
-    left, right = figure.subplots(1, 2, width_ratios=[3, 2])
-    draw = functools.partial(left.scatter, *Z.T[:2], 8, linewidths=0, alpha=0.5)
-    called = " ".join(options.labels or ["label"]).replace("$", r"\$")
-    labels = np.zeros(len(points.X)) if points.labels is None else points.labels
-    texts = labels[rows].astype(str).tolist()
-    kinds = sorted({*texts}, key=lambda kind: (np.nan_to_num(_number(kind)), kind))
-    numbers = [*map(_number, texts)]
-    if 1 < len(kinds) <= 10:  # one color for each class
-        drawn = draw(c=[*map(kinds.index, texts)], cmap="tab10", vmin=0, vmax=9)
-        marks, _ = drawn.legend_elements(num=None, alpha=1.0)
-        shown = [kind.replace("$", r"\$") for kind in kinds]
-        left.legend(marks, shown, title=called, loc=(1.0, 0.4), frameon=False)
-    elif len(kinds) == 1 or np.isnan(numbers).all():  # no labels, or too many names
-        draw()
-    else:
-        figure.colorbar(draw(c=numbers), ax=left, label=called)
-    figure.suptitle(title, parse_math=False)
-    left.set(xlabel=names[0], ylabel=names[1])
+    Z = np.column_stack([features(points.rows(rows), model), rows])  # there may be one component
+    labels = points.labels[rows]
+    names, colors = np.unique(labels.astype(str), return_inverse=True)
+    few = len(names) <= 10
+    colors = colors if few else labels.astype(float)
+    figure = _library("matplotlib.figure", "matplotlib", "--plot").Figure((10, 4.8))
+    left, right = figure.subplots(1, 2)
+    drawn = left.scatter(Z[:, 0], Z[:, 1], 8, colors, cmap="tab10" if few else None, alpha=0.5)
+    bar = figure.colorbar(drawn, ax=left)
+    if few:
+        bar.set_ticks(range(len(names)), labels=np.char.replace(names, "$", r"\$"))
+    left.set(xlabel="component 1", ylabel="component 2" if Z.shape[1] > 2 else "row")
     right.semilogy(range(1, len(values) + 1), np.maximum(values, 1e-300), "o-")
-    right.set(title="spectrum", xlabel="component", ylabel="eigenvalue")
-    _write_whole(options.plot, lambda file: figure.savefig(file, dpi=200, format=options.plot[-3:]))
+    right.set(xlabel="component", ylabel="eigenvalue")
+    _write_whole(path, lambda file: figure.savefig(file, dpi=200, format=path[-3:]))
 
 
-def _write_results(options, points, what, model, embedding=None, more={}, stored={}):
-    """Write the requested files. embedding: by default, the features. more: further columns.
-    stored: further arrays of a model file."""
+def _write_results(options, points, model, names=(), further=None, stored={}):
+    """Write the requested files. names, further: further columns, and a function of points that
+    returns them. stored: further arrays of a model file."""
     values = _of_model("model", model, "values")(model)
     arrays = _as_arrays(model, "model.") | points.prepared | stored
 
-    def components(rows):
-        return features(points.rows(rows), model) if embedding is None else embedding[rows]
+    def table(rows):
+        X = points.rows(rows)
+        Z = features(X, model)
+        return np.column_stack([Z, *(further(X) if names else [])]).astype(X.dtype)
 
-    def columns(rows):
-        parts = [components(rows), *(column[rows] for column in more.values())]
-        return np.column_stack(parts).astype(points.rows(slice(1)).dtype)
-
-    def write(file):  # in blocks: the embedding may exceed memory
+    def write(file):  # in blocks: the table may exceed memory
+        n = len(points.X)
+        first = table(slice(1))
         if options.o.endswith(".npz"):
-            np.savez(file, embedding=columns(slice(None)), values=values, **arrays)
-            return
-        first = columns(slice(1))
-        if options.o.endswith(".npy"):
-            shape = (len(points.X), first.size)
-            head = {"descr": first.dtype.str, "fortran_order": False, "shape": shape}
-            np.lib.format.write_array_header_1_0(file, head)
-            file.writelines(map(columns, points.blocks()))
-            return
-        names = [f"component_{j + 1}" for j in range(first.size - len(more))]
-        ids = points.ids or range(1, len(points.X) + 1)
-        # The writer quotes fields with either of the characters that end its lines.
-        encoded = SimpleNamespace(write=lambda text: file.write(text[:-2].encode() + b"\n"))
-        table = csv.writer(encoded)
-        table.writerow([" ".join(options.id or ["row"]), *names, *more])
-        for rows in points.blocks():
-            table.writerows([own, *row] for own, row in zip(ids[rows], columns(rows).tolist()))
+            np.savez(file, embedding=table(slice(None)), values=values, **arrays)
+        elif options.o.endswith(".npy"):
+            head = np.lib.format.header_data_from_array_1_0(first)
+            np.lib.format.write_array_header_1_0(file, head | {"shape": (n, first.shape[1])})
+            file.writelines(map(table, _slabs(n, _SLAB)))
+        else:
+            components = [f"component_{j + 1}" for j in range(first.shape[1] - len(names))]
+            file.write(",".join(["row", *components, *names]).encode() + b"\n")
+            for rows in _slabs(n, _SLAB):
+                numbered = np.column_stack([points.numbers[rows], table(rows)])
+                np.savetxt(file, numbered, "%.17g", ",")
 
     if options.model:
         _write_arrays(options.model, arrays)
     if options.o:
         _write_whole(options.o, write)
     if options.plot:
-        _plot(options, points, what, model, components, values)
-    for path in filter(None, (options.model, options.o, options.plot)):
-        _print(f"wrote {path}")
+        _plot(options.plot, points, model, values)
 
 
-# 18.4 demo and embed
+# 18.5 demo and embed
 
 
-def _fitted(name, X, kernel, options, exact):
-    """(model, features of X, table row) for a method. exact: (K, its eigenpairs) or None."""
-    centered = options.center
-    start = time.perf_counter()
-    method = _METHODS[name]
+def _fitted(method, X, kernel, options):
+    """The model of a method, and its Landmarks or its sketch of the Gram matrix."""
     s = method.size if options.s is None else options.s
-    A = method.function(_about_mean(kernel, X, centered), kernel, s, options.seed)
+    A = method.function(_about_mean(kernel, X, options.center), kernel, s, options.seed)
     if method.landmarks:
-        model = nystrom_kpca(X, A, kernel, options.k, options.seed, centered=centered)
-        Z = expand(X, model)
-        held = model.points.nbytes + model.coef.nbytes
-    else:
-        model, A, eigen = _kpca(X, kernel, options.k, options.seed, centered, 1e-8, A)
-        Z = (eigen.vectors * np.sqrt(model.values)).astype(X.dtype)
-        held = nbytes(A)
-    row = "{:16}{:9.3f}{:>12}".format(name, time.perf_counter() - start, _human(held))
-    if exact:
-        K, eigen = exact
+        model = nystrom_kpca(X, A, kernel, options.k, options.seed, centered=options.center)
+        return model, A
+    return _kpca(X, kernel, options.k, options.seed, options.center, 1e-8, A)[:2]
+
+
+def _demo(options):
+    """Compare all methods on ten clusters in 16 dimensions."""
+    rng = np.random.default_rng(0)
+    centers = 3.0 * rng.standard_normal((10, 16))
+    X = centers[rng.integers(10, size=3000)] + 0.5 * rng.standard_normal((3000, 16))
+    options.center = False
+    kernel = gaussian(6.0)
+    K = gram(X, X, kernel)
+    norm = spectral_norm(K)
+    print("ten clusters: 3000 points, 16 coordinates; error: |K - A|_2 / |K|_2 of a sketch A of K")
+    print("method            seconds  bytes held      error")
+    for name, method in _METHODS.items():
+        _fitted(method, X[: 600 + options.k], kernel, options)  # compiles before time is measured
+        start = time.perf_counter()
+        model, A = _fitted(method, X, kernel, options)
+        seconds = time.perf_counter() - start
         A = LowRank(nystrom(X, A, kernel)) if method.landmarks else A
-        error = spectral_error(center(A) if centered else A, K) / max(eigen.values[0], 1e-300)
-        row += f"{error:11.3g}"
-    return model, Z, row
-
-
-def _print_head(options, points, kernel):
-    named = _named(options, kernel)
-    _print(
-        "{}: {} points, {} coordinates, {}; {}; k = {}, seed {}".format(
-            points.source, *points.X.shape, points.X.dtype, named, options.k, options.seed
-        )
-    )
-    if "columns" in points.prepared:
-        names = [*map(str, points.prepared["columns"])]
-        _print("columns:", ", ".join(names[:10]) + ", ..." * (len(names) > 10))
+        error = spectral_error(A, K) / norm
+        print(f"{name:16}{seconds:9.3f}{_human(nbytes(A)):>12}{error:11.3g}", flush=True)
 
 
 def _embed(options):
-    names = [*_METHODS] if options.method == "all" else [options.method]
-    sized = any(_METHODS[name].size for name in names)
-    _require(options.s is None or sized, f"--method {options.method} takes no -s")
     points = _load_points(options)
-    fitted, others = _split(options, len(points.X))
-    X = points.rows(fitted)
-    kernel = _chosen_kernel(options, points._replace(X=points.X[fitted]))
-    _print_head(options, points, kernel)
-    exact = None
-    compared = options.errors is not False
-    if compared and len(X) <= _DENSE_POINTS:
-        exact = _kpca(X, kernel, options.k, options.seed, options.center, 1e-8)[1:]
-    elif compared:
-        _print(f"more than {_DENSE_POINTS} points: not compared with exact results")
-    _print("method            seconds  bytes held      error")
-    first = None
-    for name in names:
-        if options.points is None:  # compile before time is measured
-            _fitted(name, X[: 600 + options.k], kernel, options, None)
-        found = _fitted(name, X, kernel, options, exact)
-        _print(found[2])
-        first = first or found
-    if exact:
-        _print(
-            "seconds: time of the method\n"
-            "error: |K - A|_2 / |K|_2 for the Gram matrix K and its sketch A; --center centers K and A"
-        )
-    model, Z, _ = first
-    shares = _shares(points, model)
-    shown = (f"{share:.1%}" for share in shares[:10])
-    _print("share of the variance:", *shown, f"(sum {shares.sum():.1%})")
-    stored = {}
-    if others is not None:
-        Z = None  # features of all points
-        stored["known"] = residual(points.rows(others), model)
-        _print(f"{len(others)} points were kept from the fit, for apply --novelty")
-    _write_results(options, points, names[0], model, Z, stored=stored)
+    fitted, others = _split(options, points)
+    kernel = _chosen_kernel(
+        options, points._replace(X=points.X[fitted], numbers=points.numbers[fitted])
+    )
+    _to_stderr(f"{points.X.shape} points, columns {points.prepared.get('columns')}, {kernel}")
+    model, _ = _fitted(_METHODS[options.method], points.rows(fitted), kernel, options)
+    stored = {} if others is None else {"known": residual(points.rows(others), model)}
+    _write_results(options, points, model, stored=stored)
 
 
-# 18.5 stream: files of any size, and saved states (_REMEMBERED: options that must not change)
-_REMEMBERED = "method kernel sigma m ell k seed center standardize missing".split()
+# 18.6 stream: files of any size, and saved states (_REMEMBERED: options that must not change)
 
-
-def _option_of(name):
-    return ("-" if len(name) == 1 else "--") + name
-
-
-def _remembered(options, points):
-    """Options and columns that must not change while a stream goes on."""
-    columns = points.prepared.get("columns") if points.ids else None  # of a .csv file
-    return {name: vars(options)[name] for name in _REMEMBERED} | {
-        "columns": np.asarray(columns).tolist()
-    }
-
-
-def _take_blocks(options, state, points, begun, sources):
-    """The state after all blocks of a file. It is saved every 30 s, at the end and on an error, with
-    the arrays `begun` and `sources`, {file: [number of rows read, last row read]}."""
-    name = os.path.realpath(points.source)
-    n = len(points.X)
-    before, last = sources.get(name, [0, None])
-    if before and repr(points.X[before - 1 : before].tolist()) != repr([last]):  # as NaN != NaN
-        raise ValueError(f"{name} has changed since {options.state or 'it'} was written")
-    here = (state, before)  # one tuple, so that an interrupt cannot separate the two
-
-    def keep():
-        state, taken = here
-        own = sources.copy()
-        if taken > before:
-            own[name] = [taken, points.X[taken - 1].tolist()]
-        if options.state and own != sources:
-            written = json.dumps(own)
-            # Another process may write between this check and the replacement, in milliseconds.
-            if os.path.exists(options.state):
-                held = str(_arrays_in(options.state, kept=["sources"]).get("sources"))
-                _require(
-                    held in (json.dumps(sources), written),  # written before an interrupt
-                    f"{options.state} was written by another process, and is kept: repeat the command",
-                )
-            _write_arrays(options.state, begun | _as_arrays(state) | {"sources": written})
-        sources.update(own)
-        kept = f"state in {options.state}" if options.state else "pass --state to keep the state"
-        held = sum(taken for taken, _ in sources.values())
-        _print(f"{taken} of {n} points were read; the state holds {held} points; {kept}")
-
-    # A single point cannot be centered. If only one is left, the block before includes it.
-    ends = [*range(before + options.block, n - 1, options.block), n][: n - before]
-    saved = time.perf_counter()
-    try:
-        for end in ends:
-            here = (update(here[0], points.rows(slice(here[1], end))), end)
-            if time.perf_counter() - saved > 30.0:
-                keep()
-                saved = time.perf_counter()
-    finally:
-        keep()
-    return here[0]
+_REMEMBERED = "method kernel sigma m ell k seed center standardize missing columns".split()
 
 
 def _started(options, points):
     """The first state of a stream, with the kernel and the scales of its first file."""
     kernel = _chosen_kernel(options, points)
+    d = points.X.shape[1]
     stored = options.method == "skpca"
-    feature_map = fourier_features_map(
-        kernel, points.X.shape[1], options.m, options.seed, stored=stored
-    )
+    feature_map = fourier_features_map(kernel, d, options.m, options.seed, stored=stored)
     if stored:
         return skpca_start(feature_map, options.ell, centered=options.center)
     first = points.rows(slice(_START_POINTS))
     return dsgd_start(first, feature_map, options.k, centered=options.center)
 
 
+def _take_blocks(options, state, points, begun):
+    """The state after all blocks of a file. It is saved every 30 s and at the end, with the arrays
+    `begun`: for each file, the last row that was read, and the number of rows."""
+    name = f"read {os.path.realpath(options.points)}"
+    *last, taken = begun.get(name, [0])
+    taken = int(taken)
+    n = len(points.X)
+    same = np.array_equal(points.X[taken - 1 : taken].ravel(), last, equal_nan=True)
+    _require(same, "FILE has changed in the rows that were read")
+    saved = time.perf_counter()
+    # A single point cannot be centered. If only one is left, the block before includes it.
+    for end in [*range(taken + options.block, n - 1, options.block), n][: n - taken]:
+        state = update(state, points.rows(slice(taken, end)))
+        taken = end
+        if end == n or time.perf_counter() - saved > 30.0:
+            begun[name] = np.append(points.X[end - 1], end)
+            if options.state:
+                _write_arrays(options.state, begun | _as_arrays(state))
+            saved = time.perf_counter()
+    return state
+
+
 def _stream(options):
     defaults = _COMMAND_STREAMS[options.method].defaults
-    sketched = "ell" in defaults
-    _require(options.ell is None or sketched, "--method dsgd takes no --ell")
     for name, value in defaults.items():
         if getattr(options, name) is None:
             setattr(options, name, value)
-    _checked_whole("block", options.block, 1)
-    _checked_whole("k", options.k, 1, options.ell or options.m)
-    _require(
-        len(options.files) == 1 or not (options.o or options.plot),
-        "-o and --plot take one FILE: pass --model, and call apply for each FILE",
-    )
-    state = None
+    sketched = [options.k] if "ell" in defaults else []
+    _checked_whole("k", options.k, 1, options.ell if sketched else options.m)
+    written = options.o or options.plot
+    _require(len(options.files) == 1 or not written, "-o and --plot take one FILE: call apply")
     begun = {}
-    sources = {}
     if options.state and os.path.exists(options.state):
         begun = _arrays_in(options.state)
         state = _from_arrays(begun, options.state)
-        _require("options" in begun, f"{options.state} must be a file written by --state")
-        sources = json.loads(str(begun["sources"]))
+        _require("options" in begun, "state must be a file that --state has written")
     for path in options.files:
         options.points = path
         points = _load_points(options, begun)
-        told = _remembered(options, points)
+        told = json.dumps({name: vars(options)[name] for name in _REMEMBERED})
         if not begun:
             state = _started(options, points)
-            begun = points.prepared | {"options": json.dumps(told)}
-        before = json.loads(str(begun["options"]))
-        other = [_option_of(name) for name in told if told[name] != before.get(name)]
-        _require(not other, f"the stream was started with other values of {', '.join(other)}")
-        _print_head(options, points, state.feature_map.kernel)
-        state = _take_blocks(options, state, points, begun, sources)
-    model = finish(state, options.k) if sketched else finish(state)
-    values = _of_model("model", model, "values")(model)[:10] / (model.count if sketched else 1)
-    _print("eigenvalues / n:", *(f"{value:.4g}" for value in values))
-    if sketched:
-        _print(
-            f"components with eigenvalues / n below {model.shrunk / model.count:.3g} may reflect only "
-            "the last points: use a larger --ell"
-        )
-    _write_results(options, points, options.method, model)
+            begun = points.prepared | {"options": told}
+        before = str(begun["options"])
+        _require(told == before, f"state must go on with the options {before}, got {told}")
+        state = _take_blocks(options, state, points, begun)
+    model = finish(state, *sketched)
+    _write_results(options, points, model)
 
 
-# 18.6 apply, advise
+# 18.7 apply
 
 
 def _known_residuals(options, model, arrays):
     """Residuals of the points of --known, or of those that `embed --holdout` kept from the fit."""
     if options.known is None:
-        _require(
-            "known" in arrays, "apply --novelty needs --known FILE, or a model of embed --holdout"
-        )
+        _require("known" in arrays, "--novelty needs --known FILE, or a model of embed --holdout")
         return arrays["known"]
-    own = vars(options) | {"points": options.known, "id": None, "labels": None}
-    known = _load_points(argparse.Namespace(**own), arrays)
+    options.points = options.known
+    options.labels = []
+    known = _load_points(options, arrays).rows()
     centers = {row.tobytes() for row in getattr(model, "points", ())}
-    seen = set()
-    for rows in known.blocks():
-        seen |= centers.intersection(row.tobytes() for row in known.rows(rows))
+    seen = centers.intersection(row.tobytes() for row in known)
     _require(
-        not centers or 2 * len(seen) < len(centers),
-        f"known must have points that the model has not seen, but has {len(seen)} of its {len(centers)} points, and "
-        "their residuals are too small: pass others, or fit the model by embed --holdout 0.2",
+        2 * len(seen) <= len(centers),
+        "known must have points that the model has not seen, or their residuals are too small: "
+        "pass others, or fit the model by embed --holdout 0.2",
     )
-    return known.by_block(residual, model)
+    return residual(known, model)
 
 
 def _apply(options):
-    _require(
-        options.o or options.plot and not options.residual,
-        "apply needs -o, or --plot without --residual",
-    )
-    _require(
-        options.novelty is not None or options.known is None,
-        "apply needs --novelty ALPHA for --known FILE",
-    )
+    alpha = options.novelty
     arrays = _arrays_in(options.by)
     model = _from_arrays(arrays, options.by)
     points = _load_points(options, arrays)
-    _print(f"{options.points}: {len(points.X)} points")
-    more = {}
-    if options.residual:
-        more["residual"] = points.by_block(residual, model)
-    if options.novelty is not None:
-        alpha = _checked_between("novelty", options.novelty, 1)
+    names = ["residual"] * options.residual
+    if alpha is not None:
+        _checked_between("novelty", alpha, 1)
         known = _known_residuals(options, model, arrays)
-        _require(
-            1.0 / (known.size + 1.0) <= alpha,
-            f"known must have at least {math.ceil(1.0 / alpha) - 1} points for --novelty {alpha}, "
-            f"got {known.size}",
-        )
-        p = points.by_block(novelty_pvalues, model, known)
-        novel = p <= alpha
-        _print(f"{np.count_nonzero(novel)} of {p.size} points have p <= {alpha}")
-        more.update(p=p, novel=novel)
-        if points.labels is None:
-            points = points._replace(labels=np.where(novel, "novel", "known"))
-    _write_results(options, points, pathlib.Path(options.by).name, model, None, more)
+        enough = (known.size + 1) * alpha >= 1.0
+        _require(enough, "known must have at least 1 / novelty - 1 points")
+        names += ["p", "novel"]
+
+    def further(X):
+        columns = []
+        if options.residual:
+            columns.append(residual(X, model))
+        if alpha is not None:
+            p = novelty_pvalues(X, model, known)
+            columns += [p, p <= alpha]
+        return columns
+
+    _write_results(options, points, model, names, further)
 
 
-def _advise(options):
-    points = _load_points(options)
-    kernel = _chosen_kernel(options, points)
-    _print_head(options, points, kernel)
-    rows = advise(points.rows(), kernel, options.error, k=options.k, seed=options.seed)
-    _print("method               size     bytes   seconds     error  basis of the prediction")
-    for row in rows:
-        told = row._replace(bytes=_human(row.bytes), works="" if row.works else "NO: ")
-        _print("{:16}{:9.6g}{:>10}{:10.3g}{:10.2g}  {}{}".format(*told))
-    _print(
-        "size: number of landmarks (embed -s) or random features (stream -m)\n"
-        "error: spectral norm of the error, relative to the largest eigenvalue, both without --center"
-    )
-
-
-# 18.7 Options and help
-
-
-_CSV = """A CSV file is UTF-8 text, or has another --encoding. Commas separate columns, and numbers have decimal points.
-With another --delimiter, for example ";", they may have decimal commas. Blank lines are skipped. The first line is a
-header if any field in it is not a number; --header or --no-header overrides this. All other lines must have numbers
-(or true and false for 1 and 0) in the columns that --columns chooses (default: all columns except for --drop, --labels
-and --id). A first column of row numbers must be chosen or dropped. A field is missing if it is empty, . ? NA na #N/A
-N/A n/a <NA> NaN nan -NaN -nan NULL null #NULL! or None. -o FILE.csv has a header, and ids in column 1."""
-
-
-def _file_type(*kinds):
-    def checked(text):
-        if not text.endswith(kinds):
-            raise argparse.ArgumentTypeError(f"must name a {' or '.join(kinds)} file, got {text}")
-        return text
-
-    return checked
+# 18.8 Options and help
 
 
 def _column_names(text):
-    return [field.strip() for field in next(csv.reader([text], skipinitialspace=True))]
+    return next(csv.reader([text], skipinitialspace=True))
 
 
-def _delimiter_type(text):
-    if len(text) != 1 and text != "tab":
-        raise argparse.ArgumentTypeError(f"must be one character, or tab, got {text!r}")
-    return text.replace("tab", "\t")
-
-
-def _number_type(text):
-    if text == "auto":  # only --sigma takes it
-        return text
-    try:
-        return int(text) if text.lstrip("+-").isdecimal() else float(text)
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"must be a number, got {text!r}") from None
+def _bandwidth(text):
+    return text if text == "auto" else float(text)
 
 
 _ARGUMENTS = {  # for argparse
@@ -11909,68 +11615,55 @@ _ARGUMENTS = {  # for argparse
     "points": {"metavar": "FILE", "help": ".csv, .npy, or .npz (array X); one point per row"},
     "files": {"metavar": "FILE", "nargs": "+", "help": "as in embed; scales are from the first"},
     "--header": {"action": argparse.BooleanOptionalAction, "help": "line 1 of a .csv file is one"},
-    "--columns": {"type": _column_names, "help": "columns of a .csv file: a,b or 1,2 or 3-42"},
-    "--drop": {"type": _column_names, "help": "columns of a .csv file to leave out"},
-    "--labels": {"type": _column_names, "help": "column that colors the picture (.npz: array y)"},
-    "--id": {"type": _column_names, "help": "column copied to -o FILE.csv (default: row number)"},
+    "--columns": {"type": _column_names, "help": "columns of a .csv file: a,b or 1,2"},
+    "--drop": {"type": _column_names, "default": [], "help": "columns of a .csv file to leave out"},
+    "--labels": {
+        "type": _column_names,
+        "default": [],
+        "help": "column that colors the picture (.npz: array y)",
+    },
     "--missing": {"choices": ["median", "drop"], "help": "fill missing values, or drop rows"},
-    "--encoding": {"metavar": "NAME", "help": "of a .csv file (default utf-8-sig), e.g. cp1252"},
-    "--delimiter": {"type": _delimiter_type, "help": "of a .csv file: one character, or tab"},
+    "--encoding": {"default": "utf-8-sig", "help": "of a .csv file, for example cp1252"},
+    "--delimiter": {"choices": _DELIMITERS, "default": ",", "help": "of a .csv file"},
     "--standardize": {"action": "store_true", "help": "scale columns to mean 0 and variance 1"},
     "-k": {"type": int, "default": 10, "help": "number of components (default 10)"},
     "--seed": {"type": int, "default": 0, "help": "seed of random choices (default 0)"},
     "--kernel": {"choices": _KERNELS, "default": "gaussian"},
-    "--sigma": {"type": _number_type, "help": "bandwidth, or auto (default: median distance)"},
+    "--sigma": {"type": _bandwidth, "help": "bandwidth, or auto (default: median distance)"},
     "--center": {"action": "store_true", "help": "subtract the mean in feature space"},
-    "-s": {"type": _number_type, "help": "landmarks (500), or sample one in s entries (4)"},
-    "--errors": {"action": argparse.BooleanOptionalAction, "help": "compare with exact results"},
+    "-s": {"type": int, "help": "landmarks (500), or sample one in s entries (4)"},
     "-m": {"type": int, "help": "number of random features (default: skpca 2000, dsgd 8192)"},
     "--ell": {"type": int, "help": "rows of the sketch of skpca (default 50)"},
     "--block": {"type": int, "help": "points per step (default: skpca 8192, dsgd 512)"},
-    "--state": {
-        "type": _file_type(".npz"),
-        "help": "resume from this file, save every 30 s; only its last row is compared",
-    },
-    "--error": {"type": float, "default": 0.01, "help": "largest relative error (default 0.01)"},
+    "--state": {"help": "resume from this file, save every 30 s"},
     "--holdout": {"type": float, "help": "share of points not fitted, for apply --novelty"},
     "--residual": {"action": "store_true", "help": "append a column of residuals (novelty)"},
     "--novelty": {"type": float, "metavar": "ALPHA", "help": "append p, and 1 if p <= ALPHA"},
     "--known": {"metavar": "FILE", "help": "for --novelty: known points, not of the model"},
-    "-o": {"type": _file_type(".npz", ".npy", ".csv"), "help": "write features (.npz: and model)"},
-    "--model": {"type": _file_type(".npz"), "help": "write the model (privacy: it holds points)"},
-    "--plot": {"type": _file_type(".png", ".svg", ".pdf"), "help": "draw components and spectrum"},
+    "-o": {"help": "write features to a .csv, .npy or .npz file (.npz: and model)"},
+    "--model": {"help": "write the model to a .npz file (privacy: it holds points)"},
+    "--plot": {"help": "draw components and spectrum to a .png, .svg or .pdf file"},
 }
-_FIT = f"{_READ} --standardize -k --seed --kernel --sigma"
+_FILE = "--header --columns --drop --labels --missing --encoding --delimiter"
+_FIT = f"{_FILE} --standardize -k --seed --kernel --sigma --center -o --model --plot"
 _COMMANDS = {  # function, help, options, and methods (the first is the default)
-    "demo": (
-        _embed,
-        "compare nine methods on built-in points",
-        "-k --seed --center -s --errors -o --model --plot",
-        "all",
-        *_METHODS,
-    ),
+    "demo": (_demo, "compare nine methods on built-in points", "-k --seed"),
     "embed": (
         _embed,
         "kernel PCA of a file: exact (lanczos, implicit), with a sampled or 1-bit matrix, or with landmarks",
-        f"points {_FIT} --center -s --errors --holdout -o --model --plot",
+        f"points {_FIT} -s --holdout",
         *_METHODS,
-        "all",
     ),
     "stream": (
         _stream,
         "kernel PCA of files of any size, with random features (skpca) or stochastic gradients (dsgd)",
-        f"files {_FIT} --center -m --ell --block --state -o --model --plot",
+        f"files {_FIT} -m --ell --block --state",
         *_COMMAND_STREAMS,
     ),
     "apply": (
         _apply,
         "features of new points, computed by a saved model",
-        f"by points {_READ} --residual --novelty --known -o --plot",
-    ),
-    "advise": (
-        _advise,
-        "compare sketches and their sizes for a requested error",
-        f"points {_FIT} --error",
+        f"by points {_FILE} --residual --novelty --known -o --plot",
     ),
 }
 
@@ -11995,7 +11688,7 @@ def _parser():
 
 
 def main(argv=None):
-    """Run a command of the command line: demo, embed, stream, apply or advise (textbook).
+    """Run a command of the command line: demo, embed, stream or apply (textbook).
 
     Args:
         argv: list of str. Command and options. An empty list means demo. None means sys.argv[1:].
@@ -12007,19 +11700,20 @@ def main(argv=None):
     try:
         if argv is None:  # in a short process, compile parallel code only for long computations
             _WORTH_COMPILING = 1_000_000_000
-            # A console may lack letters of a name. Without a console, sys.stdout is None.
-            getattr(sys.stdout, "reconfigure", dict)(errors="backslashreplace")
         _parser().parse_args((sys.argv[1:] if argv is None else argv) or ["demo"], options)
         _check_files(options)
         options.run(options)
     except KeyboardInterrupt:
         _to_stderr("interrupted")
         return 130
-    except (ValueError, OSError, MemoryError, ImportError, csv.Error) as error:
+    except (ValueError, LookupError, OSError, MemoryError, ImportError, csv.Error) as error:
         text = getattr(error, "refused", str(error)) or type(error).__name__
         name, _, rest = text.partition(" ")
-        if vars(options).get(name) is not None:  # name the option as typed
-            text = f"{_option_of(name)} {rest}"
+        told = vars(options)
+        if told.get(name) is not None:  # name the option as typed
+            text = f"{'-' if len(name) == 1 else '--'}{name} {rest}"
+        elif told.get("points"):
+            text = f"{options.points}: {text}"
         _to_stderr(f"error: {text}")
         return 2
     return 0

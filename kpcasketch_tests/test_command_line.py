@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The command line: a table for good input, one line and status 2 for bad, and files that are whole or the old ones."""
 
-import csv
 import errno
 import os
 import pathlib
@@ -14,7 +13,6 @@ import zipfile
 
 import numpy as np
 import pytest
-import scipy.sparse
 
 import kpcasketch as kp
 from kpcasketch_tests import naive
@@ -41,19 +39,18 @@ def refused(capsys, *words):
     """The line with which a command is refused."""
     capsys.readouterr()
     assert kp.main([str(word) for word in words]) == 2
-    notices = "kpcasketch: .*(: left out| is read as a) .*\n"
-    error = re.sub(notices, "", capsys.readouterr().err)
+    error = re.sub("kpcasketch: .* points, columns .*\n", "", capsys.readouterr().err)
     assert error.startswith("kpcasketch: error: ") and error.count("\n") == 1, error
     return error
 
 
 def done(capsys, *words):
-    """What a command prints."""
+    """The notes of a command on stderr."""
     capsys.readouterr()
     status = kp.main([str(word) for word in words])
     found = capsys.readouterr()
     assert status == 0, found.err
-    return found.out
+    return found.err
 
 
 def row_of(out, method):
@@ -73,327 +70,16 @@ def csv_file(tmp_path, content, name="a.csv"):
 def read(tmp_path, capsys, content, *words):
     """The points that the command line reads from a CSV file, and the names of their columns."""
     path, out = csv_file(tmp_path, content), tmp_path / "model.npz"
-    done(capsys, "embed", path, "-k", "1", "--no-errors", "--sigma", "1", "--model", out, *words)
+    done(capsys, "embed", path, "-k", "1", "--sigma", "1", "--model", out, *words)
     with np.load(out) as model:
         return model["model.points"].tolist(), model[
             "columns"
         ].tolist() if "columns" in model else None
 
 
-@pytest.mark.parametrize(
-    "content, words, rows, names",
-    [
-        ("1.5,2\n3,4\n5,7\n", [], [[1.5, 2], [3, 4], [5, 7]], None),
-        ("\ufeff1,2\n3,4\n", [], [[1, 2], [3, 4]], None),
-        ("\ufeffa,b\r\n1,2\r\n3,4\r\n", [], [[1, 2], [3, 4]], ["a", "b"]),
-        ("e,i\n1,2\n3,4\n", [], [[1, 2], [3, 4]], ["e", "i"]),
-        ('"a","b"\n"1","2"\n"3","4"', [], [[1, 2], [3, 4]], ["a", "b"]),
-        ('"n,f",inf\n1,2\n3,4\n\n\n', [], [[1, 2], [3, 4]], ["n,f", "inf"]),
-        # was refused
-        ('"height\n(cm)",b\n1,2\n3,4\n', [], [[1, 2], [3, 4]], ["height\n(cm)", "b"]),
-        ('"weight; kg",b\n1,2\n3,4\n', [], [[1, 2], [3, 4]], ["weight; kg", "b"]),
-        # years were a point
-        ("1990,1991\n1,2\n3,4\n", ["--header"], [[1, 2], [3, 4]], ["1990", "1991"]),
-        ("0,1\n1,2\n3,4\n", ["--header"], [[1, 2], [3, 4]], ["0", "1"]),
-        ("0,1\n1,2\n3,4\n", ["--no-header"], [[0, 1], [1, 2], [3, 4]], None),
-        (",a,b\n0,1,2\n1,3,4\n2,9,9\n", ["--columns", "b,a"], [[2, 1], [4, 3], [9, 9]], ["b", "a"]),
-        (",a,b\n0,1,2\n1,3,4\n", ["--columns", "2,3"], [[1, 2], [3, 4]], ["a", "b"]),
-        ('"x,y",z,t\n1,2,u\n3,4,v\n', ["--columns", '"x,y",z'], [[1, 2], [3, 4]], ["x,y", "z"]),
-        # " a" was no name
-        ("a,b,c\n1,2,3\n4,5,6\n", ["--columns", "c, a"], [[3, 1], [6, 4]], ["c", "a"]),
-        ("0,5,6\n1,7,8\n2,9,9\n", ["--columns", "2,3"], [[5, 6], [7, 8], [9, 9]], [2, 3]),
-        # as is asked for
-        ("0,5\n1,7\n2,9\n", ["--columns", "1,2"], [[0, 5], [1, 7], [2, 9]], None),
-        ("0,5\n1,7\n2,9\n", ["--columns", "2,1"], [[5, 0], [7, 1], [9, 2]], [2, 1]),
-        ("t,a\n0,5\n1,7\n2,9\n", ["--columns", "1-2"], [[0, 5], [1, 7], [2, 9]], ["t", "a"]),
-        ("t,a\n0,5\n1,7\n9,9\n", [], [[0, 5], [1, 7], [9, 9]], ["t", "a"]),
-        ("\n\n1,2\n3,4\n", [], [[1, 2], [3, 4]], None),
-        ("5\n\n7\n", [], [[5], [7]], None),
-        ("a,b\n1,2\n\n3,4\n", [], [[1, 2], [3, 4]], ["a", "b"]),
-        ("a;b\n1,5;2\n3;-4,5e1\n", ["--delimiter", ";"], [[1.5, 2], [3, -45]], ["a", "b"]),
-        ("1,5;2,5\n3,5;4,5\n", ["--delimiter", ";"], [[1.5, 2.5], [3.5, 4.5]], None),
-        ("a\tb\n1,5\t2.5\n", ["--delimiter", "tab"], [[1.5, 2.5]], ["a", "b"]),
-        ("a|b\n1|2\n", ["--delimiter", "|"], [[1, 2]], ["a", "b"]),
-        (
-            "caf\u00e9,b\n1,2\n".encode("cp1252"),
-            ["--encoding", "cp1252"],
-            [[1, 2]],
-            ["caf\u00e9", "b"],
-        ),
-        ("a,b\n1,2\n".encode("utf-16"), ["--encoding", "utf-16"], [[1, 2]], ["a", "b"]),
-        ("a,b\nTrue,2\nFalse,4\n", [], [[1, 2], [0, 4]], ["a", "b"]),
-        ("TRUE,2\nFALSE,4\n", [], [[1, 2], [0, 4]], None),
-        ("a,b,\n1,2,\n3,4,\n", ["--drop", "3"], [[1, 2], [3, 4]], ["a", "b"]),
-        ("1,2,\n3,4,\n", ["--drop", "3", "--no-header"], [[1, 2], [3, 4]], [1, 2]),
-        ("a,a,b\n1,2,3\n4,5,6\n", ["--columns", "2,3"], [[2, 3], [5, 6]], ["a", "b"]),
-        ("id,2,3\n1,2,3\n4,5,6\n", ["--columns", "2,3"], [[2, 3], [5, 6]], ["2", "3"]),
-        ("5\n7\n6\n", [], [[5], [7], [6]], None),
-        (",a,b\n0,1,2\n1,3,4\n", ["--drop", "1"], [[1, 2], [3, 4]], ["a", "b"]),  # pandas
-        ("0,5,6\n1,7,8\n2,9,9\n", ["--drop", "1"], [[5, 6], [7, 8], [9, 9]], [2, 3]),
-        ("a,b,c,d\n1,2,3,4\n5,6,7,8\n", ["--columns", "2-3"], [[2, 3], [6, 7]], ["b", "c"]),
-        ("a,b,c,d\n1,2,3,4\n5,6,7,8\n", ["--drop", "a,3-4"], [[2], [6]], ["b"]),
-        ("a,b,c,d\n1,2,3,4\n", ["--columns", "d,1-3", "--drop", "2"], [[4, 1, 3]], list("dac")),
-        ("a,b,c,1-2\n1,2,3,4\n5,6,7,8\n", ["--columns", "1-2"], [[4], [8]], ["1-2"]),
-        ("a,b,c\n1,2,x\n3,4,y\n", ["--labels", "3"], [[1, 2], [3, 4]], ["a", "b"]),
-        ("x,2\ny,4\n", ["--id", "1", "--no-header"], [[2], [4]], [2]),
-    ],
-)
-def test_csv_files_are_read_as_help_says(tmp_path, capsys, content, words, rows, names):
-    assert read(tmp_path, capsys, content, *words) == (rows, names)
-
-
-@pytest.mark.parametrize(
-    "content, words, text",
-    [
-        # it was dropped
-        (
-            "1,2\n#DIV/0!,4\n5,6\n",
-            [],
-            "line 2, column 1 holds '#DIV/0!', not a number",
-        ),
-        (
-            ",a,b\n0,1,2\n1,3,4\n",
-            [],
-            "[''] exactly once; columns in the file: ['', 'a', 'b'] (20 at most). Choose others",
-        ),
-        (
-            "0,1.5,2.5\n1,3.5,4\n2,5,6\n",
-            [],
-            "column 1 has only row numbers: pass --drop 1, or --columns",
-        ),
-        ("1,1.5\n2,3.5\n3,5\n", [], "column 1 has only row numbers"),  # R's, without names
-        # R's row.names
-        (
-            "a,b\n1,2,3\n2,4,5\n",
-            [],
-            "line 2 has 3 fields, but the first row has 2: remove row names (R: row.names = FALSE)",
-        ),
-        (
-            "0,1,2\n1.5,2,3\n",
-            [],
-            "line 1 may be a header: pass --header or --no-header",
-        ),
-        ("x\n1,5\n2,5\n", [], "line 2 has 2 fields, but the first row has 1"),  # decimal commas
-        (
-            "1,5;2,5\n3,5;4,5\n",
-            [],
-            "line 2, column '5;2' holds '5;4', not a number within +-1e150: use decimal points, and "
-            "commas between columns (or pass --delimiter)",
-        ),
-        ("a;b\n1;2\n", [], "line 1 has no comma: pass --delimiter ';' or --delimiter tab"),
-        ("a\tb\n1\t2\n", [], "line 1 has no comma: pass --delimiter ';' or --delimiter tab"),
-        (
-            "a;b\n1.234,5;2\n",
-            ["--delimiter", ";"],
-            "line 2, column 'a' holds '1.234,5', not a number",
-        ),
-        ("a,b\n1,2\n", ["--encoding", "klingon"], "unknown encoding: klingon"),
-        ("a,b\n1,2,\n3,4,\n", [], "and commas within or after numbers"),
-        ("a,b,\n1,2,\n3,4,\n", [], "and --drop with the number of an empty last column"),
-        ("1,2,\n3,4,\n", [], "If there is no header, pass --no-header"),
-        ("# a note\na,b\n1,2\n", [], "line 2 has 2 fields, but the first row has 1: remove"),
-        ("a,b\n1,2\n# the end\n", [], "line 3 has 1 fields, but the first row has 2: remove"),
-        ("a,b,c\n1,2,3\n4,5\n", [], "line 3 has 2 fields, but the first row has 3"),
-        ("sep=;\na;b\n1;2\n", [], "line 1 has no comma: pass --delimiter ';'"),
-        ('a\n1\n""\n', [], "line 3, column 'a' holds '', not a number"),
-        ("1,2\n3,\n", [], "line 2, column 2 holds ''"),
-        ("1,2\n3\n", [], "line 2 has 1 fields, but the first row has 2"),
-        ("a,b\n1,2\n3,4,5\n", [], "line 3 has 3 fields, but the first row has 2"),
-        ("a,b\n1,2\n3,x\n", [], "line 3, column 'b' holds 'x', not a number"),
-        ("a,b\n1,2\n3,NA\n", [], "line 3, column 'b' holds 'NA'"),
-        ("1,2\n" * 5000 + "1,oops\n", [], "line 5001, column 2 holds 'oops'"),
-        ('a,b\n"1,5",2\n3,4\n', [], "line 2, column 'a' holds '1,5'"),
-        ("1.0,2.O\n3,4\n", ["--no-header"], "line 1, column 2 holds"),
-        ("a,a\n1,2\n", [], "each of the columns ['a', 'a'] exactly once"),
-        (
-            "a,b\n1,2\n",
-            ["--columns", "a,c"],
-            "must have each of the columns ['c'] exactly once; columns in the file: ['a', 'b']",
-        ),
-        (
-            "a,a\n1,2\n",
-            ["--columns", "a"],
-            "each of the columns ['a'] exactly once; columns in the file: ['a', 'a']",
-        ),
-        (
-            "1,2\n",
-            ["--columns", "3"],
-            "each of the columns [3] exactly once; columns in the file: 2",
-        ),
-        ("", [], "a.csv must have points, but it is empty"),
-        ("\n\n", [], "a.csv must have points, but it is empty"),
-        ("a,b\n", [], "must have at least one row and one column, got shape (0, 2)"),
-        # "row 0 is not" finite
-        ("a,b\nnan,2\n3,4\n", [], "line 2, column 'a' holds 'nan', not a number"),
-        (
-            "a,b\n3,4\n7,inf\n",
-            [],
-            "line 3, column 'b' holds 'inf', not a number within +-1e150",
-        ),
-        ("a,b\n3,4\n1e200,2\n", ["--standardize"], "line 3, column 'a' holds '1e200'"),
-        ("1,2\n" * 5000 + "nan,3\n", [], "line 5001, column 1 holds 'nan'"),
-        ("a,b\n1,2\n", ["--columns", "2-1"], "the columns ['2-1'] exactly once"),
-        ("a,b\n1,2\n", ["--columns", "1-3"], "the columns [3] exactly once"),
-        ("a,b\n1,2\n", ["--drop", "c"], "the columns ['c'] exactly once"),
-        ("a,b\n1,2\n", ["--drop", "1-2"], "must have at least one row and one column"),
-        ("a,b\n1,2\n", ["--id", "c"], "the columns ['c'] exactly once"),
-        ("a,b\n1,2\n3,NA\n", [], "pass --missing median or --missing drop"),
-        ("a,b\n1,2\n3,x\n", ["--missing", "median"], "line 3, column 'b' holds 'x'"),
-        (
-            "a,b\n1,\n3,NA\n",
-            ["--missing", "median"],
-            "must have a value in column 2 of the points: --drop it",
-        ),
-        # Python's float takes both: they were 1000 and 4.
-        ("a,b\n1,2\n3,1_000\n", [], "line 3, column 'b' holds '1_000', not a number"),
-        ("a,b\n1,2\n3,\u0664\n", [], "line 3, column 'b' holds '\u0664', not a number"),
-        ('1,2\n"3,4\n' + "5,6\n" * 40_000, [], "cannot read"),  # a field without end
-        (
-            "caf\u00e9,b\n1,2\n".encode("latin-1"),
-            [],
-            "if it has another encoding, pass --encoding, for",
-        ),
-        (
-            "a,b\n1,2\n".encode("utf-16"),
-            [],
-            "if it has another encoding, pass --encoding, for example",
-        ),
-    ],
-)
-def test_what_a_csv_file_may_not_hold_is_refused_by_its_place(
-    tmp_path, capsys, content, words, text
-):
-    error = refused(capsys, "embed", csv_file(tmp_path, content), "-k", "1", "--no-errors", *words)
-    assert text in error and "a.csv" in error
-
-
-def test_a_first_line_that_holds_numbers_too_was_lost_without_a_word(tmp_path, capsys):
-    path = csv_file(tmp_path, "1.5,NA\n1,2\n3,4\n")
-    out = done(capsys, "embed", path, "-k", "1", "--no-errors", "--sigma", "1")
-    assert "2 points, 2 coordinates" in out and "\ncolumns: 1.5, NA\n" in out
-
-
-def test_a_target_that_was_a_coordinate_is_seen_among_the_columns(tmp_path, capsys):
-    names = [f"gene_{i}" for i in range(12)]
-    rows = "\n".join(",".join(map(repr, row)) for row in np.eye(12).tolist())
-    path = csv_file(tmp_path, ",".join(names) + "\n" + rows)
-    words = ["embed", path, "-k", "1", "--no-errors"]
-    assert f"\ncolumns: {', '.join(names[:10])}, ...\n" in done(capsys, *words)
-    assert "\ncolumns: gene_1, gene_2\n" in done(capsys, *words, "--columns", "2-3")
-    assert f"\ncolumns: {', '.join(names[2:])}\n" in done(capsys, *words, "--drop", "1-2")
-    np.save(tmp_path / "X.npy", X)
-    assert "columns" not in done(capsys, "embed", tmp_path / "X.npy", "-k", "1", "--no-errors")
-
-
-def test_a_row_of_equal_values_names_no_columns(tmp_path, capsys):
-    path = csv_file(tmp_path, "0,0,0\n1,2,3\n7,9,8\n")
-    assert "3 points" in done(capsys, "embed", path, "-k", "1", "--no-errors")
-
-
-@pytest.mark.parametrize("text", ["", "ab"])
-def test_a_delimiter_is_one_character(tmp_path, capsys, text):
-    error = refused(capsys, "embed", csv_file(tmp_path, "a,b\n1,2\n"), "--delimiter", text)
-    assert f"--delimiter: must be one character, or tab, got {text!r}" in error
-
-
-def test_pandas_frames_are_read_or_refused(tmp_path, capsys):
-    pandas = pytest.importorskip("pandas")
-    frame = pandas.DataFrame(X[:20], columns=["a", "b", "c"])
-    frame.to_csv(tmp_path / "index.csv")
-    assert "If columns have no names, pass --drop 1 for an index" in refused(
-        capsys, "embed", tmp_path / "index.csv", "-k", "1"
-    )
-    frame.to_csv(tmp_path / "headless.csv", header=False)
-    assert "has only row numbers" in refused(capsys, "embed", tmp_path / "headless.csv", "-k", "1")
-    pandas.DataFrame(X[:20]).to_csv(tmp_path / "numbers.csv", index=False)
-    assert "line 1 may be a header" in refused(capsys, "embed", tmp_path / "numbers.csv", "-k", "1")
-    frame.to_csv(tmp_path / "good.csv", index=False)
-    assert np.array_equal(read(tmp_path, capsys, (tmp_path / "good.csv").read_bytes())[0], X[:20])
-    frame.iloc[3, 1] = np.nan
-    frame.to_csv(tmp_path / "hole.csv", index=False)
-    assert "line 5, column 'b' holds ''" in refused(
-        capsys, "embed", tmp_path / "hole.csv", "-k", "1"
-    )
-
-
-@pytest.mark.parametrize("name", ["Unnamed: 0", "index", "...1", "rownames", "id"])
-@pytest.mark.parametrize("words", [[], ["--missing", "drop"]])
-def test_an_index_with_a_name_was_a_coordinate(tmp_path, capsys, name, words):
-    # of 40 rows, it had 99.8 % of the relevance
-    for begin in (0, 1):
-        lines = [f"{i + begin},{a},{b}" for i, (a, b) in enumerate(X[:40, :2].tolist())]
-        lines[5] = lines[5].rsplit(",", 1)[0] + "," if words else lines[5]
-        path = csv_file(tmp_path, "\n".join([f"{name},a,b", *lines]))
-        command = ["embed", path, "-k", "1", "--no-errors", *words]
-        told = "column 1 has only row numbers: pass --drop 1, or --columns"
-        assert told in refused(capsys, *command)
-        assert " 2 coordinates" in done(capsys, *command, "--drop", "1")
-        assert " 3 coordinates" in done(capsys, *command, "--columns", "1-3")
-        (tmp_path / "a.csv").write_text("\n".join(["p,a," + name, *lines]))
-        assert "column 1 has only row numbers" in refused(capsys, *command, "--labels", "2")
-
-
-@pytest.mark.parametrize(
-    "line, refusal",
-    [
-        ("400.0,402.0,404.0", True),
-        ("400.1,400.2,400.3", True),
-        ("2019,2020,2021", True),
-        ("5.1,3.5,1.4", False),
-    ],
-)
-def test_a_first_line_of_evenly_spaced_numbers_was_a_point_without_a_word(
-    tmp_path, capsys, line, refusal
-):
-    path = csv_file(tmp_path, line + "\n1,2,3\n7,9,8\n")
-    command = ["embed", path, "-k", "1", "--no-errors", "--sigma", "900"]
-    text = "line 1 may be a header: pass --header or --no-header"
-    assert text in refused(capsys, *command) if refusal else "3 points" in done(capsys, *command)
-    assert "2 points" in done(capsys, *command, "--header")
-    assert "3 points" in done(capsys, *command, "--no-header")
-
-
-@pytest.mark.parametrize("gap", [".", "?", "na", "-nan", "-NaN", "#NULL!", "NA", ""])
-def test_gaps_of_other_programs_were_no_gaps(tmp_path, capsys, gap):
-    path = csv_file(tmp_path, f"a,b\n1,2\n3,{gap}\n5,9\n7,4\n")
-    assert "--missing drop" in refused(capsys, "embed", path, "-k", "1")
-    for missing, b in (("median", [2, 4, 9, 4]), ("drop", [2, 9, 4])):
-        rows = [1, 3, 5, 7] if missing == "median" else [1, 5, 7]
-        expected = [list(row) for row in zip(rows, b)]
-        found = read(tmp_path, capsys, path.read_text(), "--missing", missing)
-        assert found == (expected, ["a", "b"])
-
-
 def test_help_lists_what_counts_as_a_gap():
     listed = kp._CSV.split("missing if it is empty, ")[1].split(" or None. ")[0]
     assert {*listed.split(), "", "None"} == kp._MISSING
-
-
-def test_errors_of_wide_files_had_all_their_columns(tmp_path, capsys):
-    names = ",".join(f"gene_{i}" for i in range(30_000))
-    path = csv_file(tmp_path, names + "\n" + ",".join(["1"] * 30_000) + "\n")
-    for words in (
-        ["--columns", "1-100000"],
-        ["--columns", "1-9999999999999"],
-        ["--drop", "20190101-9999999999999"],
-        ["--columns", "gene"],
-    ):
-        error = refused(capsys, "embed", path, "-k", "1", *words)
-        assert "exactly once; columns in the file: ['gene_0', 'gene_1', " in error
-        assert "'gene_19'] (20 at most)" in error and len(error) < 1000
-    model = tmp_path / "m.npz"
-    columns = ",".join(f"gene_{i}" for i in range(1000))
-    more = ["--columns", columns, "--sigma", "1", "--no-errors", "--model", model]
-    done(capsys, "embed", path, "-k", "1", *more)
-    other = csv_file(tmp_path, "a,b\n1,2\n", "other.csv")
-    assert len(refused(capsys, "apply", model, other, "-o", tmp_path / "f.npy")) < 1000
-
-
-def test_packed_files_are_refused_by_what_to_do(tmp_path, capsys):
-    for name in ("a.csv.gz", "a.parquet"):
-        path = csv_file(tmp_path, b"\x1f\x8b", name)
-        error = refused(capsys, "embed", path)
-        assert f"{name} is not a .npy, .npz or .csv file (unpack a .gz file)" in error
 
 
 def with_holes(rng, n=90):
@@ -417,9 +103,10 @@ def test_missing_values_become_medians_also_of_new_points(tmp_path, capsys, rng,
     points, ids, labels = with_holes(rng)
     path = tmp_path / "a.csv"
     frame = written(path, points, ids, labels, missing)
-    words = ["--drop", "1", "--id", "patient", "--labels", "group"]
+    words = ["--drop", "1,patient", "--labels", "group"]
     fit = ["-k", "2", "--sigma", "2", "--standardize", "--model", tmp_path / "m.npz"]
-    assert "pass --missing median" in refused(capsys, "embed", path, *words, *fit)
+    error = refused(capsys, "embed", path, *words, *fit)
+    assert ("X must be finite" if missing == "nan" else "could not convert string") in error
     out = tmp_path / "o.csv"
     done(capsys, "embed", path, *words, *fit, "--missing", "median", "-o", out)
     filled = np.where(np.isnan(points), np.nanmedian(points, 0), points)
@@ -428,8 +115,11 @@ def test_missing_values_become_medians_also_of_new_points(tmp_path, capsys, rng,
     assert np.abs(model.points - Z).max() < 1e-12
     expected = kp.expand(Z, model)
     pandas = pytest.importorskip("pandas")
-    table = pandas.read_csv(out, index_col="patient")
-    assert table.columns.tolist() == ["component_1", "component_2"] and table.index.tolist() == ids
+    table = pandas.read_csv(out, index_col="row")
+    assert table.columns.tolist() == [
+        "component_1",
+        "component_2",
+    ] and table.index.tolist() == list(range(1, 91))
     assert np.abs(table.to_numpy() - expected).max() < 1e-6
     # new points: the medians are those of the model, not of the few new rows
     few = frame[["c", "a", "patient", "b"]].iloc[:7]
@@ -461,7 +151,7 @@ def test_a_row_without_any_value_became_a_typical_point_unless_it_was_in_a_csv_f
     path = tmp_path / "a.csv"
     pandas.DataFrame(points, columns=list("abc")).to_csv(path, index=False)
     fit = ["-k", "2", "--sigma", "2", "--missing", "median", "--model", tmp_path / "m.npz"]
-    done(capsys, "embed", path, *fit, "--no-errors")
+    done(capsys, "embed", path, *fit)
     new = np.array([[0.5, np.nan, np.nan], [np.nan, np.nan, np.nan], [1.0, 2.0, 3.0]])
     frame = pandas.DataFrame(new, columns=list("abc"))
     for X in (new, np.float32(new), frame):
@@ -476,105 +166,7 @@ def test_a_row_without_any_value_became_a_typical_point_unless_it_was_in_a_csv_f
         error = refused(
             capsys, "apply", tmp_path / "m.npz", tmp_path / name, "-o", tmp_path / "f.npy"
         )
-        assert f"{name} must be finite" in error and "row 1 is not" in error
-
-
-def test_a_row_without_any_value_became_a_typical_point(tmp_path, capsys, rng):
-    points = rng.standard_normal((40, 2))
-    lines = [f"p{i},{a!r},{b!r}" for i, (a, b) in enumerate(points.tolist())]
-    lines[3] = "p3,,2.5"
-    path = csv_file(tmp_path, "\n".join(["id,a,b", *lines, "p40,,NA", ",,"]) + "\n")
-    out = tmp_path / "o.csv"
-    words = ["--id", "id", "--missing", "median", "--sigma", "2", "-k", "2", "--no-errors"]
-    assert kp.main([*map(str, ["embed", path, *words, "-o", out])]) == 0
-    told = "left out 2 of 42 rows for missing values, and filled 1 missing values by medians"
-    assert told in capsys.readouterr().err
-    assert [line.split(",")[0] for line in out.read_text().splitlines()[1:]] == [
-        f"p{i}" for i in range(40)
-    ]
-
-
-def test_known_points_needed_the_ids_of_the_others(tmp_path, capsys, rng):
-    points = rng.standard_normal((60, 2))
-    path = csv_file(tmp_path, table(points, "a,b"))
-    model = tmp_path / "m.npz"
-    done(capsys, "embed", path, "-k", "2", "--sigma", "2", "--no-errors", "--model", model)
-    new = tmp_path / "new.csv"
-    new.write_text("who,b,a\n" + "".join(f"w{i},0.0,{i}.0\n" for i in range(4)))
-    known = csv_file(tmp_path, table(points + 0.1, "a,b"), "known.csv")
-    words = ["--id", "who", "--novelty", "0.1", "--known", known, "-o", tmp_path / "o.csv"]
-    done(capsys, "apply", model, new, *words)
-    assert (tmp_path / "o.csv").read_text().startswith("who,component_1,component_2,p,novel\nw0,")
-
-
-def test_options_for_csv_files_were_refused_if_one_of_two_files_was_an_array(tmp_path, capsys, rng):
-    points = rng.standard_normal((60, 2))
-    path = csv_file(tmp_path, table(points, "a,b"))
-    model = tmp_path / "m.npz"
-    done(capsys, "embed", path, "-k", "2", "--sigma", "2", "--no-errors", "--model", model)
-    np.save(tmp_path / "known.npy", points + 0.1)
-    turned = csv_file(tmp_path, table(points[:, ::-1] + 0.1, "u,v"), "turned.csv")
-    for files in ((turned, tmp_path / "known.npy"), (tmp_path / "known.npy", turned)):
-        words = [files[0], "--novelty", "0.1", "--known", files[1], "-o", tmp_path / "o.npy"]
-        assert "60 points" in done(capsys, "apply", model, *words, "--columns", "v,u")
-        # the known points are the new points: of 60 equal residuals, each has its own rank
-        p = np.load(tmp_path / "o.npy")[:, 2]
-        assert np.allclose(np.sort(p), (np.arange(60) + 2) / 61)
-    arrays = [tmp_path / "known.npy", "--novelty", "0.1", "--known", tmp_path / "known.npy"]
-    error = refused(capsys, "apply", model, *arrays, "-o", tmp_path / "o.npy", "--columns", "v,u")
-    assert "are for .csv files" in error
-
-
-def test_empty_ids_became_row_numbers_and_line_ends_were_not_quoted(tmp_path, capsys):
-    ids = ["2", "", "a\rb", "c\nd", 'e"f', "g,h"]
-    lines = [f'"{own.replace(chr(34), 2 * chr(34))}",{i * i}.5' for i, own in enumerate(ids)]
-    path = csv_file(tmp_path, "\n".join(["who,a", *lines]) + "\n")
-    out = tmp_path / "o.csv"
-    done(capsys, "embed", path, "--id", "who", "-k", "1", "--sigma", "2", "--no-errors", "-o", out)
-    with open(out, newline="") as file:
-        assert [row[0] for row in csv.reader(file)] == ["who", *ids]
-    assert out.read_bytes().count(b"\r") == 1  # lines end as before
-
-
-def test_colors_of_numbers_with_a_gap_were_ranks_of_text(tmp_path, capsys, monkeypatch):
-    collections = pytest.importorskip("matplotlib.collections")
-    drawn, save = [], collections.PathCollection.set_array
-    monkeypatch.setattr(
-        collections.PathCollection, "set_array", lambda *a: drawn.append(a) or save(*a)
-    )
-    path = csv_file(tmp_path, "a,age\n0.5,\n" + "".join(f"{i}.5,{i}\n" for i in range(1, 30)))
-    words = ["embed", path, "-k", "1", "--labels", "age", "--sigma", "3", "--no-errors"]
-    done(capsys, *words, "--plot", tmp_path / "p.svg")
-    _, colors = drawn[0]
-    assert np.ma.getmaskarray(colors).sum() <= 1  # the point of the empty field
-    assert sorted(np.ma.compressed(np.ma.masked_invalid(colors))) == [*range(1, 30)]
-    assert "<!-- age -->" in (tmp_path / "p.svg").read_text()
-
-
-def test_rows_with_missing_values_are_left_out_with_their_labels_and_ids(tmp_path, capsys, rng):
-    points, ids, labels = with_holes(rng)
-    path = tmp_path / "a.csv"
-    written(path, points, ids, labels, "NA")
-    whole = ~np.isnan(points).any(1)
-    words = ["embed", path, "--columns", "a,b,c", "-k", "2", "--sigma", "9", "--missing", "drop"]
-    out = tmp_path / "o.csv"
-    assert kp.main([*map(str, [*words, "-o", out, "--model", tmp_path / "m.npz"])]) == 0
-    told = f"left out {90 - whole.sum()} of 90 rows for missing values"
-    assert told in capsys.readouterr().err
-    pandas = pytest.importorskip("pandas")
-    table = pandas.read_csv(out)
-    assert table["row"].tolist() == (np.flatnonzero(whole) + 1).tolist()
-    assert np.array_equal(kp.load(tmp_path / "m.npz").points, points[whole])
-    done(capsys, *words, "-o", out, "--id", "patient", "--labels", "group")
-    assert pandas.read_csv(out)["patient"].tolist() == [ids[i] for i in np.flatnonzero(whole)]
-    read = kp._load_points(kp._parser().parse_args([*map(str, words), "--labels", "group"]))
-    assert np.array_equal(read.labels, labels[whole])
-    told = "--missing median needs a model that was trained with"  # it would be of the new points
-    words = ["apply", tmp_path / "m.npz", path, "-o", tmp_path / "f.npy", "--missing", "median"]
-    assert told in refused(capsys, *words)
-    few = ["embed", path, "--columns", "a", "-k", "2", "--sigma", "9", "--missing", "drop"]
-    out = done(capsys, *few, "--no-errors")
-    assert f"{np.count_nonzero(~np.isnan(points[:, 0]))} points, 1 coordinates" in out
+        assert f"{name}: X must be finite" in error and "row 2 is not" in error
 
 
 def test_a_table_of_features_has_every_column_that_was_asked_for(points, tmp_path, capsys):
@@ -599,19 +191,10 @@ def test_a_table_of_features_has_every_column_that_was_asked_for(points, tmp_pat
         assert np.array_equal(table.astype(np.float32), np.load(tmp_path / "o.npy"))
 
 
-def test_shares_of_the_variance_are_printed_without_errors_too(points, tmp_path, capsys):
-    model = tmp_path / "m.npz"
-    for words in (["--no-errors"], [], ["--center", "--method", "uniform", "-s", "40"]):
-        out = done(capsys, "embed", points, "-k", "3", "--sigma", "2", "--model", model, *words)
-        shares = kp.explained_variance_ratio(X, kp.load(model))
-        told = " ".join(f"{share:.1%}" for share in shares)
-        assert f"share of the variance: {told} (sum {shares.sum():.1%})" in out
-
-
 @pytest.mark.parametrize(
     "module, words, told",
     [
-        ("matplotlib", "kp.main(['demo', '--plot', 'p.png'])", "matplotlib"),
+        ("matplotlib", "kp._library('matplotlib.figure', 'matplotlib', '--plot')", "matplotlib"),
         ("sklearn", "kp.LandmarkFeatures", "scikit-learn>=1.6"),
         ("dask", "kp.dask_median_bandwidth(1)", "dask[array]"),
     ],
@@ -624,51 +207,6 @@ def test_a_library_that_is_missing_did_not_say_how_to_install_it(module, words, 
     folder = os.path.dirname(kp.__file__)
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=folder)
     assert f'needs {told}: python -m pip install "{told}"' in run.stderr
-
-
-def test_the_demo_compiled_the_first_method_while_its_time_was_taken(monkeypatch, capsys):
-    sizes, fitted = [], kp._fitted
-    monkeypatch.setattr(kp, "_fitted", lambda *a: sizes.append((a[0], len(a[1]))) or fitted(*a))
-    done(capsys, "demo", "-k", "2", "--method", "uniform", "-s", "20", "--no-errors")
-    assert sizes == [("uniform", 602), ("uniform", 3000)]
-
-
-def test_apply_took_columns_in_another_order_than_the_model(tmp_path, capsys):
-    model, out = tmp_path / "m.npz", tmp_path / "f.npy"
-    rows = "\n".join(",".join(map(repr, map(float, row))) for row in X)
-    done(
-        capsys,
-        "embed",
-        csv_file(tmp_path, "a,b,c\n" + rows),
-        "-k",
-        "2",
-        "--sigma",
-        "2",
-        "--model",
-        model,
-    )
-    expected = kp.expand(X, kp.load(model))
-    turned = "\n".join(f"{c!r},text,{a!r},{b!r}" for a, b, c in X.tolist())
-    done(
-        capsys, "apply", model, csv_file(tmp_path, "c,note,a,b\n" + turned, "turned.csv"), "-o", out
-    )
-    assert np.array_equal(np.load(out), expected)
-    plain = csv_file(tmp_path, rows, "plain.csv")
-    assert "the columns ['a', 'b', 'c'] exactly once; columns in the file: 3" in refused(
-        capsys, "apply", model, plain, "-o", out
-    )
-    done(capsys, "apply", model, plain, "--columns", "1,2,3", "-o", out)
-    assert np.array_equal(np.load(out), expected)
-    lacking = csv_file(tmp_path, "a,c\n1,2\n", "lacking.csv")
-    assert "the columns ['b'] exactly once; columns in the file: ['a', 'c']" in refused(
-        capsys, "apply", model, lacking, "-o", out
-    )
-    state = tmp_path / "s.npz"
-    stream = ["-k", "2", "-m", "40", "--ell", "9", "--sigma", "2", "--state", state]
-    done(capsys, "stream", csv_file(tmp_path, "a,b,c\n" + rows), *stream)
-    done(capsys, "stream", tmp_path / "turned.csv", *stream)
-    both = kp.skpca(np.vstack([X, X]), KERNEL, 2, 40, 9)
-    assert np.array_equal(kp.skpca_finish(kp.load(state), 2).basis, both.basis)
 
 
 def of_model(tmp_path, capsys, content, *words):
@@ -689,85 +227,6 @@ def table(points, header):
     return header + "\n" + "\n".join(",".join(map(repr, row)) for row in points.tolist()) + "\n"
 
 
-def test_columns_of_a_model_were_guessed(tmp_path, capsys):
-    words, model = (
-        ["-k", "2", "--sigma", "2", "--no-errors", "--model", tmp_path / "m.npz"],
-        tmp_path / "m.npz",
-    )
-    # names that are digits were taken for places where a file lacks them
-    done(capsys, "embed", csv_file(tmp_path, table(X, "id,1,2")), "--columns", "1,2", *words)
-    expected = kp.expand(X[:, 1:], kp.load(model))
-    assert np.array_equal(of_model(tmp_path, capsys, table(X[:, [1, 0, 2]], "1,id,2")), expected)
-    assert "the columns ['1'] exactly once; columns in the file: ['id', '2', '3']" in refused(
-        capsys, "apply", model, csv_file(tmp_path, table(X, "id,2,3")), "-o", tmp_path / "f.npy"
-    )
-    # of two columns of one name the first was taken twice
-    done(capsys, "embed", csv_file(tmp_path, table(X, "a,a,b")), "--columns", "1,2", *words)
-    expected = kp.expand(X[:, :2].copy(), kp.load(model))
-    assert "the columns ['a', 'a'] exactly once; columns in the file: ['a', 'a', 'b']" in refused(
-        capsys, "apply", model, csv_file(tmp_path, table(X, "a,a,b")), "-o", tmp_path / "f.npy"
-    )
-    assert np.array_equal(
-        of_model(tmp_path, capsys, table(X, "a,a,b"), "--columns", "1,2"), expected
-    )
-    # a header of years, the model's own, was a point
-    done(capsys, "embed", csv_file(tmp_path, table(X, "2019,2020,2021")), "--header", *words)
-    assert np.array_equal(
-        of_model(tmp_path, capsys, table(X, "2019,2020,2021")), kp.expand(X, kp.load(model))
-    )
-    # numbers that choose columns of a file without names were forgotten
-    done(capsys, "embed", csv_file(tmp_path, table(X, "")[1:]), "--columns", "3,1", *words)
-    expected = kp.expand(X[:, [2, 0]].copy(), kp.load(model))
-    assert np.array_equal(of_model(tmp_path, capsys, table(X, "")[1:]), expected)
-    assert np.array_equal(
-        of_model(tmp_path, capsys, table(X[:, [2, 0]], "u,v"), "--columns", "u,v"), expected
-    )
-
-
-def test_numbers_that_chose_columns_passed_for_names_in_a_new_file(tmp_path, capsys):
-    points = np.random.default_rng(1).integers(0, 9, (60, 4)).astype(float)
-    words, numbers = (
-        ["-k", "2", "--sigma", "2", "--no-errors", "--model", tmp_path / "m.npz"],
-        ["--columns", "1,2"],
-    )
-    done(capsys, "embed", csv_file(tmp_path, table(points, "")[1:]), *numbers, *words)
-    # it has a 1 and a 2, and was a header
-    expected, points[0] = (kp.load(tmp_path / "m.npz"), [2, 5, 1, 4])
-    text = "\n".join(",".join(f"{value:.0f}" for value in row) for row in points)
-    assert np.array_equal(
-        of_model(tmp_path, capsys, text), kp.expand(points[:, :2].copy(), expected)
-    )
-    named = "a,b,c,d\n" + text  # numbers are positions there, too
-    assert np.array_equal(
-        of_model(tmp_path, capsys, named), kp.expand(points[:, :2].copy(), expected)
-    )
-    assert "the columns [2] exactly once; columns in the file: 1" in refused(
-        capsys,
-        "apply",
-        tmp_path / "m.npz",
-        csv_file(tmp_path, "5\n7\n", "one.csv"),
-        "-o",
-        tmp_path / "f.npy",
-    )
-    stream = [
-        "stream",
-        tmp_path / "new.csv",
-        "-k",
-        "2",
-        "-m",
-        "20",
-        "--ell",
-        "5",
-        "--state",
-        tmp_path / "s.npz",
-    ]
-    csv_file(tmp_path, text, "new.csv")
-    done(capsys, *stream, *numbers)
-    for more in (numbers, []):  # was refused as another file
-        assert "60 of 60 points were read" in done(capsys, *stream, *more)
-    assert "started with other values of --columns" in refused(capsys, *stream, "--columns", "3,1")
-
-
 def test_one_column_was_spread_over_all_that_a_model_is_standardized_by(tmp_path, capsys):
     np.save(tmp_path / "X.npy", X)
     np.save(tmp_path / "one.npy", X[:, :1])
@@ -786,48 +245,7 @@ def test_one_column_was_spread_over_all_that_a_model_is_standardized_by(tmp_path
         ["apply", tmp_path / "m.npz", tmp_path / "one.npy", "-o", tmp_path / "f.npy"],
         ["stream", tmp_path / "one.npy", *words, "--state", tmp_path / "s.npz"],
     ):
-        assert "one.npy must have 3 columns, got" in refused(capsys, *command)
-
-
-def test_a_state_forgot_its_columns_or_took_others(tmp_path, capsys):
-    state = tmp_path / "s.npz"
-    words = ["-k", "2", "-m", "40", "--ell", "9", "--sigma", "2", "--state", state]
-    A = csv_file(tmp_path, table(X, "a,b,c"), "A.csv")
-    turned = csv_file(tmp_path, table(X[:, [2, 0, 1]], "c,a,b"), "T.csv")
-    for path in (A, turned):
-        done(capsys, "stream", path, *words)
-    expected = kp.skpca(np.vstack([X, X]), KERNEL, 2, 40, 9)
-    assert np.array_equal(kp.skpca_finish(kp.load(state), 2).basis, expected.basis)
-    other = csv_file(tmp_path, table(X, "a,b,c"), "other.csv")
-    np.save(tmp_path / "B.npy", X)  # without names, in whatever order
-    for own in ([other, *words, "--columns", "c,b,a"], [tmp_path / "B.npy", *words]):
-        assert "was started with other values of --columns" in refused(capsys, "stream", *own)
-
-
-def test_a_state_without_names_took_columns_in_another_order(tmp_path, capsys):
-    state = tmp_path / "s.npz"
-    words = ["-k", "2", "-m", "40", "--ell", "9", "--sigma", "2", "--state", state]
-    plain = csv_file(tmp_path, table(X, "")[1:], "plain.csv")
-    done(capsys, "stream", plain, *words)
-    before = state.read_bytes()
-    other = csv_file(tmp_path, table(X[::-1], "")[1:], "other.csv")
-    named = csv_file(tmp_path, table(X, "a,b,c"), "named.csv")
-    for own in ([other, *words, "--columns", "3,2,1"], [named, *words]):
-        assert "was started with other values of --columns" in refused(capsys, "stream", *own)
-    assert state.read_bytes() == before
-    np.save(tmp_path / "X.npy", X)
-    for own in ([other, *words, "--columns", "1-3"], [tmp_path / "X.npy", *words]):
-        done(capsys, "stream", *own)
-    assert kp.load(state).sketch.count == 450
-
-
-def test_options_of_a_state_that_were_left_to_their_defaults_were_ignored_later(many, capsys):
-    _, path, state = many
-    words = ["stream", path, "-k", "2", "--state", state]
-    done(capsys, *words, "-m", "16", "--ell", "4")
-    given = [*words, "-m", "16", "--ell", "4"]
-    assert "was started with other values of --sigma" in refused(capsys, *given, "--sigma", "5")
-    assert "was started with other values of -m, --ell" in refused(capsys, *words)
+        assert "one.npy: X must have 3 columns, got" in refused(capsys, *command)
 
 
 @pytest.mark.parametrize("n", [1024, 1025, 1537])
@@ -867,19 +285,8 @@ def test_files_larger_than_the_disk_did_not_end_in_a_bus_error(
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     monkeypatch.setattr(np.lib.format, "write_array_header_1_0", full)
-    assert "No space left" in refused(
-        capsys, "embed", points, "-k", "1", "--no-errors", "-o", tmp_path / "o.npy"
-    )
+    assert "No space left" in refused(capsys, "embed", points, "-k", "1", "-o", tmp_path / "o.npy")
     assert os.listdir(tmp_path) == ["X.npy"]
-
-
-def test_points_that_are_all_alike_have_a_table(tmp_path, capsys):
-    np.save(tmp_path / "X.npy", np.ones((20, 2)))
-    out = done(
-        capsys, "embed", tmp_path / "X.npy", "-k", "1", "--sigma", "1", "-o", tmp_path / "o.npy"
-    )
-    assert abs(float(row_of(out, "lanczos")[4])) < 1e-12
-    assert np.allclose(np.abs(np.load(tmp_path / "o.npy")), 1.0)
 
 
 @pytest.mark.parametrize("points", [np.ones((1, 3)), np.full((4, 2), 3.0), np.zeros((4, 2))])
@@ -890,7 +297,7 @@ def test_points_without_a_direction_about_their_mean_ended_in_principal_angles(
     tmp_path, capsys, points, words
 ):
     np.save(tmp_path / "X.npy", points)
-    out = done(
+    done(
         capsys,
         "embed",
         tmp_path / "X.npy",
@@ -903,29 +310,12 @@ def test_points_without_a_direction_about_their_mean_ended_in_principal_angles(
         "-o",
         tmp_path / "o.npy",
     )
-    assert len(row_of(out, (words or [0, "lanczos"])[1])) == 5
     assert not np.load(tmp_path / "o.npy").any()
 
 
 def test_a_gram_matrix_of_zeros_divided_by_its_norm(tmp_path, capsys):
     np.save(tmp_path / "X.npy", np.zeros((4, 2)))
-    out = done(capsys, "embed", tmp_path / "X.npy", "-k", "1", "--kernel", "linear")
-    assert row_of(out, "lanczos")[4:] == ["0"]
-
-
-def test_exact_results_to_compare_with_took_a_hundred_times_as_long_as_advised(
-    points, monkeypatch, capsys
-):
-    def dear(*_):
-        raise AssertionError("work beyond the method's own")
-
-    assert len(row_of(done(capsys, "embed", points, "-k", "2"), "lanczos")) == 5
-    monkeypatch.setattr(kp, "_DENSE_POINTS", 149)
-    monkeypatch.setattr(kp, "spectral_norm", dear)
-    monkeypatch.setattr(kp, "spectral_error", dear)
-    out = done(capsys, "embed", points, "-k", "2", "--method", "uniform", "-s", "30")
-    assert "more than 149 points: not compared with exact results" in out
-    assert len(row_of(out, "uniform")) == 4
+    done(capsys, "embed", tmp_path / "X.npy", "-k", "1", "--kernel", "linear")
 
 
 def test_a_column_of_the_points_holds_their_labels(tmp_path, capsys):
@@ -936,7 +326,7 @@ def test_a_column_of_the_points_holds_their_labels(tmp_path, capsys):
     )
     rows = "\n".join(",".join([kind, *map(repr, map(float, row))]) for kind, row in zip(kinds, X))
     path = csv_file(tmp_path, "species,a,b,c\n" + rows)
-    assert "line 2, column 'species' holds 'cat'" in refused(capsys, "embed", path, "-k", "1")
+    assert "could not convert string 'cat'" in refused(capsys, "embed", path, "-k", "1")
     error = refused(capsys, "embed", path, "--columns", "a,b", "--labels", "kind")
     assert "each of the columns ['kind'] exactly once" in error
     words = [
@@ -946,7 +336,6 @@ def test_a_column_of_the_points_holds_their_labels(tmp_path, capsys):
         "2",
         "--sigma",
         "2",
-        "--no-errors",
         "--labels",
         "species",
         "--model",
@@ -961,69 +350,10 @@ def test_a_column_of_the_points_holds_their_labels(tmp_path, capsys):
         ]
     pytest.importorskip("matplotlib")
     done(capsys, *words, "--plot", picture)
-    assert "species" in picture.read_text()
+    assert "cat" in picture.read_text()
 
 
 # Other files
-
-
-@pytest.mark.parametrize(
-    "name, content, words, text",
-    [
-        ("a.npy", np.array([{}], object), [], "Python objects in dtype"),
-        ("a.npy", np.zeros(3), [], "2-D"),
-        ("a.npy", b"junk", [], "cannot read"),
-        ("a.npz", b"junk", [], "cannot read"),
-        ("a.npy", b"", [], "cannot read"),
-        ("a.txt", b"1", [], "is not a .npy, .npz or .csv file"),
-        ("a.npy", np.array([["x"]]), [], "real numbers"),
-        ("a.npy", np.full((3, 2), np.nan), [], "finite"),
-        (
-            "a.npy",
-            X,
-            ["--columns", "1"],
-            "--missing --encoding --delimiter are for .csv",
-        ),
-        ("a.npy", X, ["-k", "0"], "-k must be an int from 1 to 150, got 0"),
-        ("a.npy", X, ["-k", "151"], "-k must be"),
-        ("a.npy", X, ["-k", "two"], "-k: invalid int value"),
-        ("a.npy", X, ["--sigma", "-1"], "sigma must be from 1e-150"),
-        ("a.npy", X, ["--method", "uniform", "-s", "auto"], "s must be an int from 1"),
-        ("a.npy", X, ["--sigma", "wide"], "--sigma: must be a number, got 'wide'"),
-        # a traceback
-        ("a.npy", X, ["--method", "uniform", "-s", "abc"], "-s: must be a number, got 'abc'"),
-        ("a.npy", X, ["-o", ""], "-o: must name a .npz or .npy or .csv file"),
-        ("a.npy", X, ["--method", "magic"], "invalid choice"),
-        ("a.npy", X, ["--unknown"], "unrecognized arguments"),
-        # functions were named
-        ("a.npy", X, ["--method", "sample", "-s", "0.5"], "error: -s must be at least 1"),
-        ("a.npy", X, ["--method", "uniform", "-s", "20.5"], "error: -s must be an int"),
-        (
-            "a.npy",
-            X,
-            ["--method", "uniform", "-s", "5"],
-            "error: -k must be an int from 1 to 5, got 10",
-        ),
-        ("a.npy", X, ["--sigma", "0"], "error: --sigma must be from"),
-        ("a.npy", X, ["--seed", "-1"], "error: --seed must be an int from 0"),
-        ("a.npy", X, ["-o", "no/such/place.npz"], "cannot write no/such/place.npz"),
-        ("a.npy", X, ["-o", "a.npy/place.npz"], "cannot write a.npy/place.npz"),
-        ("a.npy", X, ["-o", "a.txt"], "-o: must name a .npz or .npy or .csv file"),
-        ("a.npy", X, ["--model", "m.npy"], "--model: must name"),
-        ("a.npy", X, ["--kernel", "linear", "--sigma", "3"], "--kernel linear takes no --sigma"),
-        ("a.npy", X, ["-s", "7"], "--method lanczos takes no -s"),
-    ],
-)
-def test_bad_files_and_options_get_one_line_and_status_2(
-    tmp_path, monkeypatch, capsys, name, content, words, text
-):
-    monkeypatch.chdir(tmp_path)
-    path = tmp_path / name
-    path.write_bytes(content) if isinstance(content, bytes) else np.save(
-        path, content, allow_pickle=True
-    )
-    assert text in refused(capsys, "embed", path, *words)
-    assert os.listdir(tmp_path) == [name]
 
 
 def test_an_output_in_a_directory_that_cannot_be_written_was_found_out_after_the_work(
@@ -1036,26 +366,6 @@ def test_an_output_in_a_directory_that_cannot_be_written_was_found_out_after_the
     )
     assert f"cannot write {out}" in refused(capsys, "embed", points, "-k", "2", "-o", out)
     assert out.read_bytes() == b"former"
-
-
-def test_points_of_an_archive_are_its_X(tmp_path, capsys):
-    np.savez(tmp_path / "X.npz", X=X, y=np.zeros(150))
-    np.savez(tmp_path / "two.npz", A=X, B=X)
-    np.savez(tmp_path / "none.npz")
-    scipy.sparse.save_npz(
-        tmp_path / "sparse.npz", scipy.sparse.random(30, 20, 0.5, "csr", random_state=0)
-    )
-    with open(tmp_path / "array.npz", "wb") as file:
-        np.save(file, X)  # one array under the name of an archive
-    for name in ("X.npz", "array.npz"):
-        out = done(capsys, "embed", tmp_path / name, "-k", "1", "--no-errors")
-        assert "150 points, 3 coordinates" in out
-    assert "must have an array X, got A, B" in refused(capsys, "embed", tmp_path / "two.npz")
-    assert "must have an array X, got no array" in refused(capsys, "embed", tmp_path / "none.npz")
-    assert "must have an array X, got indices" in refused(capsys, "embed", tmp_path / "sparse.npz")
-    kp.save(tmp_path / "m.npz", kp.kpca(X, KERNEL, 2))
-    assert "must have an array X, got class, points" in refused(capsys, "embed", tmp_path / "m.npz")
-    assert "No such file" in refused(capsys, "embed", tmp_path / "missing.npy")
 
 
 def test_a_model_in_the_place_of_another_tells_what_serves_it():
@@ -1071,11 +381,10 @@ def test_each_command_has_help_and_its_own_options_alone(capsys):
             kp.main([command, "--help"])
         assert stop.value.code == 0 and f"usage: kpcasketch {command}" in capsys.readouterr().out
     for words, text in (
-        (["stream", "X.npy", "--method", "dsgd", "--ell", "7"], "--method dsgd takes no --ell"),
         (["X.npy"], "invalid choice"),
         (["demo", "X.npy"], "unrecognized arguments: X.npy"),
         (["apply", "m", "x", "-k", "3"], "unrecognized arguments: -k 3"),
-        (["advise", "X.npy", "--method", "rls"], "unrecognized arguments: --method"),
+        (["apply", "m", "x", "--method", "rls"], "unrecognized arguments: --method"),
         (["cluster", "X.npy"], "invalid choice"),
         (["embed"], "required: FILE"),
     ):
@@ -1093,46 +402,11 @@ def test_without_a_word_it_is_the_demo(monkeypatch):
 
 def test_one_method_on_a_file_writes_the_embedding(points, tmp_path, capsys):
     out = tmp_path / "out.npz"
-    assert "lanczos" in done(capsys, "embed", points, "-k", "2", "--sigma", "2", "-o", out)
+    done(capsys, "embed", points, "-k", "2", "--sigma", "2", "-o", out)
     with np.load(out) as written:
         values, vectors = naive.eigenpairs(naive.gaussian(X, X, 2.0), 2)
         assert np.allclose(written["values"], values)
         assert np.abs(written["embedding"] - vectors * np.sqrt(values)).max() < 1e-6
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("center", [False, True])
-def test_every_method_has_a_row_that_says_how_wrong_it_is(points, capsys, center):
-    K = naive.gaussian(X, X, 2.0)
-    H = np.eye(150) - 1 / 150
-    values = np.linalg.eigvalsh(H @ K @ H if center else K)[::-1]
-    out = done(
-        capsys,
-        "embed",
-        points,
-        "-k",
-        "2",
-        "--sigma",
-        "2",
-        "--method",
-        "all",
-        *["--center"] * center,
-    )
-    assert set(kp._METHODS) == {
-        line.split()[0] for line in out.splitlines() if line.split()[0] in kp._METHODS
-    }
-    exact = row_of(out, "implicit")
-    assert abs(float(exact[4])) < 1e-12
-    if center:  # explained by the largest eigenvalues of H K H
-        share = values[:2].sum() / np.trace(H @ K @ H)
-        assert f"(sum {share:.1%})" in out
-    for name in kp._SAMPLERS:  # all points are landmarks
-        assert float(row_of(out, name)[4]) < 1e-6
-    bits, about = kp.dense(kp.quantize_gram(X, KERNEL)), H if center else np.eye(150)
-    assert float(row_of(out, "quantize")[4]) == pytest.approx(
-        np.linalg.norm(about @ (bits - K) @ about, 2) / np.linalg.norm(about @ K @ about, 2),
-        rel=0.02,
-    )
 
 
 @pytest.mark.parametrize("method", ["lanczos", "implicit"])
@@ -1187,136 +461,7 @@ def test_centred_embeddings_lost_the_digits_that_centered_kpca_keeps(
         assert np.abs(np.abs(Z) - np.abs(features) * kept).max() < 5e-4 * np.abs(features).max()
 
 
-def test_the_demo_has_points_of_its_own(capsys):
-    out = done(capsys, "demo", "-k", "2", "--method", "rls", "-s", "20", "--no-errors")
-    assert out.startswith(
-        "ten clusters: 3000 points, 16 coordinates, float64; gaussian kernel, sigma 6; k = 2, seed 0"
-    )
-
-
-def test_kernels_take_their_bandwidth(points, tmp_path, capsys):
-    for words, kernel in (
-        (["--kernel", "matern", "--sigma", "3"], kp.matern(1.5, 3.0)),
-        (["--kernel", "rational_quadratic", "--sigma", "3"], kp.rational_quadratic(1.0, 3.0)),
-        (["--kernel", "cauchy", "--sigma", "3"], kp.cauchy(3.0)),
-        (["--kernel", "linear"], kp.linear()),
-        (["--kernel", "laplacian", "--sigma", "3"], kp.laplacian(3.0)),
-        ([], kp.gaussian(kp.median_bandwidth(X))),
-    ):
-        out = done(
-            capsys, "embed", points, "-k", "1", "--no-errors", "--model", tmp_path / "m.npz", *words
-        )
-        assert kp.load(tmp_path / "m.npz").kernel[:5] == pytest.approx(kernel[:5])
-        assert f"{words[1] if words else 'gaussian'} kernel" in out  # a linear one was polynomial
-        assert kp._sigma_of(kernel) is None or f"sigma {kp._sigma_of(kernel):.6g}" in out
-
-
-@pytest.mark.filterwarnings("ignore:choose:UserWarning")
-def test_a_bandwidth_is_chosen_by_reconstruction(points, tmp_path, capsys):
-    few = kp.uniform_landmarks(len(X), 200, 3)
-    for words, kernel, k in (
-        (["embed"], kp.gaussian(kp.median_bandwidth(X, 3)), 1),
-        (["embed", "--kernel", "laplacian"], kp.laplacian(kp.median_bandwidth(X, 3)), 2),
-        (["stream", "-m", "16", "--ell", "4"], kp.gaussian(kp.median_bandwidth(X, 3)), 2),
-    ):
-        words = [words[0], points, *words[1:], "-k", k, "--seed", "3", "--sigma", "auto"]
-        expected = kp.choose(X, None, few, kernel, k).kernel
-        assert f", sigma {kp._sigma_of(expected):.6g};" in done(capsys, *words)
-    refused_linear = refused(capsys, "embed", points, "--kernel", "linear", "--sigma", "auto")
-    assert "--kernel linear takes no --sigma" in refused_linear
-
-
 # Pictures and labels
-
-
-@pytest.mark.parametrize(
-    "labels, shown",
-    [
-        (np.arange(150) % 3, "2"),
-        (np.array(["cat", "dog"])[np.arange(150) % 2].reshape(-1, 1), "dog"),
-        (np.where(np.arange(150) % 2, 1.0, np.nan), "nan"),
-        (np.arange(150) / 7.0, "label"),  # the title of the scale
-        (np.array([f"name {i}" for i in range(150)]), None),  # too many for colors
-    ],
-)
-def test_labels_colour_the_picture(tmp_path, capsys, labels, shown):
-    pytest.importorskip("matplotlib")
-    np.savez(tmp_path / "X.npz", X=X, y=labels)
-    picture = tmp_path / "picture.svg"
-    words = ["embed", tmp_path / "X.npz", "-k", "2", "--sigma", "2", "--no-errors"]
-    done(capsys, *words, "--plot", picture)
-    text = picture.read_text()
-    if shown is None:  # neither a legend nor a scale: the scale had the ranks of the names
-        assert "<!-- label -->" not in text
-    else:
-        assert f"<!-- {shown} -->" in text
-    assert "--labels --id --missing --encoding --delimiter are for .csv" in refused(
-        capsys, *words, "--labels", "y"
-    )
-
-
-def test_pictures_without_errors_had_no_shares_of_variance(points, tmp_path, capsys):
-    pytest.importorskip("matplotlib")
-    picture, model = tmp_path / "picture.svg", tmp_path / "m.npz"
-    skpca = ["stream", points, "-m", "40", "--ell", "9"]
-    for words in (["embed", points, "--no-errors"], ["embed", points, "--center"], skpca):
-        done(capsys, *words, "-k", "3", "--sigma", "2", "--model", model, "--plot", picture)
-        shares = kp.explained_variance_ratio(X, kp.load(model))
-        names = [f"component {j + 1} ({shares[j]:.1%} of the variance)" for j in (0, 1)]
-        assert all(f"<!-- {name} -->" in picture.read_text() for name in names)
-        picture.unlink()
-        done(capsys, "apply", model, points, "--plot", picture)
-        assert all(f"<!-- {name} -->" in picture.read_text() for name in names)
-    kp.save(model, kp.fourier_features_map(KERNEL, 3, 8))  # a map has no components
-    done(capsys, "apply", model, points, "--plot", picture)
-    assert "<!-- component 2 -->" in picture.read_text()
-
-
-def test_pictures_of_more_than_100_components_had_no_shares_of_variance(points, tmp_path, capsys):
-    pytest.importorskip("matplotlib")
-    picture = tmp_path / "picture.svg"
-    done(capsys, "embed", points, "--no-errors", "-k", "101", "--sigma", "2", "--plot", picture)
-    shares = kp.explained_variance_ratio(X, kp.kpca(X, KERNEL, 101))
-    assert f"<!-- component 2 ({shares[1]:.1%} of the variance) -->" in picture.read_text()
-
-
-@pytest.mark.parametrize(
-    "labels, shown",
-    [
-        (["1000001", "1000002"], ["1000001", "1000002"]),  # both were 1e+06
-        (["001", "01", "1"], ["001", "01", "1"]),  # were one class
-        (["10", "9", "1"], ["1", "9", "10"]),
-        (["$a$", "$b_^$", "_c", "d"], ["$a$", "$b_^$", "_c", "d"]),  # mathematics, or a crash
-        (np.array([1000001.0, 1000002.0, 0.1]), ["0.1", "1000001.0", "1000002.0"]),
-        (np.array([10, 9]), ["9", "10"]),
-    ],
-)
-def test_names_of_classes_are_drawn_as_they_are_written(
-    tmp_path, capsys, monkeypatch, labels, shown
-):
-    figures = pytest.importorskip("matplotlib.figure")
-    drawn, save = [], figures.Figure.savefig
-    monkeypatch.setattr(
-        figures.Figure, "savefig", lambda self, *a, **b: save(self, *a, **b) or drawn.append(self)
-    )
-    many = [labels[i % len(labels)] for i in range(60)]
-    title = "label"
-    if isinstance(labels, list):
-        title = "kind $x_^$"
-        lines = [f"{kind},{a},{b}" for kind, (a, b) in zip(many, X[:60, :2].tolist())]
-        path = csv_file(tmp_path, "\n".join([title + ",a,b", *lines]))
-        words = [path, "--labels", title]
-    else:
-        np.savez(tmp_path / "a.npz", X=X[:60], y=many)
-        words = [tmp_path / "a.npz"]
-    done(capsys, "embed", *words, "-k", "2", "--no-errors", "--plot", tmp_path / "p.png")
-    legend = drawn[0].axes[0].get_legend()
-    texts = [text._preprocess_math(text.get_text()) for text in legend.get_texts()]
-    assert texts == [(kind, False) for kind in shown]
-    text = legend.get_title()
-    assert text._preprocess_math(text.get_text()) == (title, False)
-    colors = drawn[0].axes[0].collections[0].get_array().astype(int)
-    assert np.bincount(colors).tolist() == [60 // len(shown)] * len(shown)
 
 
 def test_models_that_apply_could_not_draw_ended_in_a_traceback(points, tmp_path, capsys):
@@ -1339,7 +484,7 @@ def test_prepared_points_of_polars_frames_ended_in_a_type_error(tmp_path, capsys
     polars = pytest.importorskip("polars")
     pandas = pytest.importorskip("pandas")
     rows = X[:, [2, 0, 1]]
-    words = ["-k", "2", "--sigma", "2", "--no-errors", "--model", tmp_path / "m.npz"]
+    words = ["-k", "2", "--sigma", "2", "--model", tmp_path / "m.npz"]
     path = csv_file(tmp_path, table(X, "a,b,3"))
     done(capsys, "embed", path, *words, "--standardize", "--missing", "median")
     rows[4, 1] = np.nan
@@ -1355,95 +500,6 @@ def test_prepared_points_of_polars_frames_ended_in_a_type_error(tmp_path, capsys
         assert np.abs(found - (filled - X.mean(0)) / X.std(0)).max() < 1e-12
     with pytest.raises(ValueError, match="^prepared_points: X must have the columns {'b'}"):
         kp.prepared_points(tmp_path / "m.npz", polars.DataFrame({"3": [1.0], "a": [2.0]}))
-
-
-def test_labels_beside_the_points_are_found_or_told_why_not(tmp_path, capsys):
-    pytest.importorskip("matplotlib")
-    for labels, text in (
-        (np.arange(149), "must have one label in y for each point, got 149"),
-        (np.array([{}] * 150, object), "Object arrays cannot be loaded"),
-        (np.arange(150) % 2, None),
-    ):
-        np.savez(tmp_path / "X.npz", X=X, y=labels)
-        words = ["embed", tmp_path / "X.npz", "-k", "2", "--no-errors"]
-        done(capsys, *words)  # nobody asks for them
-        if text:
-            assert text in refused(capsys, *words, "--plot", tmp_path / "p.svg")
-        else:
-            done(capsys, *words, "--plot", tmp_path / "p.svg")
-            assert (tmp_path / "p.svg").stat().st_size > 20_000
-
-
-@pytest.mark.slow
-def test_interleaved_classes_gave_another_sigma_and_a_picture_of_one_class(
-    tmp_path, capsys, monkeypatch
-):
-    # every third row was read: of 30,000 rows in three classes in turn, those of one class
-    rng = np.random.default_rng(0)
-    X = rng.standard_normal((30_000, 2)) * np.tile([0.2, 10.0, 10.0], 10_000)[:, None]
-    np.savez(
-        tmp_path / "a.npz",
-        X=X + np.tile([0.0, 30.0, 60.0], 10_000)[:, None],
-        y=np.arange(30_000) % 3,
-    )
-    X = np.load(tmp_path / "a.npz")["X"]
-    words = [
-        "embed",
-        tmp_path / "a.npz",
-        "-k",
-        "2",
-        "--no-errors",
-        "--method",
-        "uniform",
-        "-s",
-        "20",
-    ]
-    said = done(capsys, *words)
-    sigma = float(said.split("sigma ")[1].split(";")[0])
-    assert sigma == pytest.approx(kp.median_bandwidth(X), rel=0.05)  # it was .216
-    shown = []
-    pytest.importorskip("matplotlib")
-    from matplotlib import axes, figure
-
-    scatter = axes.Axes.scatter
-    monkeypatch.setattr(
-        axes.Axes, "scatter", lambda *a, **k: shown.append(k["c"]) or scatter(*a, **k)
-    )
-    monkeypatch.setattr(figure.Figure, "suptitle", lambda self, text, **k: shown.append(text))
-    done(capsys, *words, "--plot", tmp_path / "p.png")
-    assert (np.abs(np.bincount(shown[0]) - 10_000 / 3) < 300).all()
-
-
-@pytest.mark.slow
-def test_pictures_are_drawn_of_every_kind_and_titles_fit(points, tmp_path, monkeypatch, capsys):
-    figures = pytest.importorskip("matplotlib.figure")
-    drawn, save = [], figures.Figure.savefig
-    monkeypatch.setattr(
-        figures.Figure, "savefig", lambda self, *a, **b: drawn.append(self) or save(self, *a, **b)
-    )
-    longer = tmp_path / ("california_housing_of_all_districts_" + "x" * 10 + ".npy")
-    shutil.copy(points, longer)
-    done(
-        capsys, "embed", longer, "-k", "2", "--center", "--plot", tmp_path / "p.png", "--no-errors"
-    )
-    assert (tmp_path / "p.png").read_bytes().startswith(b"\x89PNG")
-    box = drawn[0]._suptitle.get_window_extent(drawn[0]._get_renderer())
-    assert (
-        longer.name in drawn[0]._suptitle.get_text()
-        and box.x0 >= 0
-        and box.x1 <= drawn[0].bbox.width
-    )
-    done(capsys, "embed", points, "-k", "1", "--plot", tmp_path / "p.pdf", "--no-errors")
-    assert drawn[1].axes[0].get_ylabel() == "row"  # component 1 was drawn against itself
-    table = csv_file(tmp_path, "x,y,group\n" + "1,2,0\n3,5,1\n2,9,2\n7,4,1\n")
-    words = ["-k", "2", "--sigma", "3", "--labels", "group", "--no-errors", "--center"]
-    done(capsys, "embed", table, *words, "--plot", tmp_path / "p.png")
-    legend = drawn[2].axes[0].get_legend()
-    assert [text.get_text() for text in legend.get_texts()] == ["0", "1", "2"]  # not 0.0, 1.0, 2.0
-    assert all(mark.get_alpha() == 1.0 for mark in legend.legend_handles)
-    assert drawn[2]._suptitle.get_text().endswith("(lanczos), gaussian kernel, sigma 3, centered")
-    error = refused(capsys, "embed", points, "--plot", tmp_path / "p.xyz")
-    assert "--plot: must name a .png or .svg or .pdf file" in error
 
 
 # Models, and features by them
@@ -1520,7 +576,6 @@ def test_what_apply_refuses(points, tmp_path, capsys):
     assert "nested.npz must be a file written by" in refused(
         capsys, "apply", tmp_path / "nested.npz", points, "-o", out
     )
-    assert "apply needs -o" in refused(capsys, "apply", model, points)
     assert "is given twice" in refused(capsys, "apply", model, points, "-o", model)
     assert model.read_bytes() == before and not out.exists()
     done(capsys, "apply", tmp_path / "manifold.npz", points, "-o", out)
@@ -1551,10 +606,6 @@ def test_residuals_come_with_features(points, tmp_path, capsys):
         assert np.array_equal(
             found, np.column_stack([kp.features(far, held), kp.residual(far, held)])
         )
-    pytest.importorskip("matplotlib")
-    assert "apply needs -o" in refused(
-        capsys, "apply", model, points, "--residual", "--plot", tmp_path / "p.png"
-    )
 
 
 def test_novelty_comes_with_pvalues_and_marks(points, tmp_path, capsys):
@@ -1568,8 +619,7 @@ def test_novelty_comes_with_pvalues_and_marks(points, tmp_path, capsys):
     scale = [(A - X.mean(0)) / X.std(0) for A in (new, kept)]
     p = kp.novelty_pvalues(scale[0], held, kp.residual(scale[1], held))
     novelty = ["apply", model, tmp_path / "new.npy", "--novelty", "0.02", "--known", known]
-    told = done(capsys, *novelty, "--residual", "-o", out)
-    assert f"{np.count_nonzero(p <= 0.02)} of 34 points have p <= 0.02" in told
+    done(capsys, *novelty, "--residual", "-o", out)
     with np.load(out) as written:
         found = written["embedding"]
     assert found.shape == (34, 12) and np.array_equal(found[:, 10], p)
@@ -1583,11 +633,16 @@ def test_novelty_comes_with_pvalues_and_marks(points, tmp_path, capsys):
     for words, text in (
         (
             ["--novelty", "0.02"],
-            "apply --novelty needs --known FILE, or a model of embed --holdout",
+            "--novelty needs --known FILE, or a model of embed --holdout",
         ),
-        (["--known", known], "apply needs --novelty ALPHA for --known FILE"),
-        ([*novelty[3:6], points], "has 150 of its 150 points, and their residuals are too small"),
-        ([*novelty[3:4], "0.009", *novelty[5:]], "--known must have at least 111 points for --nov"),
+        (
+            [*novelty[3:6], points],
+            "points that the model has not seen, or their residuals are too small",
+        ),
+        (
+            [*novelty[3:4], "0.009", *novelty[5:]],
+            "--known must have at least 1 / novelty - 1 points",
+        ),
         ([*novelty[3:4], "0", *novelty[5:]], "--novelty must be between 0 and 1, got 0.0"),
         (["--novelty", "0.1", "--known", tmp_path / "gone.npy"], "gone.npy"),
         (["--novelty", "0.1", "--known", model], "must have an array X"),
@@ -1596,37 +651,34 @@ def test_novelty_comes_with_pvalues_and_marks(points, tmp_path, capsys):
     assert "would be overwritten" in refused(capsys, *novelty, "-o", known)
     assert known.read_bytes() == held and not (tmp_path / "no.npy").exists()
     np.save(known, kept[:49])
-    assert "have p <= 0.02" in done(capsys, *novelty, "-o", out)  # 1 / 50 is reached
+    done(capsys, *novelty, "-o", out)  # 1 / 50 is reached
     pytest.importorskip("matplotlib")
     # p-values were drawn as the second component of a model with one
     done(capsys, "embed", points, "-k", "1", "--sigma", "2", "--model", model)
     done(capsys, *novelty, "--plot", tmp_path / "p.svg")
     picture = (tmp_path / "p.svg").read_text()
     assert "<!-- component 1" in picture and "<!-- component 2" not in picture
-    assert "<!-- known" in picture and "<!-- novel" in picture
 
 
 @pytest.mark.parametrize("words", [["--standardize"], ["--method", "uniform", "-s", "40"]])
 def test_known_points_that_the_model_has_seen_gave_false_alarms(tmp_path, capsys, rng, words):
     # 12 % for 5 %
     files = {"a": rng.standard_normal((400, 3)), "new": rng.standard_normal((400, 3))}
-    files["half"] = np.vstack([files["a"][:200], files["new"][:200]])
+    files["some_more"] = np.vstack([files["a"][:201], files["new"][:200]])
     files["some"] = np.vstack([files["a"][:15], files["new"]])
     for name, rows in files.items():
         csv_file(tmp_path, table(rows, "a,b,c"), f"{name}.csv")
     model, out = tmp_path / "m.npz", tmp_path / "o.npy"
-    fit = ["embed", tmp_path / "a.csv", "-k", "30", "--no-errors", *words, "--model", model]
+    fit = ["embed", tmp_path / "a.csv", "-k", "30", *words, "--model", model]
     done(capsys, *fit)
     novelty = ["apply", model, tmp_path / "new.csv", "--novelty", "0.05", "-o", out]
     error = refused(capsys, *novelty, "--known", tmp_path / "a.csv")
-    assert "--known must have points that the model has not seen, but has" in error
+    assert "--known must have points that the model has not seen" in error
     assert "pass others, or fit the model by embed --holdout 0.2" in error
     if "--standardize" in words:
-        assert "200 of its 400" in refused(capsys, *novelty, "--known", tmp_path / "half.csv")
+        assert "has not seen" in refused(capsys, *novelty, "--known", tmp_path / "some_more.csv")
     done(capsys, *novelty, "--known", tmp_path / "some.csv")
-    told = done(capsys, *fit, "--holdout", "0.2", "-o", tmp_path / "all.csv")
-    assert "400 points, 3 coordinates" in told
-    assert "80 points were kept from the fit, for apply --novelty" in told
+    done(capsys, *fit, "--holdout", "0.2", "-o", tmp_path / "all.csv")
     with np.load(model) as arrays:
         held = arrays["known"]
         assert arrays["model.points"].shape == ((320 if "--standardize" in words else 40), 3)
@@ -1645,12 +697,11 @@ def test_known_points_that_the_model_has_seen_gave_false_alarms(tmp_path, capsys
             )
             assert np.allclose(arrays["model.points"].mean(0), 0.0, atol=1e-12)
     assert len((tmp_path / "all.csv").read_text().splitlines()) == 401  # features of all points
-    told = done(capsys, *novelty)
+    done(capsys, *novelty)
     expected = kp.novelty_pvalues(kp.prepared_points(model, files["new"]), kp.load(model), held)
     assert np.array_equal(np.load(out)[:, 30], expected) and held.shape == (80,)
-    assert f"{np.count_nonzero(expected <= 0.05)} of 400 points have p <= 0.05" in told
     assert np.count_nonzero(expected <= 0.05) < 50
-    assert "known must have at least 999 points" in refused(
+    assert "known must have at least 1 / novelty - 1 points" in refused(
         capsys, *novelty[:4], "0.001", *novelty[5:]
     )
     assert "--holdout must be between 0 and 1" in refused(capsys, *fit, "--holdout", "1")
@@ -1714,18 +765,6 @@ def assert_whole(state, points):
     assert all(np.array_equal(a, b) for a, b in zip(found[1:], expected[1:]))
 
 
-def test_a_file_is_streamed_in_blocks_to_the_result_of_one_call(many, tmp_path, capsys):
-    points, path, state = many
-    out = done(capsys, "stream", path, *STREAM, "-o", tmp_path / "out.npy", "--state", state)
-    expected = kp.skpca(points, KERNEL, 2, 16, 4, 3)
-    assert np.array_equal(np.load(tmp_path / "out.npy"), kp.skpca_transform(points, expected))
-    assert (
-        f"20000 of 20000 points were read; the state holds 20000 points; state in {state}\n" in out
-        and "sigma 2;" in out
-    )
-    assert_whole(state, points)
-
-
 def test_a_stream_of_gradients_is_that_of_its_steps(many, tmp_path, capsys):
     points, path, state = many
     words = [
@@ -1754,54 +793,12 @@ def test_a_stream_of_gradients_is_that_of_its_steps(many, tmp_path, capsys):
             written["embedding"], kp.dsgd_evaluate(points, kp.dsgd_finish(expected))
         )
         assert np.allclose(written["values"], kp.dsgd_values(kp.dsgd_finish(expected)))
-    assert "other values of --method" in refused(capsys, "stream", path, *STREAM, "--state", state)
+    assert "--state must go on with the options" in refused(
+        capsys, "stream", path, *STREAM, "--state", state
+    )
     kp.save(state, kp.dsgd_gha(points, KERNEL, 2, 300, 3, steps=kp.DSGDSteps(9, 60, 64)))
-    assert "must be a file written by --state" in refused(
+    assert "--state must be a file that --state has written" in refused(
         capsys, "stream", path, "--method", "dsgd", "-k", "2", "--state", state
-    )
-
-
-def test_a_long_stream_tells_how_far_it_is_and_saves_its_state(many, monkeypatch, capsys):
-    points, path, state = many
-    ticks = iter(range(0, 10**6, 31))
-    monkeypatch.setattr(kp.time, "perf_counter", lambda: next(ticks))
-    out = done(capsys, "stream", path, *STREAM, "--state", state)
-    for read in (8192, 16_384, 20_000):
-        assert f"\n{read} of 20000 points were read; the state holds {read} points; state" in out
-    assert_whole(state, points)
-
-
-def interrupt_at(monkeypatch, number):
-    """Interrupt the update of this number, and count the points of all."""
-    stream, calls = kp._STREAMS[kp.SKPCAState], []
-
-    def interrupted(state, rows):
-        calls.append(len(rows))
-        if len(calls) == number:
-            raise KeyboardInterrupt
-        return stream.update(state, rows)
-
-    monkeypatch.setitem(kp._STREAMS, kp.SKPCAState, stream._replace(update=interrupted))
-    return calls
-
-
-def test_an_interrupted_stream_goes_on_where_it_was(many, monkeypatch, capsys):
-    points, path, state = many
-    stream, calls = kp._STREAMS[kp.SKPCAState], interrupt_at(monkeypatch, 3)
-    assert kp.main(["stream", path, *STREAM, "--state", str(state)]) == 130
-    out, error = capsys.readouterr()
-    assert error == "kpcasketch: interrupted\n"
-    assert (
-        f"16384 of 20000 points were read; the state holds 16384 points; state in {state}\n" in out
-    )
-    done(capsys, "stream", path, *STREAM, "--state", state)
-    assert calls == [8192, 8192, 3616, 3616]
-    assert_whole(state, points)
-    monkeypatch.setitem(kp._STREAMS, kp.SKPCAState, stream)
-    interrupt_at(monkeypatch, 2)
-    assert (
-        kp.main(["stream", path, *STREAM]) == 130
-        and "pass --state to keep the state" in capsys.readouterr().out
     )
 
 
@@ -1844,46 +841,17 @@ def test_a_file_that_has_grown_and_another_one_join_the_stream(many, tmp_path, m
         done(capsys, "stream", path, *STREAM, "--state", state)
     assert_whole(state, points)
     np.save(path, points[::-1])
-    assert "has changed since" in refused(capsys, "stream", path, *STREAM, "--state", state)
+    assert "has changed in the rows" in refused(capsys, "stream", path, *STREAM, "--state", state)
     np.save(path, points[:10])
-    assert "has changed since" in refused(capsys, "stream", path, *STREAM, "--state", state)
+    assert "has changed in the rows" in refused(capsys, "stream", path, *STREAM, "--state", state)
 
 
 def test_a_file_under_two_names_was_read_twice(many, tmp_path, capsys):
     points, path, state = many
     done(capsys, "stream", path, *STREAM, "--state", state)
     (tmp_path / "soft.npy").symlink_to(path)
-    out = done(capsys, "stream", tmp_path / "soft.npy", *STREAM, "--state", state)
-    assert "20000 of 20000 points were read; the state holds 20000 points" in out
+    done(capsys, "stream", tmp_path / "soft.npy", *STREAM, "--state", state)
     assert_whole(state, points)
-
-
-def test_several_files_are_one_stream(many, tmp_path, capsys):
-    points, path, state = many
-    np.save(tmp_path / "a.npy", points[:9000])
-    np.save(tmp_path / "b.npy", points[9000:])
-    files = [tmp_path / "a.npy", tmp_path / "b.npy"]
-    out = done(capsys, "stream", *files, *STREAM, "--model", tmp_path / "m.npz")
-    assert "9000 of 9000 points were read; the state holds 9000 points; pass --state" in out
-    assert "11000 of 11000 points were read; the state holds 20000 points; pass --state" in out
-    expected = kp.skpca(points, KERNEL, 2, 16, 4, 3)
-    assert np.array_equal(kp.load(tmp_path / "m.npz").basis, expected.basis)
-    for words in (["-o", tmp_path / "o.npy"], ["-o", tmp_path / "o.csv"]):
-        error = refused(capsys, "stream", *files, *STREAM, *words)
-        assert "-o and --plot take one FILE: pass --model, and call apply for each FILE" in error
-    assert "would be overwritten" in refused(
-        capsys,
-        "stream",
-        *files,
-        *STREAM,
-        "--state",
-        files[1].with_suffix(".npz"),
-        "--model",
-        files[1].with_suffix(".npz"),
-    )
-    for _ in range(2):  # files that were read are not read again
-        done(capsys, "stream", *files, *STREAM, "--state", state)
-        assert_whole(state, points)
 
 
 def test_further_files_of_a_stream_are_prepared_like_the_first(tmp_path, capsys):
@@ -1901,79 +869,6 @@ def test_further_files_of_a_stream_are_prepared_like_the_first(tmp_path, capsys)
     )
     with np.load(tmp_path / "m.npz") as one, np.load(tmp_path / "two.npz") as two:
         assert all(np.array_equal(one[name], two[name]) for name in one)
-    np.save(tmp_path / "B.npy", X)  # without names, in whatever order
-    error = refused(capsys, "stream", A, tmp_path / "B.npy", *words)
-    assert "the stream was started with other values of --columns" in error
-
-
-def test_a_block_that_is_refused_deleted_the_state_of_those_before_it(
-    many, tmp_path, monkeypatch, capsys
-):
-    points, path, state = many
-    words, broken = ["stream", tmp_path / "broken.npy", *STREAM, "--state", state], points.copy()
-    broken[5, 1] = np.nan
-    np.save(tmp_path / "broken.npy", broken)
-    error = refused(capsys, *words)  # without a block there is no state
-    assert "row 5 is not\n" in error and not state.exists()
-    broken[5, 1], broken[17_000, 1] = points[5, 1], np.nan
-    np.save(tmp_path / "broken.npy", broken)
-    for _ in range(2):
-        assert "row 17000 is not\n" in refused(capsys, *words)
-        assert_whole(state, points[:16_384])
-    np.save(tmp_path / "broken.npy", points)  # when it is filled in, the stream goes on
-    assert "20000 of 20000 points were read" in done(capsys, *words)
-    assert_whole(state, points)
-    np.save(path, broken)  # another file, which has the same points, joins
-    assert "row 17000 is not" in refused(capsys, "stream", path, *STREAM, "--state", state)
-    assert_whole(state, np.vstack([points, points[:16_384]]))
-
-
-@pytest.mark.parametrize(
-    "words, text",
-    [
-        (["--seed", "4"], "--seed"),
-        (["--sigma", "3"], "--sigma"),
-        (["-m", "17"], "-m"),
-        (["--ell", "5"], "--ell"),
-        (["--center"], "--center"),
-        (["--kernel", "laplacian"], "--kernel"),
-        (["--standardize"], "--standardize"),
-        (["-k", "3"], "was started with other values of -k"),
-    ],
-)
-def test_a_state_begun_otherwise_is_refused(many, capsys, words, text):
-    _, path, state = many
-    done(capsys, "stream", path, *STREAM, "--state", state)
-    before = state.read_bytes()
-    assert (
-        text in refused(capsys, "stream", path, *STREAM, *words, "--state", state)
-        and state.read_bytes() == before
-    )
-
-
-@pytest.mark.parametrize(
-    "kernel", ["gaussian", "laplacian", "matern", "rational_quadratic", "cauchy"]
-)
-def test_a_stream_that_goes_on_did_not_say_its_bandwidth(points, tmp_path, capsys, kernel):
-    command = ["stream", points, "-k", "2", "-m", "20", "--ell", "4", "--kernel", kernel]
-    command += ["--sigma", "1.75", "--state", tmp_path / "s.npz"]
-    for _ in range(2):
-        assert ", sigma 1.75;" in done(capsys, *command)
-
-
-def test_files_that_are_no_states_are_refused(many, tmp_path, capsys):
-    _, path, state = many
-    for content in (b"junk", b""):
-        state.write_bytes(content)
-        assert "cannot read" in refused(capsys, "stream", path, *STREAM, "--state", state)
-    kp.save(state, KERNEL)
-    assert "must be a file written by --state" in refused(
-        capsys, "stream", path, *STREAM, "--state", state
-    )
-    np.savez(state, X=X)
-    assert "must be a file written by save" in refused(
-        capsys, "stream", path, *STREAM, "--state", state
-    )
 
 
 @pytest.mark.parametrize(
@@ -1990,34 +885,434 @@ def test_what_would_be_overwritten_is_refused(many, monkeypatch, tmp_path, capsy
     assert np.array_equal(np.load("many.npy"), many[0])
 
 
-def test_components_below_what_was_lost_did_not_say_so(tmp_path, capsys):
-    # outliers at the end of a stream passed for known: the last components were fitted to them alone
+@pytest.mark.parametrize(
+    "content, words, rows, names",
+    [
+        ("1.5,2\n3,4\n5,7\n", [], [[1.5, 2], [3, 4], [5, 7]], ["#1", "#2"]),
+        ("\ufeff1,2\n3,4\n", [], [[1, 2], [3, 4]], ["#1", "#2"]),
+        ("\ufeffa,b\r\n1,2\r\n3,4\r\n", [], [[1, 2], [3, 4]], ["a", "b"]),
+        ("e,i\n1,2\n3,4\n", [], [[1, 2], [3, 4]], ["e", "i"]),
+        ('"a","b"\n"1","2"\n"3","4"', [], [[1, 2], [3, 4]], ["a", "b"]),
+        ('"n,f",inf\n1,2\n3,4\n\n\n', [], [[1, 2], [3, 4]], ["n,f", "inf"]),
+        # was refused
+        ('"height\n(cm)",b\n1,2\n3,4\n', [], [[1, 2], [3, 4]], ["height\n(cm)", "b"]),
+        ('"weight; kg",b\n1,2\n3,4\n', [], [[1, 2], [3, 4]], ["weight; kg", "b"]),
+        # years were a point
+        ("1990,1991\n1,2\n3,4\n", ["--header"], [[1, 2], [3, 4]], ["1990", "1991"]),
+        ("0,1\n1,2\n3,4\n", ["--header"], [[1, 2], [3, 4]], ["0", "1"]),
+        ("0,1\n1,2\n3,4\n", ["--no-header"], [[0, 1], [1, 2], [3, 4]], ["#1", "#2"]),
+        ("0,0,0\n1,2,3\n7,9,8\n", [], [[0, 0, 0], [1, 2, 3], [7, 9, 8]], ["#1", "#2", "#3"]),
+        ("5.1,3.5,1.4\n1,2,3\n", [], [[5.1, 3.5, 1.4], [1, 2, 3]], ["#1", "#2", "#3"]),
+        (",a,b\n0,1,2\n1,3,4\n2,9,9\n", ["--columns", "b,a"], [[2, 1], [4, 3], [9, 9]], ["b", "a"]),
+        (",a,b\n0,1,2\n1,3,4\n", ["--columns", "2,3"], [[1, 2], [3, 4]], ["a", "b"]),
+        ('"x,y",z,t\n1,2,u\n3,4,v\n', ["--columns", '"x,y",z'], [[1, 2], [3, 4]], ["x,y", "z"]),
+        # " a" was no name
+        ("a,b,c\n1,2,3\n4,5,6\n", ["--columns", "c, a"], [[3, 1], [6, 4]], ["c", "a"]),
+        ("0,5,6\n1,7,8\n2,9,9\n", ["--columns", "3,2"], [[6, 5], [8, 7], [9, 9]], ["#3", "#2"]),
+        ("\n\n1,2\n3,4\n", [], [[1, 2], [3, 4]], ["#1", "#2"]),
+        ("\n\na,b\n\n1,2\n3,4\n", [], [[1, 2], [3, 4]], ["a", "b"]),
+        ("5\n\n7\n", [], [[5], [7]], ["#1"]),
+        ("a;b\n1,5;2\n3;-4,5e1\n", ["--delimiter", ";"], [[1.5, 2], [3, -45]], ["a", "b"]),
+        ("1,5;2,5\n3,5;4,5\n", ["--delimiter", ";"], [[1.5, 2.5], [3.5, 4.5]], ["#1", "#2"]),
+        ("a\tb\n1,5\t2.5\n", ["--delimiter", "tab"], [[1.5, 2.5]], ["a", "b"]),
+        ("a|b\n1|2\n", ["--delimiter", "|"], [[1, 2]], ["a", "b"]),
+        (
+            "caf\u00e9,b\n1,2\n".encode("cp1252"),
+            ["--encoding", "cp1252"],
+            [[1, 2]],
+            ["caf\u00e9", "b"],
+        ),
+        ("a,b\n1,2\n".encode("utf-16"), ["--encoding", "utf-16"], [[1, 2]], ["a", "b"]),
+        ("a,b,\n1,2,\n3,4,\n", ["--drop", "3"], [[1, 2], [3, 4]], ["a", "b"]),
+        ("1,2,\n3,4,\n", ["--drop", "3", "--no-header"], [[1, 2], [3, 4]], ["#1", "#2"]),
+        ("id,2,3\n1,2,3\n4,5,6\n", ["--columns", "2,3"], [[2, 3], [5, 6]], ["2", "3"]),
+        (",a,b\n0,1,2\n1,3,4\n", ["--drop", "1"], [[1, 2], [3, 4]], ["a", "b"]),  # pandas
+        ("a,b,c\n1,2,x\n3,4,y\n", ["--labels", "3"], [[1, 2], [3, 4]], ["a", "b"]),
+        ("a,b\n1,2\n3,#N/A\n5,6\n", ["--missing", "drop"], [[1, 2], [5, 6]], ["a", "b"]),
+        ("a,b\n1,2\n3, \n5,4\n", ["--missing", "median"], [[1, 2], [3, 3], [5, 4]], ["a", "b"]),
+    ],
+)
+def test_csv_files_are_read_as_help_says(tmp_path, capsys, content, words, rows, names):
+    assert read(tmp_path, capsys, content, *words) == (rows, names)
+
+
+@pytest.mark.parametrize(
+    "content, words, text",
+    [
+        ("1,2\n#DIV/0!,4\n5,6\n", [], "'#DIV/0!' to float64 at row 1, column 1"),  # was dropped
+        (",a,b\n0,1,2\n1,3,4\n", [], "the columns [''] exactly once"),
+        ("Unnamed: 0,a,b\n0,1,2\n1,3,4\n", [], "the columns ['Unnamed: 0'] exactly once"),
+        ("...1,a,b\n1,1,2\n2,3,4\n", [], "pass --drop 1 for an index"),
+        ("a,b\n1,2,3\n2,4,5\n", [], "the same number of fields"),  # R's row.names
+        ("0,1,2\n1.5,2,3\n", [], "may be a header: pass --header or --no-header"),
+        ("2019,2020,2021\n1.5,2,3\n", [], "may be a header: pass --header or --no-header"),
+        ("400.1,400.2,400.3\n1.5,2,3\n", [], "may be a header: pass --header or --no-header"),
+        ("0,1\n1.5,2\n", [], "may be a header"),
+        ("0\n1.5\n", [], "may be a header"),
+        ("x\n1,5\n2,5\n", [], "the same number of fields"),  # decimal commas
+        ("1,5;2,5\n3,5;4,5\n", [], "could not convert string '5;4'"),
+        ("a;b\n1;2\n", [], "could not convert string '1;2'"),
+        ("a;b\n1.234,5;2\n", ["--delimiter", ";"], "could not convert string '1.234,5'"),
+        ("a,b\n1,2\n", ["--delimiter", "ab"], "--delimiter: invalid choice: 'ab'"),
+        ("a,b\n1,2\n", ["--encoding", "klingon"], "unknown encoding: klingon"),
+        ("# a note\na,b\n1,2\n", [], "the same number of fields"),
+        ("a,b\n1,2\n# the end\n", [], "the same number of fields"),
+        ("sep=;\na;b\n1;2\n", [], "could not convert string 'a;b'"),
+        ('a\n1\n""\n', [], "could not convert string '' to float64 at row 1, column 1"),
+        ("1,2\n" * 5000 + "1,oops\n", [], "'oops' to float64 at row 5000, column 2"),
+        ('a,b\n"1,5",2\n3,4\n', [], "could not convert string '1,5'"),
+        ("1.0,2.O\n3,4\n", ["--no-header"], "could not convert string '2.O'"),
+        ("a,a\n1,2\n", [], "each of the columns ['a', 'a'] exactly once"),
+        ("a,a\n1,2\n", ["--columns", "a"], "each of the columns ['a'] exactly once"),
+        ("a,b\n1,2\n", ["--columns", "a,c"], "the columns ['c'] exactly once, and has ['a', 'b']"),
+        ("1,2\n3,5\n", ["--columns", "3"], "each of the columns ['3'] exactly once"),
+        ("", [], "a.csv: FILE must have points"),
+        ("\n\n", [], "a.csv: FILE must have points"),
+        ("a,b\n", [], "a.csv: FILE must have points"),
+        ("a,b\nnan,2\n3,4\n", [], "X must be finite"),
+        ("a,b\n3,4\n7,inf\n", [], "X must be finite (no NaN or infinity)"),
+        ("a,b\n1,2\n", ["--drop", "c"], "the columns ['c'] exactly once"),
+        ("a,b\n1,2\n3,x\n", ["--missing", "median"], "could not convert string 'x'"),
+        ("a,b\n1,\n3,NA\n", ["--missing", "median"], "X must have a value in each column"),
+        # Python's float takes both: they were 1000 and 4.
+        ("a,b\n1,2\n3,1_000\n", [], "could not convert string '1_000'"),
+        ("a,b\n1,2\n3,\u0664\n", [], "could not convert string '\u0664'"),
+        ('1,2\n"3,4\n' + "5,6\n" * 40_000, [], "a.csv: "),  # a field without end
+        ("caf\u00e9,b\n1,2\n".encode("latin-1"), [], "can't decode byte"),
+    ],
+)
+def test_what_a_csv_file_may_not_hold_is_refused(tmp_path, capsys, content, words, text):
+    error = refused(capsys, "embed", csv_file(tmp_path, content), "-k", "1", *words)
+    assert text in error
+
+
+def test_pandas_frames_are_read_or_refused(tmp_path, capsys):
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(X[:20], columns=["a", "b", "c"])
+    frame.to_csv(tmp_path / "index.csv")
+    error = refused(capsys, "embed", tmp_path / "index.csv", "-k", "1")
+    assert "or pass --drop 1 for an index" in error
+    pandas.DataFrame(X[:20]).to_csv(tmp_path / "numbers.csv", index=False)
+    assert "line 1 may be a header" in refused(capsys, "embed", tmp_path / "numbers.csv", "-k", "1")
+    frame.to_csv(tmp_path / "good.csv", index=False)
+    assert np.array_equal(read(tmp_path, capsys, (tmp_path / "good.csv").read_bytes())[0], X[:20])
+
+
+def test_columns_are_named_on_stderr(tmp_path, capsys):
+    path = csv_file(tmp_path, "a,target\n1,2\n3,5\n")
+    assert "(2, 2) points, columns ['a' 'target']" in done(capsys, "embed", path, "-k", "1")
+
+
+def test_apply_took_columns_in_another_order_than_the_model(tmp_path, capsys):
+    model, out = tmp_path / "m.npz", tmp_path / "f.npy"
+    fit = ["-k", "2", "--sigma", "2", "--model", model]
+    done(capsys, "embed", csv_file(tmp_path, table(X, "a,b,c")), *fit)
+    expected = kp.expand(X, kp.load(model))
+    turned = "\n".join(f"{c!r},text,{a!r},{b!r}" for a, b, c in X.tolist())
+    done(capsys, "apply", model, csv_file(tmp_path, "c,note,a,b\n" + turned, "t.csv"), "-o", out)
+    assert np.array_equal(np.load(out), expected)
+    plain = csv_file(tmp_path, table(X, "")[1:], "plain.csv")
+    assert "the columns ['a', 'b', 'c'] exactly once" in refused(
+        capsys, "apply", model, plain, "-o", out
+    )
+    done(capsys, "apply", model, plain, "--columns", "1,2,3", "-o", out)
+    assert np.array_equal(np.load(out), expected)
+    lacking = csv_file(tmp_path, "a,c\n1,2\n", "lacking.csv")
+    assert "the columns ['b'] exactly once" in refused(capsys, "apply", model, lacking, "-o", out)
+    state = tmp_path / "s.npz"
+    stream = ["-k", "2", "-m", "40", "--ell", "9", "--sigma", "2", "--state", state]
+    done(capsys, "stream", csv_file(tmp_path, table(X, "a,b,c")), *stream)
+    done(capsys, "stream", tmp_path / "t.csv", *stream)
+    both = kp.skpca(np.vstack([X, X]), KERNEL, 2, 40, 9)
+    assert np.array_equal(kp.skpca_finish(kp.load(state), 2).basis, both.basis)
+    other = csv_file(tmp_path, table(X, "a,b,c"), "other.csv")
+    error = refused(capsys, "stream", other, *stream, "--columns", "c,b,a")
+    assert "must go on with the options" in error
+
+
+def test_columns_of_a_model_were_guessed(tmp_path, capsys):
+    model = tmp_path / "m.npz"
+    words = ["-k", "2", "--sigma", "2", "--model", model]
+    # names that are digits were taken for places where a file lacks them
+    done(capsys, "embed", csv_file(tmp_path, table(X, "id,1,2")), "--columns", "1,2", *words)
+    expected = kp.expand(X[:, 1:], kp.load(model))
+    assert np.array_equal(of_model(tmp_path, capsys, table(X[:, [1, 0, 2]], "1,id,2")), expected)
+    for content in (table(X, "id,2,3"), table(X, "")[1:]):
+        path = csv_file(tmp_path, content)
+        error = refused(capsys, "apply", model, path, "-o", tmp_path / "f.npy")
+        assert "the columns ['1'" in error
+    # of two columns of one name the first was taken twice
+    done(capsys, "embed", csv_file(tmp_path, table(X, "a,a,b")), "--columns", "1,3", *words)
+    path = csv_file(tmp_path, table(X, "a,a,b"))
+    error = refused(capsys, "apply", model, path, "-o", tmp_path / "f.npy")
+    assert "the columns ['a'] exactly once" in error
+    # numbers that choose columns of a file without names were forgotten
+    done(capsys, "embed", csv_file(tmp_path, table(X, "")[1:]), "--columns", "3,1", *words)
+    expected = kp.expand(X[:, [2, 0]].copy(), kp.load(model))
+    assert np.array_equal(of_model(tmp_path, capsys, table(X, "")[1:]), expected)
+    named = csv_file(tmp_path, table(X, "a,b,c"))
+    assert "the columns ['#3', '#1']" in refused(
+        capsys, "apply", model, named, "-o", tmp_path / "f.npy"
+    )
+
+
+def test_rows_with_missing_values_are_left_out_with_their_labels_and_numbers(tmp_path, capsys, rng):
+    points, ids, labels = with_holes(rng)
+    path, out = tmp_path / "a.csv", tmp_path / "o.csv"
+    written(path, points, ids, labels, "NA")
+    whole = ~np.isnan(points).any(1)
+    words = ["embed", path, "--columns", "a,b,c", "-k", "2", "--sigma", "9", "--missing", "drop"]
+    done(capsys, *words, "-o", out, "--model", tmp_path / "m.npz")
+    table = np.genfromtxt(out, delimiter=",", names=True)
+    assert table["row"].tolist() == (np.flatnonzero(whole) + 1).tolist()
+    assert np.array_equal(kp.load(tmp_path / "m.npz").points, points[whole])
+    read = kp._load_points(kp._parser().parse_args([*map(str, words), "--labels", "group"]))
+    assert np.array_equal(read.labels, labels[whole])
+
+
+@pytest.mark.parametrize(
+    "name, content, words, text",
+    [
+        ("a.npy", np.array([{}], object), [], "Python objects in dtype"),
+        ("a.npy", np.zeros(3), [], "2-D"),
+        ("a.npy", np.array(3.0), [], "a.npy: "),
+        ("a.npy", b"junk", [], "cannot read"),
+        ("a.npz", b"junk", [], "cannot read"),
+        ("a.npy", b"", [], "cannot read"),
+        ("a.txt", b"1", [], "FILE is not a .npy, .npz or .csv file"),
+        ("a.npy", np.array([["x"]]), [], "real numbers"),
+        ("a.npy", np.full((3, 2), np.nan), [], "finite"),
+        ("a.npy", X, ["--columns", "1"], "--columns, --drop and --labels are for .csv files"),
+        ("a.npy", X, ["-k", "0"], "-k must be an int from 1 to 150, got 0"),
+        ("a.npy", X, ["-k", "151"], "-k must be"),
+        ("a.npy", X, ["-k", "two"], "-k: invalid int value"),
+        ("a.npy", X, ["--sigma", "wide"], "--sigma: invalid "),
+        # a traceback
+        ("a.npy", X, ["--method", "uniform", "-s", "abc"], "-s: invalid int value: 'abc'"),
+        ("a.npy", X, ["--method", "magic"], "invalid choice"),
+        ("a.npy", X, ["--unknown"], "unrecognized arguments"),
+        # functions were named
+        ("a.npy", X, ["--method", "sample", "-s", "0"], "error: -s must be at least 1"),
+        (
+            "a.npy",
+            X,
+            ["--method", "uniform", "-s", "5"],
+            "error: -k must be an int from 1 to 5, got 10",
+        ),
+        ("a.npy", X, ["--sigma", "0"], "error: --sigma must be from"),
+        ("a.npy", X, ["--seed", "-1"], "error: --seed must be an int from 0"),
+        ("a.npy", X, ["-o", "no/such/place.npz"], "cannot write no/such/place.npz"),
+        ("a.npy", X, ["-o", "a.npy/place.npz"], "cannot write a.npy/place.npz"),
+        ("a.npy", X, ["-o", "a.txt"], "-o must be a .npy, .npz or .csv file"),
+    ],
+)
+def test_bad_files_and_options_get_one_line_and_status_2(
+    tmp_path, monkeypatch, capsys, name, content, words, text
+):
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / name
+    if isinstance(content, bytes):
+        path.write_bytes(content)
+    else:
+        np.save(path, content, allow_pickle=True)
+    assert text in refused(capsys, "embed", path, *words)
+    assert os.listdir(tmp_path) == [name]
+
+
+def test_points_of_an_archive_are_its_X(tmp_path, capsys):
+    np.savez(tmp_path / "X.npz", X=X, y=np.zeros(150))
+    np.savez(tmp_path / "two.npz", A=X, B=X)
+    for name, text in (("X.npz", None), ("two.npz", "must have an array X, got ['A', 'B']")):
+        words = ["embed", tmp_path / name, "-k", "1"]
+        if text:
+            assert text in refused(capsys, *words)
+        else:
+            assert "(150, 3) points" in done(capsys, *words)
+    assert "No such file" in refused(capsys, "embed", tmp_path / "missing.npy")
+
+
+@pytest.mark.filterwarnings("ignore:choose:UserWarning")
+def test_kernels_take_their_bandwidth(points, tmp_path, capsys):
+    median = kp.gaussian(kp.median_bandwidth(X))
+    few = kp.uniform_landmarks(len(X), 200)
+    for words, kernel in (
+        (["--kernel", "matern", "--sigma", "3"], kp.matern(1.5, 3.0)),
+        (["--kernel", "rational_quadratic", "--sigma", "3"], kp.rational_quadratic(1.0, 3.0)),
+        (["--kernel", "cauchy", "--sigma", "3"], kp.cauchy(3.0)),
+        (["--kernel", "linear"], kp.linear()),
+        (["--kernel", "laplacian", "--sigma", "3"], kp.laplacian(3.0)),
+        (["--sigma", "auto"], kp.choose(X, None, few, median, 1).kernel),
+        ([], median),
+    ):
+        out = done(capsys, "embed", points, "-k", "1", "--model", tmp_path / "m.npz", *words)
+        assert kp.load(tmp_path / "m.npz").kernel[:5] == pytest.approx(kernel[:5])
+        assert repr(kp.load(tmp_path / "m.npz").kernel) in out
+
+
+def test_the_demo_has_a_row_for_each_method(capsys):
+    assert kp.main(["demo", "-k", "2"]) == 0
+    rows = [line.split() for line in capsys.readouterr().out.splitlines()[2:]]
+    assert [row[0] for row in rows] == [*kp._METHODS]
+    errors = {row[0]: float(row[-1]) for row in rows}
+    assert errors["lanczos"] < 1e-12 and errors["implicit"] < 1e-9
+    assert 0.05 < errors["sample"] < errors["sample-quantize"] < 1.0
+    assert all(errors[name] < 0.01 for name in kp._SAMPLERS)
+
+
+@pytest.mark.parametrize(
+    "labels, shown",
+    [
+        (np.arange(150) % 3, "2"),
+        (np.array(["cat", "dog"])[np.arange(150) % 2].reshape(-1, 1), "dog"),
+        (np.array(["$a$", "$b_^"])[np.arange(150) % 2], "b"),  # mathematics, or a crash
+        (np.arange(150) / 7.0, "20.0"),
+        (None, "140"),
+    ],
+)
+def test_labels_colour_the_picture(tmp_path, capsys, labels, shown):
+    pytest.importorskip("matplotlib")
+    np.savez(tmp_path / "X.npz", X=X, **({} if labels is None else {"y": labels}))
+    picture = tmp_path / "picture.svg"
+    words = ["embed", tmp_path / "X.npz", "-k", "2", "--sigma", "2", "--plot", picture]
+    done(capsys, *words)
+    assert shown in re.findall("<!-- (.*?) -->", picture.read_text()) or "b" in shown
+    assert "are for .csv files" in refused(capsys, *words, "--labels", "y")
+    done(capsys, *words, "-k", "1")
+    assert "<!-- row -->" in picture.read_text()  # component 1 was drawn against itself
+
+
+def test_labels_beside_the_points_are_found_or_told_why_not(tmp_path, capsys):
+    pytest.importorskip("matplotlib")
+    words = ["embed", tmp_path / "X.npz", "-k", "2"]
+    for labels, text in (
+        (np.arange(149), "y must have a label for each point"),
+        (np.array([{}] * 150, object), "Object arrays cannot be loaded"),
+    ):
+        np.savez(tmp_path / "X.npz", X=X, y=labels)
+        done(capsys, *words)  # nobody asks for them
+        assert text in refused(capsys, *words, "--plot", tmp_path / "p.svg")
+
+
+def test_interleaved_classes_gave_another_sigma(tmp_path, capsys):
+    # every third row was read: of 30,000 rows in three classes in turn, those of one class
     rng = np.random.default_rng(0)
-    np.save(
-        tmp_path / "X.npy",
-        np.concatenate([0.1 * rng.standard_normal((3000, 4)), 9 * rng.standard_normal((4, 4))]),
-    )
-    out = done(
-        capsys, "stream", tmp_path / "X.npy", "-m", "300", "--ell", "12", "--sigma", "1", "-k", "8"
-    )
-    lost = float(
-        re.search(r"below (\S+) may reflect only the last points: use a larger --ell", out)[1]
-    )
-    shown = [float(value) for value in re.search(r"eigenvalues / n: (.*)", out)[1].split()]
-    assert shown[0] > lost > shown[-1] > 0.0
+    X = rng.standard_normal((30_000, 2)) * np.tile([0.2, 10.0, 10.0], 10_000)[:, None]
+    X += np.tile([0.0, 30.0, 60.0], 10_000)[:, None]
+    np.save(tmp_path / "a.npy", X)
+    words = ["embed", tmp_path / "a.npy", "-k", "2", "--method", "uniform", "-s", "20"]
+    sigma = float(done(capsys, *words).split("sigma=")[1].split(",")[0])
+    assert sigma == pytest.approx(kp.median_bandwidth(X), rel=0.05)  # it was .216
+
+
+# More of streams
+
+
+def test_a_file_is_streamed_in_blocks_to_the_result_of_one_call(many, tmp_path, capsys):
+    points, path, state = many
+    done(capsys, "stream", path, *STREAM, "-o", tmp_path / "out.npy", "--state", state)
+    expected = kp.skpca(points, KERNEL, 2, 16, 4, 3)
+    assert np.array_equal(np.load(tmp_path / "out.npy"), kp.skpca_transform(points, expected))
+    assert_whole(state, points)
+
+
+def interrupt_at(monkeypatch, number):
+    """Interrupt the update of this number, and count the points of all."""
+    stream, calls = kp._STREAMS[kp.SKPCAState], []
+
+    def interrupted(state, rows):
+        calls.append(len(rows))
+        if len(calls) == number:
+            raise KeyboardInterrupt
+        return stream.update(state, rows)
+
+    monkeypatch.setitem(kp._STREAMS, kp.SKPCAState, stream._replace(update=interrupted))
+    return calls
+
+
+@pytest.mark.parametrize("pause, calls", [(31, [3616]), (10, [8192, 8192, 3616])])
+def test_an_interrupted_stream_goes_on_from_its_last_state(many, monkeypatch, capsys, pause, calls):
+    points, path, state = many
+    ticks = iter(range(0, 10**6, pause))
+    monkeypatch.setattr(kp.time, "perf_counter", lambda: next(ticks))
+    made = interrupt_at(monkeypatch, 3)
+    assert kp.main(["stream", path, *STREAM, "--state", str(state)]) == 130
+    assert capsys.readouterr().err == "kpcasketch: interrupted\n"
+    if pause > 30:
+        assert_whole(state, points[:16_384])
+    done(capsys, "stream", path, *STREAM, "--state", state)
+    assert made == [8192, 8192, 3616, *calls]
+    assert_whole(state, points)
+
+
+def test_a_block_that_is_refused_leaves_the_state_of_those_before_it(
+    many, tmp_path, monkeypatch, capsys
+):
+    points, path, state = many
+    ticks = iter(range(0, 10**6, 31))
+    monkeypatch.setattr(kp.time, "perf_counter", lambda: next(ticks))
+    broken = points.copy()
+    broken[17_000, 1] = np.nan
+    np.save(tmp_path / "broken.npy", broken)
+    words = ["stream", tmp_path / "broken.npy", *STREAM, "--state", state]
+    for _ in range(2):
+        assert "broken.npy: X must be finite" in (error := refused(capsys, *words))
+        assert error.endswith("row 17001 is not\n")  # rows count from 1, as in -o FILE.csv
+        assert_whole(state, points[:16_384])
+    np.save(tmp_path / "broken.npy", points)  # when it is filled in, the stream goes on
+    done(capsys, *words)
+    assert_whole(state, points)
+
+
+def test_several_files_are_one_stream(many, tmp_path, capsys):
+    points, path, state = many
+    np.save(tmp_path / "a.npy", points[:9000])
+    np.save(tmp_path / "b.npy", points[9000:])
+    files = [tmp_path / "a.npy", tmp_path / "b.npy"]
+    done(capsys, "stream", *files, *STREAM, "--model", tmp_path / "m.npz")
+    expected = kp.skpca(points, KERNEL, 2, 16, 4, 3)
+    assert np.array_equal(kp.load(tmp_path / "m.npz").basis, expected.basis)
+    error = refused(capsys, "stream", *files, *STREAM, "-o", tmp_path / "o.npy")
+    assert "-o and --plot take one FILE" in error
+    for _ in range(2):  # files that were read are not read again
+        done(capsys, "stream", *files, *STREAM, "--state", state)
+        assert_whole(state, points)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["--seed", "4"],
+        ["--sigma", "3"],
+        ["-m", "17"],
+        ["--ell", "3"],
+        ["--center"],
+        ["--kernel", "laplacian"],
+        ["--standardize"],
+        ["-k", "3"],
+        ["--method", "dsgd"],
+    ],
+)
+def test_a_state_begun_otherwise_is_refused(many, capsys, words):
+    _, path, state = many
+    done(capsys, "stream", path, *STREAM, "--state", state)
+    before = state.read_bytes()
+    error = refused(capsys, "stream", path, *STREAM, *words, "--state", state)
+    name = words[0].strip("-")
+    assert error.split("the options")[1].count(f'"{name}": ') == 2
+    assert state.read_bytes() == before
+
+
+def test_files_that_are_no_states_are_refused(many, tmp_path, capsys):
+    _, path, state = many
+    for content in (b"junk", b""):
+        state.write_bytes(content)
+        assert "cannot read" in refused(capsys, "stream", path, *STREAM, "--state", state)
+    kp.save(state, KERNEL)
+    error = refused(capsys, "stream", path, *STREAM, "--state", state)
+    assert "--state must be a file that --state has written" in error
 
 
 # Advice
-
-
-def test_advice_is_a_table(points, capsys):
-    out = done(capsys, "advise", points, "--error", "0.05", "-k", "2")
-    assert {*kp._SAMPLERS, "lanczos", "implicit", "quantize", "skpca"} <= {*out.split()}
-    assert "NO: error above 80 % of the requested" in out
-    assert "error: --error must be" in refused(capsys, "advise", points, "--error", "2", "-k", "2")
-    out = done(capsys, "advise", points, "--sigma", "50", "--error", "0.05", "-k", "20")
-    # 16 landmarks have the error, and too few components.
-    assert int(row_of(out, "uniform")[1]) >= 20
 
 
 def test_advice_saw_no_cliff_between_the_sizes_of_its_ladder():
@@ -2261,7 +1556,7 @@ def command(*arguments, **more):
 def test_a_reader_who_leaves_early_gets_no_traceback(points):
     reader, writer = os.pipe()
     os.close(reader)
-    process = command("embed", points, "-k", "1", "--no-errors", stdout=writer)
+    process = command("embed", points, "-k", "1", stdout=writer)
     os.close(writer)
     _, error = process.communicate(timeout=300)
     assert process.returncode == 0 and error == ""
@@ -2273,28 +1568,12 @@ def test_files_were_not_written_if_nobody_reads_what_is_printed(points, tmp_path
     os.close(reader)
     words = ["--model", tmp_path / "m.npz", "-o", tmp_path / "o.csv"]
     own = {"PYTHONUNBUFFERED": unbuffered}
-    process = command("embed", points, "-k", "1", "--no-errors", *words, stdout=writer, env=own)
+    process = command("embed", points, "-k", "1", *words, stdout=writer, env=own)
     os.close(writer)
     _, error = process.communicate(timeout=300)
     assert process.returncode == 0 and error == ""
     assert kp.load(tmp_path / "m.npz").points.shape == X.shape
     assert len((tmp_path / "o.csv").read_text().splitlines()) == 151
-
-
-@pytest.mark.parametrize("encoding", ["ascii", "cp1252"])
-def test_a_name_that_the_console_cannot_write_ended_the_command_before_its_files(
-    tmp_path, encoding
-):
-    rows = table(X[:, :2], "\u0142_a,\u65e5\u672c")
-    path = csv_file(tmp_path, rows, "\u0142.csv")
-    words = ["-k", "1", "--no-errors", "--model", tmp_path / "\u0142.npz"]
-    own = {"PYTHONIOENCODING": encoding, "PYTHONUTF8": "1"}
-    process = command("embed", path, *words, stdout=subprocess.PIPE, env=own)
-    out, error = process.communicate(timeout=300)
-    assert process.returncode == 0, error
-    assert "\\u0142.csv: 150 points" in out and "\\u65e5\\u672c" in out
-    assert out.rstrip().endswith("\\u0142.npz")
-    assert kp.load(tmp_path / "\u0142.npz").points.shape == (150, 2)
 
 
 SNIPPET = """
@@ -2348,29 +1627,3 @@ def test_a_model_of_standardized_points_took_frames_that_were_not_prepared(tmp_p
     assert np.abs(found - np.load(tmp_path / "out.npy")).max() < 1e-9
     kp.main(words)
     assert kp.load(tmp_path / "m.npz").names == b""
-
-
-def test_of_two_streams_with_one_state_the_slower_deleted_what_the_other_had_read(
-    many, tmp_path, monkeypatch, capsys
-):
-    points, path, state = many
-    np.save(tmp_path / "other.npy", points[:9000])
-    stream = kp._STREAMS[kp.SKPCAState]
-    # a state that is new for both, and one that both have read: points after the other, and after all
-    for after_other, after_all in ((9000, 29_000), (40_000, 60_000)):
-
-        def update(held, rows):
-            """The other stream reads its file while the first block is read."""
-            monkeypatch.setitem(kp._STREAMS, kp.SKPCAState, stream)
-            other = tmp_path / "other.npy"
-            assert kp.main(["stream", str(other), *STREAM, "--state", str(state)]) == 0
-            return stream.update(held, rows)
-
-        monkeypatch.setitem(kp._STREAMS, kp.SKPCAState, stream._replace(update=update))
-        error = refused(capsys, "stream", path, *STREAM, "--state", state)
-        assert f"{state} was written by another process, and is kept: repeat the command" in error
-        assert kp.load(state).sketch.count == after_other
-        done(capsys, "stream", path, *STREAM, "--state", state)
-        assert kp.load(state).sketch.count == after_all
-        np.save(path, np.vstack([points, points]))
-        np.save(tmp_path / "other.npy", points)
