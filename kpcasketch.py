@@ -177,6 +177,7 @@ RLS     Musco, Musco, Recursive Sampling for the Nystrom Method, NIPS 2017
 """
 
 import argparse
+import codecs
 import collections
 import contextlib
 import contextvars
@@ -11156,6 +11157,9 @@ _COMMAND_STREAMS = {stream.command: stream for stream in _STREAMS.values() if st
 
 def _chosen_kernel(options, points):
     make = _KERNELS[options.kernel]
+    _require(
+        options.kernel != "linear" or options.sigma is None, "sigma is not for --kernel linear"
+    )
     if options.sigma not in (None, "auto"):
         return make(options.sigma)
     some = points.rows(points.some(1000, options.seed))
@@ -11167,12 +11171,23 @@ def _chosen_kernel(options, points):
 
 
 class _Points(NamedTuple):
-    """Points, possibly on disk, a number and a label of each row, and arrays of `_PREPARED`."""
+    """Points, possibly on disk, and arrays of `_PREPARED`. numbers: the number of each row in its
+    file, or None for 1, 2, ... labels: a label of each row, or None."""
 
     X: np.ndarray
     numbers: np.ndarray = None
     labels: np.ndarray = None
     prepared: dict = {}
+
+    def numbered(self, chosen):
+        """Numbers of the chosen rows in their file, from 1."""
+        if isinstance(chosen, slice):
+            chosen = np.arange(*chosen.indices(len(self.X)))
+        return chosen + 1 if self.numbers is None else self.numbers[chosen]
+
+    def only(self, chosen):
+        """Points that are the chosen rows."""
+        return self._replace(X=self.X[chosen], numbers=self.numbered(chosen))
 
     def some(self, most, seed=0):
         """At most this many row numbers, at random: every tenth row may be from one class."""
@@ -11188,7 +11203,7 @@ class _Points(NamedTuple):
         gaps = np.isnan(rows)
         gaps[gaps.all(1)] = False  # a row of medians would look like a typical point
         filled = (np.where(gaps, median, rows) - mean) / scale
-        return _checked_points("X", filled.astype(rows.dtype), None, self.numbers[chosen])
+        return _checked_points("X", filled.astype(rows.dtype), None, self.numbered(chosen))
 
 
 def _preparation(arrays):
@@ -11296,6 +11311,7 @@ def _csv_columns(options, names, held):
 
     labels = positions(options.labels)
     dropped = labels + positions(options.drop)
+    _require(not (options.columns and options.drop), "drop is not for --columns")
     if options.columns:
         return positions(options.columns), labels
     if "columns" in held:
@@ -11309,16 +11325,24 @@ def _read_csv(options, held):
     delimiter = _DELIMITERS[options.delimiter]
     decimal = "." if delimiter == "," else ","
     missing = _MISSING if options.missing or "missing.median" in held else ()
+    points = set()
 
     def number(field):  # unlike float, this rejects 1_000 and non-ASCII digits
         if field.strip() in missing:
             return math.nan
+        points.update({".", ","}.intersection(field))
         return float(field.replace("_", "x").replace(decimal, ".").encode())
 
     with open(options.points, encoding=options.encoding, newline="") as file:
-        lines = [*file]
+        try:
+            lines = [*file]
+        except UnicodeError as error:
+            hint = "if it has another encoding, pass --encoding, for example cp1252"
+            raise ValueError(f"cannot read it as {options.encoding}: {error}; {hint}") from None
     rows = csv.reader(lines, delimiter=delimiter, strict=True)
     names = [field.strip() for field in next(filter(None, rows), [])]
+    one = len(names) == 1 and re.search("[;|\t]", names[0])
+    _require(not one, "line 1 has no comma: pass --delimiter ';', '|' or tab")
     if _is_header(options, names, number):
         lines = lines[rows.line_num :]
     else:
@@ -11330,7 +11354,14 @@ def _read_csv(options, held):
     load = functools.partial(
         np.loadtxt, lines, comments=None, delimiter=delimiter, ndmin=2, quotechar='"'
     )
-    arrays = {"X": load(converters=number, usecols=chosen)}
+    try:
+        arrays = {"X": load(converters=number, usecols=chosen)}
+    except ValueError as error:
+        raise ValueError(
+            f"{error} (row 0 is the first below the header): use decimal points, pass --missing median or "
+            "--missing drop for missing values, or choose columns with --columns or --drop"
+        ) from None
+    _require(len(points) < 2, "numbers must have decimal points or decimal commas, not both")
     arrays["columns"] = np.array([names[j] for j in chosen])
     if label:
         arrays["y"] = load(dtype=str, usecols=label)
@@ -11354,16 +11385,15 @@ def _load_points(options, held={}):
     X = arrays.get("X", arrays.get(""))
     _require(X is not None, f"FILE must have an array X, got {[*arrays]}")
     _as_array("X", X[:1], 2)
-    numbers = np.arange(1, len(X) + 1)
     labels = arrays.get("y")
-    labels = numbers if labels is None else labels.ravel()
-    _require(len(labels) == len(X), "y must have a label for each point")
-    kept = ~np.isnan(X).any(1) if options.missing == "drop" else slice(None)
-    prepared = _preparation(held) | _preparation(arrays)
-    points = _Points(X[kept], numbers[kept], labels[kept], prepared)
+    _require(labels is None or labels.size == len(X), "y must have a label for each point")
+    points = _Points(X, None, labels, _preparation(held) | _preparation(arrays))
+    if options.missing == "drop":
+        kept = np.flatnonzero(~np.isnan(X).any(1))
+        labels = None if labels is None else labels.ravel()[kept]
+        points = points.only(kept)._replace(labels=labels)
     if not held:
-        fitted, _ = _split(options, points)
-        _learn_scales(options, points._replace(X=points.X[fitted], numbers=points.numbers[fitted]))
+        _learn_scales(options, points.only(_split(options, points)[0]))
     return points
 
 
@@ -11383,17 +11413,21 @@ def _check_files(options):
         _require(place not in places, f"{path} is given twice and would be overwritten")
         _require(os.access(f"{os.path.dirname(place)}/", os.W_OK), f"cannot write {path}")
         places.append(place)
+    if options.plot:
+        _library("matplotlib.figure", "matplotlib", "--plot")
 
 
 def _plot(path, points, model, values):
     """Draw the first two components, colored by label, and the spectrum."""
     rows = points.some(10_000)  # in random order, so that no class hides the others
     Z = np.column_stack([features(points.rows(rows), model), rows])  # there may be one component
-    labels = points.labels[rows]
+    labels = rows + 1 if points.labels is None else points.labels.ravel()[rows]
     names, colors = np.unique(labels.astype(str), return_inverse=True)
     few = len(names) <= 10
-    colors = colors if few else labels.astype(float)
-    figure = _library("matplotlib.figure", "matplotlib", "--plot").Figure((10, 4.8))
+    if not few:
+        with contextlib.suppress(ValueError):  # the order of many names colors them
+            colors = labels.astype(float)
+    figure = importlib.import_module("matplotlib.figure").Figure((10, 4.8))
     left, right = figure.subplots(1, 2)
     drawn = left.scatter(Z[:, 0], Z[:, 1], 8, colors, cmap="tab10" if few else None, alpha=0.5)
     bar = figure.colorbar(drawn, ax=left)
@@ -11429,7 +11463,7 @@ def _write_results(options, points, model, names=(), further=None, stored={}):
             components = [f"component_{j + 1}" for j in range(first.shape[1] - len(names))]
             file.write(",".join(["row", *components, *names]).encode() + b"\n")
             for rows in _slabs(n, _SLAB):
-                numbered = np.column_stack([points.numbers[rows], table(rows)])
+                numbered = np.column_stack([points.numbered(rows), table(rows)])
                 np.savetxt(file, numbered, "%.17g", ",")
 
     if options.model:
@@ -11474,14 +11508,23 @@ def _demo(options):
         print(f"{name:16}{seconds:9.3f}{_human(nbytes(A)):>12}{error:11.3g}", flush=True)
 
 
+def _tell(options, points, kernel):
+    """Name the columns: one of them may be a target."""
+    columns = points.prepared.get("columns")
+    named = "" if columns is None else f" {columns}"
+    _to_stderr(
+        "{}: {} points, {} columns{}; {}".format(options.points, *points.X.shape, named, kernel)
+    )
+
+
 def _embed(options):
+    method = _METHODS[options.method]
+    _require(options.s is None or method.size, f"s is not for --method {options.method}")
     points = _load_points(options)
     fitted, others = _split(options, points)
-    kernel = _chosen_kernel(
-        options, points._replace(X=points.X[fitted], numbers=points.numbers[fitted])
-    )
-    _to_stderr(f"{points.X.shape} points, columns {points.prepared.get('columns')}, {kernel}")
-    model, _ = _fitted(_METHODS[options.method], points.rows(fitted), kernel, options)
+    kernel = _chosen_kernel(options, points.only(fitted))
+    _tell(options, points, kernel)
+    model, _ = _fitted(method, points.rows(fitted), kernel, options)
     stored = {} if others is None else {"known": residual(points.rows(others), model)}
     _write_results(options, points, model, stored=stored)
 
@@ -11522,11 +11565,14 @@ def _take_blocks(options, state, points, begun):
             if options.state:
                 _write_arrays(options.state, begun | _as_arrays(state))
             saved = time.perf_counter()
+    held = sum(int(read[-1]) for key, read in begun.items() if key.startswith("read "))
+    _to_stderr(f"{options.points}: {n} points; the state holds {held}")
     return state
 
 
 def _stream(options):
     defaults = _COMMAND_STREAMS[options.method].defaults
+    _require(options.ell is None or "ell" in defaults, "ell is not for --method dsgd")
     for name, value in defaults.items():
         if getattr(options, name) is None:
             setattr(options, name, value)
@@ -11546,6 +11592,7 @@ def _stream(options):
         if not begun:
             state = _started(options, points)
             begun = points.prepared | {"options": told}
+            _tell(options, points, state.feature_map.kernel)
         before = str(begun["options"])
         _require(told == before, f"state must go on with the options {before}, got {told}")
         state = _take_blocks(options, state, points, begun)
@@ -11576,6 +11623,8 @@ def _known_residuals(options, model, arrays):
 
 def _apply(options):
     alpha = options.novelty
+    _require(options.o or options.plot, "pass -o or --plot")
+    _require(alpha is not None or options.known is None, "known is only for --novelty ALPHA")
     arrays = _arrays_in(options.by)
     model = _from_arrays(arrays, options.by)
     points = _load_points(options, arrays)
@@ -11583,8 +11632,8 @@ def _apply(options):
     if alpha is not None:
         _checked_between("novelty", alpha, 1)
         known = _known_residuals(options, model, arrays)
-        enough = (known.size + 1) * alpha >= 1.0
-        _require(enough, "known must have at least 1 / novelty - 1 points")
+        least = math.ceil(1.0 / alpha) - 1
+        _require(known.size >= least, f"known must have {least} points, got {known.size}")
         names += ["p", "novel"]
 
     def further(X):
@@ -11606,6 +11655,13 @@ def _column_names(text):
     return next(csv.reader([text], skipinitialspace=True))
 
 
+def _encoding(text):
+    try:
+        return codecs.lookup(text).name
+    except LookupError:
+        raise argparse.ArgumentTypeError(f"must be an encoding of Python, got {text}") from None
+
+
 def _bandwidth(text):
     return text if text == "auto" else float(text)
 
@@ -11623,7 +11679,11 @@ _ARGUMENTS = {  # for argparse
         "help": "column that colors the picture (.npz: array y)",
     },
     "--missing": {"choices": ["median", "drop"], "help": "fill missing values, or drop rows"},
-    "--encoding": {"default": "utf-8-sig", "help": "of a .csv file, for example cp1252"},
+    "--encoding": {
+        "type": _encoding,
+        "default": "utf-8-sig",
+        "help": "of a .csv file, for example cp1252",
+    },
     "--delimiter": {"choices": _DELIMITERS, "default": ",", "help": "of a .csv file"},
     "--standardize": {"action": "store_true", "help": "scale columns to mean 0 and variance 1"},
     "-k": {"type": int, "default": 10, "help": "number of components (default 10)"},
@@ -11706,7 +11766,7 @@ def main(argv=None):
     except KeyboardInterrupt:
         _to_stderr("interrupted")
         return 130
-    except (ValueError, LookupError, OSError, MemoryError, ImportError, csv.Error) as error:
+    except (ValueError, OSError, MemoryError, ImportError, csv.Error) as error:
         text = getattr(error, "refused", str(error)) or type(error).__name__
         name, _, rest = text.partition(" ")
         told = vars(options)
