@@ -9691,7 +9691,7 @@ class SketchError(NamedTuple):
 def sketch_error(sketch, X, kernel, k=None, seed=0, *, rows=512, centered=False):
     """Estimated errors of leading eigenpairs of a sketch, from a few rows of K (textbook theory).
 
-    U contains at least 2 k orthonormal directions of the sketch. Least squares at random rows S
+    U contains orthonormal directions of the sketch, 2 k or more. Least squares at random rows S
     gives (K U)_S = U_S T + E. T has eigenvalues mu_i and eigenvectors y_i, and nu is half the last
     mu. Exact eigenvalues are about mu_i + (n / |S|) |E y_i|^2 / (mu_i - nu). Eigenvectors are about
     U y_i + E y_i / (mu_i - nu) (Stewart, Sun 1990). If values k and k + 1 nearly agree, angles are
@@ -9703,7 +9703,7 @@ def sketch_error(sketch, X, kernel, k=None, seed=0, *, rows=512, centered=False)
         X: (n, d) array. Points of the sketch.
         kernel: Kernel. Kernel of the exact matrix K.
         k: int or None. Components to judge. None means half of a model's, or 10 of a matrix's.
-        seed: int from 0 to 2**64 - 1. Seed of the rows.
+        seed: int from 0 to 2**64 - 1. Seed of the rows, and of the search for a matrix's directions.
         rows: int, at least 1. Number of rows of K to evaluate. Each costs n kernel values.
         centered: bool. True if the exact matrix is H K H, and the model or Eigen is centered.
     Returns:
@@ -9720,8 +9720,8 @@ def sketch_error(sketch, X, kernel, k=None, seed=0, *, rows=512, centered=False)
     if not isinstance(sketch, Eigen):
         A = _as_operator("sketch", sketch, True)
         A = center(A) if centered else A
-        count = min(_size(A), 2 * (k or 10))
-        sketch = _lanczos(A, count, _checked_key(seed, _START), 1e-4, 1000)
+        pairs = min(_size(A), 2 * (k or 10))
+        sketch = _lanczos(A, pairs, _checked_key(seed, _START), 1e-4, 1000)
     values = _checked_vector("sketch.values", sketch.values)
     V = _scaled_columns("sketch.vectors", sketch.vectors, n)
     m = min(values.size, V.shape[1], n - centered)
@@ -10128,10 +10128,8 @@ def _grouped(P, T, weights):
     targets about these means."""
     rows, groups = _distinct(P)
     sums = np.bincount(groups, weights)
-    means = (
-        np.column_stack([np.bincount(groups, weights * t) for t in T.T])
-        / np.maximum(sums, 1e-300)[:, None]
-    )
+    means = np.column_stack([np.bincount(groups, weights * t) for t in T.T])
+    means /= np.maximum(sums, 1e-300)[:, None]
     return P[rows], means, sums, (weights @ np.square(T - means[groups])).sum()
 
 
@@ -10337,10 +10335,7 @@ def advise(X, kernel, error, k=10, seed=0, *, memory=None):
             seconds = growth * fall**2 * min(runs)  # the first run may compile
         rows.append(Advice(method, size, held, seconds, error, seconds > 0.0, reason))
 
-    return sorted(
-        rows,
-        key=lambda row: (not row.works, np.fmax(row.seconds, 1.0), row.bytes),
-    )
+    return sorted(rows, key=lambda row: (not row.works, np.fmax(row.seconds, 1.0), row.bytes))
 
 
 # 16.4 Estimators for scikit-learn
