@@ -9702,7 +9702,7 @@ def sketch_error(sketch, X, kernel, k=None, seed=0, *, rows=512, centered=False)
             last three must have 2 k components: the first k mix most with the next k.
         X: (n, d) array. Points of the sketch.
         kernel: Kernel. Kernel of the exact matrix K.
-        k: int or None. Components to judge. None means half of a model's, or 10 of a matrix's.
+        k: int or None. Components to judge. None means half of them, at most 10.
         seed: int from 0 to 2**64 - 1. Seed of the rows, and of the search for a matrix's directions.
         rows: int, at least 1. Number of rows of K to evaluate. Each costs n kernel values.
         centered: bool. True if the exact matrix is H K H, and the model or Eigen is centered.
@@ -9720,13 +9720,13 @@ def sketch_error(sketch, X, kernel, k=None, seed=0, *, rows=512, centered=False)
     if not isinstance(sketch, Eigen):
         A = _as_operator("sketch", sketch, True)
         A = center(A) if centered else A
-        pairs = min(_size(A), 2 * (k or 10))
+        pairs = min(_size(A), 2 * (k or 10) + 8)
         sketch = _lanczos(A, pairs, _checked_key(seed, _START), 1e-4, 1000)
     values = _checked_vector("sketch.values", sketch.values)
     V = _scaled_columns("sketch.vectors", sketch.vectors, n)
     m = min(values.size, V.shape[1], n - centered)
     count = np.count_nonzero(values[:m] > 1e-13 * values.max())
-    k = k or min(count, m // 2)
+    k = k or min(count, m // 2, 10)
     _require(
         1 <= k <= count and (2 * k <= m or m == n - centered),
         f"sketch must have 2 k components, the first k of them nonzero, to judge k = {k or 1}; "
