@@ -543,6 +543,12 @@ def test_arrays_that_are_no_runs_of_rows_are_refused_by_name(name):
             call(value, KERNEL)
 
 
+def test_chunks_of_columns_are_joined():
+    D, split = spread(X), spread(X).rechunk({1: 4})
+    assert_same(kp.dask_landmarks(split, KERNEL, 9), kp.dask_landmarks(D, KERNEL, 9))
+    assert_same(kp.dask_map(kp.gram_diagonal, split, KERNEL).compute(), kp.gram_diagonal(X, KERNEL))
+
+
 @pytest.mark.parametrize("name", ["dask_landmarks", "dask_nystrom_kpca", "dask_nystrom_ridge"])
 def test_kernels_that_cannot_be_sent_are_refused_with_the_reason(name):
     for kernel, words in [

@@ -51,6 +51,16 @@ def start(n, probes):
     return kp._start_block(n, probes, kp._key(0, kp._PROBES))
 
 
+def test_columns_that_depend_on_others_or_are_small_do_not_change_their_span(rng):
+    U, V = rng.standard_normal((600, 3)), rng.standard_normal((600, 2))
+    twice = np.column_stack([U, U[:, :2] @ [1.0, -2.0], np.zeros(600), 1e-30 * U[:, 0]])
+    assert kp.principal_angles(twice, V) == pytest.approx(kp.principal_angles(U, V), rel=1e-9)
+    small = U * [1.0, 1e-40, 1e80]
+    assert kp.principal_angles(small, V) == pytest.approx(kp.principal_angles(U, V), rel=1e-9)
+    for W in (twice, small):
+        assert kp.projection_cost(K, W) == pytest.approx(kp.projection_cost(K, U), rel=1e-12)
+
+
 def test_effective_dimension_is_exact_for_small_and_close_for_large_matrices():
     assert kp.effective_dimension(K[:100, :100], 0.3, 0) == pytest.approx(
         naive.effective_dimension(K[:100, :100], 0.3), rel=1e-10
