@@ -9307,7 +9307,8 @@ def frobenius_error(A, B):
 
 
 def _scaled_columns(name, V, rows=None):
-    """V in float64, with columns of magnitude about 1: small columns are directions, too."""
+    """V in float64, each column divided by its largest magnitude. Otherwise, small columns would be
+    taken for rounding errors."""
     V = _in_double(_checked_points(name, V, rows=rows))
     return V / _unit_of(V, 0)
 
@@ -10267,7 +10268,8 @@ def advise(X, kernel, error, k=10, seed=0, *, memory=None):
     A pilot on at most 4096 points, run on this machine, is scaled to n: |K|_2 grows like n, and
     errors from independent noise grow like sqrt(n) (AMS theorem 1). At most 1024 landmarks (skpca:
     features) are tried. Their relative error is assumed not to depend on n. An error
-    above 80 % of `error` is rejected. The pilot may miss small clusters.
+    above 80 % of `error` is rejected. The error of exact methods is 0 or a rounding error. The pilot
+    may miss small clusters.
 
     Args:
         X: (n, d) array. Points, one per row.
