@@ -9544,6 +9544,7 @@ def _moments_of_subspace(X, model):
 
 
 def _own_pairs(X, model):
+    _require(not getattr(model, "targets", 0), "sketch must not predict targets")
     return Eigen(model.values, features(X, model), 0, model.values)
 
 
@@ -9970,8 +9971,12 @@ def _arrays_in(path, mapped=None, kept=None):
     """{name: array} of a .npz file, or of a .npy file with the name "". Pickles are refused. mapped:
     mmap_mode of numpy.load. kept: names to read; all other arrays become None."""
     try:
-        opened = mapped or hasattr(path, "read")  # otherwise opened here, to be closed here
-        with contextlib.nullcontext(path) if opened else open(path, "rb") as file:
+        # A file that is opened here is closed here.
+        with (
+            contextlib.nullcontext(path)
+            if mapped or hasattr(path, "read")
+            else open(path, "rb") as file
+        ):
             held = np.load(file, mapped)
             if isinstance(held, np.ndarray):
                 return {"": held}
@@ -10000,8 +10005,9 @@ _STORED = {
 
 def _is_stored(array, kind):
     """Whether an array may stand for a field with the annotation `kind`."""
-    fits = array.ndim == 0 or kind in (np.ndarray, tuple)
-    return fits and array.dtype.kind in _STORED.get(kind, "")
+    return array.dtype.kind in _STORED.get(kind, "") and (
+        array.ndim == 0 or kind in (np.ndarray, tuple)
+    )
 
 
 def _as_arrays(model, inside=""):
@@ -10860,7 +10866,7 @@ def _joined(function, parts):
     while len(parts) > 1:
         pairs = [task(function, *parts[j : j + 2]) for j in range(0, len(parts) - 1, 2)]
         parts = pairs + parts[2 * len(pairs) :]
-    return _dask().compute(parts[0])[0]
+    return parts[0].compute()
 
 
 # 17.2 Maps and folds

@@ -1068,7 +1068,7 @@ def test_distances_of_predictions_were_0_without_a_word(rng):
         for pair in ((predicts, predicts), (components, predicts), (predicts, components)):
             with pytest.raises(ValueError, match=words):
                 kp.projection_distance(*pair)
-    with pytest.raises(ValueError, match="sketch_error: .*got 2 components, the first 0 nonzero"):
+    with pytest.raises(ValueError, match="sketch_error: sketch must not predict targets"):
         kp.sketch_error(kp.kernel_ridge_cg(points, np.c_[y, y**2], kernel, 1e-3), points, kernel)
 
 
