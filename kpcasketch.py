@@ -1440,11 +1440,6 @@ _PRECOMPUTED = _add_kind("precomputed", _EVERY_PAIR)
 
 # Compiled code cannot read _KINDS, but it can read these columns.
 _NAMES, _BASES, _LAWS, _PARAMETERS = list(zip(*_KINDS))[:4]
-_OLD_KINDS = (  # in old files, the numbers 0, 1, ... stand for these names
-    "gaussian, rational_quadratic, cauchy, laplacian, matern 3/2, matern 5/2, "
-    "laplacian of the city block, polynomial, custom, precomputed"
-)
-_OLD_NAMES = dict(zip("0123456789", _OLD_KINDS.split(", ")))
 
 
 def _sigma_of(kernel):
@@ -3181,10 +3176,14 @@ def _orthonormalize(W, key):
     return V, independent
 
 
+def _least_ridge(squares):
+    """The least ridge for F^T F: with a smaller one, Cholesky's method may fail."""
+    return max(100.0, len(squares)) * 2.2e-16 * squares.trace()
+
+
 def _ridged(squares, lam):
-    """F^T F + lam I. A tiny lam is raised, because Cholesky's method may fail."""
-    r = len(squares)
-    return squares + max(lam, max(100.0, r) * 2.2e-16 * squares.trace()) * np.eye(r)
+    """F^T F + lam I. A tiny lam is raised to `_least_ridge`."""
+    return squares + max(lam, _least_ridge(squares)) * np.eye(len(squares))
 
 
 def _solve_ridge(squares, products, lam):
@@ -9304,22 +9303,18 @@ def frobenius_error(A, B):
         float: The norm, exact up to rounding.
     """
     D = difference(A, B)
-    total = 0.0
     n = _size(D)
-    for first in range(0, n, _BLOCK):
-        total += np.square(_rows(D, first, min(n, first + _BLOCK))).sum()
+    ends = [*range(0, n, _BLOCK), n]
+    total = sum(np.square(_rows(D, *pair)).sum() for pair in itertools.pairwise(ends))
     _require_finite("A and B", total)
     return math.sqrt(total)
 
 
-def _orthonormal(name, V, rows=None):
+def _scaled_columns(name, V, rows=None):
+    """V in float64, each column divided by its largest magnitude. Otherwise, small columns would be
+    taken for rounding errors."""
     V = _in_double(_checked_points(name, V, rows=rows))
-    _require(
-        V.shape[1] <= len(V), f"{name} must not have more columns than rows, got shape {V.shape}"
-    )
-    Q, independent = _orthonormalize(V, np.uint64(0))  # in half the time of LAPACK
-    _require(independent, f"{name} must have independent columns")
-    return Q
+    return V / _unit_of(V, 0)
 
 
 @_public
@@ -9327,35 +9322,33 @@ def principal_angles(U, V):
     """Principal angles between column spaces (AMS theorems 2 and 3; Knyazev, Argentati 2002).
 
     Args:
-        U: (n, p) array. Independent columns.
-        V: (n, q) array. Independent columns.
+        U: (n, p) array. Its columns may depend on each other. A column of zeros counts for nothing.
+        V: (n, q) array. Columns as in U.
     Returns:
-        array: (min(p, q),), in radians, descending, each accurate up to rounding.
+        array: In radians, descending, each accurate up to rounding. The smaller of the two dimensions
+            is the number of angles.
     """
-    P = _orthonormal("U", U)
-    Q = _orthonormal("V", V, len(P))
-    Q, P = sorted([Q, P], key=np.size)
-    C = P.T @ Q
-    cosines = np.linalg.svd(C, compute_uv=False)[::-1].clip(0.0, 1.0)
-    sines = np.linalg.svd(Q - P @ C, compute_uv=False).clip(0.0, 1.0)
-    return np.where(cosines**2 > 0.5, np.arcsin(sines), np.arccos(cosines))
+    from scipy.linalg import subspace_angles  # the import takes 0.1 s
+
+    U = _scaled_columns("U", U)
+    return subspace_angles(U, _scaled_columns("V", V, len(U)))
 
 
 @_public
 def effective_dimension(A, lam, seed=0, *, probes=32, steps=64):
     """Estimate of tr A (A + lam I)^-1 for a positive semidefinite operator A (RLS definition 1).
 
-    The estimate is the mean of z^T A (A + lam I)^-1 z over random sign vectors z, from block
-    Lanczos quadrature (Ubaru, Chen, Saad 2017). Each term is at most |z - (A + lam I) y|^2 too
-    large, where y is the Krylov solution. Steps end when this bound is .1 % of the result. Costs up
-    to `steps` products with `probes` vectors, O(n (probes steps)^2) time and O(n probes steps)
+    The estimate is n times the mean of w^T A (A + lam I)^-1 w over random orthonormal vectors w,
+    from block Lanczos quadrature (Ubaru, Chen, Saad 2017). Each term is at most |w - (A + lam I) y|^2
+    too large, where y is the Krylov solution. Steps end when this bound is .1 % of the result. Costs
+    up to `steps` products with `probes` vectors, O(n (probes steps)^2) time and O(n probes steps)
     memory. If n <= 512 or the basis would exceed n / 4 columns, the value is exact, in O(n^3) time.
 
     Args:
         A: (n, n) symmetric positive semidefinite array or operator.
         lam: float, at least A's rounding error, about |A|_2 times 2^-52 (in float32, 2^-23).
         seed: int from 0 to 2**64 - 1. Seed of the probes.
-        probes: int, at least 1. Number of sign vectors; the error falls like 1 / sqrt(probes).
+        probes: int, at least 1. Number of vectors; the error falls like 1 / sqrt(probes).
         steps: int, at least 1. Limit on products. If it is too small, a ValueError gives bounds.
     Returns:
         float: The estimate, from 0 to n.
@@ -9374,28 +9367,24 @@ def effective_dimension(A, lam, seed=0, *, probes=32, steps=64):
     n = _size(A)
     most = min(steps, n // 4 // probes) if n > 512 else 0  # 0: exact, as below
     if most:
-        columns = most * probes
-        _fits("A", 8.0 * n * columns)
-        Z = _random_signs(n, probes, key)
-        basis = _Basis(n, columns, key)
-        W, _ = _orthonormalize(Z, key)
-        start = _transposed_product(Z, W) / math.sqrt(probes)
+        _fits("A", 8.0 * n * most * probes)
+        basis = _Basis(n, most * probes, key)
+        W = _start_block(n, probes, key)
     for step in range(1, most + 1):
-        R, _ = _finite_product(A, W)
+        R = _finite_product(A, W)[0]
         basis.add(W, R)
         if step % (step // 8 or 1) == 0 or step == most:
             ritz, Y = basis.ritz_pairs()
             values = ritz.clip(0.0)
-            of_start = start @ Y[:probes]
+            of_start = Y[:probes] * math.sqrt(n / probes)
             total = float((of_start**2 @ (values / (values + lam))).sum())
             excess = np.square(_dense_product(R, Y[-probes:] / (values + lam) @ of_start.T)).sum()
             if excess <= 1e-3 * total and ritz[-1] > -0.01 * lam:  # an indefinite A has no bound
                 return total
-            least = max(total - excess, 0.0)
             _require(
                 step < steps,
-                f"steps must be larger: after {steps} steps the result is between {least:.6g} and "
-                f"{total:.6g}",
+                f"steps must be larger: after {steps} steps the result is {total:.6g}, or up to "
+                f"{excess:.6g} less",
             )
         W = basis.next_block(R)
     values = np.linalg.eigvalsh(dense(A)).clip(0.0)
@@ -9421,12 +9410,14 @@ def projection_cost(A, V):
 
     Args:
         A: (n, n) symmetric array or operator.
-        V: (n, k) array. Independent columns, such as eigenvectors or indicators of clusters.
+        V: (n, k) array. Columns, such as eigenvectors or indicators of clusters.
     Returns:
         float: The cost. RLS theorem 14 compares costs of K~ and K for landmarks drawn by scores.
     """
+    from scipy.linalg import orth  # the import takes 0.1 s
+
     A = _as_operator("A", A)
-    Q = _orthonormal("V", V, _size(A))
+    Q = orth(_scaled_columns("V", V, _size(A)))
     kept = float((Q * _product(A, Q)).sum())
     _require_finite("A", kept)
     return _trace(A) - kept
@@ -9459,12 +9450,11 @@ def reliable_components(values, error):
     """
     values = _checked_vector("values", values)
     error = _checked_real("error", error, 0.0)
-    gaps = -np.diff(values)
+    gaps = -np.diff(values, append=values[-1])
     _require((gaps >= 0.0).all(), "values must not increase")
-    clear = np.flatnonzero(gaps > 2.0 * error)
-    angles = np.full(values.size, math.pi / 2.0)
-    angles[clear] = 0.5 * np.arcsin(2.0 * error / gaps[clear])
-    return Reliable(int(clear.max(initial=-1)) + 1, angles)
+    clear = gaps > 2.0 * error
+    angles = np.where(clear, 0.5 * np.arcsin(2.0 * error / gaps), math.pi / 2.0)
+    return Reliable(int(np.flatnonzero(clear).max(initial=-1)) + 1, angles)
 
 
 # 15.2 Models: what each class of them can do, for arrays and for one point in compiled code
@@ -9493,7 +9483,7 @@ def features_of(x, model, out):
 
     Args:
         x: (d,) array. Point. Compiled code does not check the lengths of `x` and `out`.
-        model: Expansion, NystromMap, Subspace, or FourierMap (compiled: with stored frequencies).
+        model: Expansion or NystromMap. From Python, any model that `features` takes.
         out: (k,) array. Receives the model's k features.
     Returns:
         None: Afterwards, `out` equals a row of `features`, up to rounding. No memory is allocated.
@@ -9516,32 +9506,6 @@ def _of_expansion(x, model, out):
         value = _value_of(model.kernel, x, model.points[i])
         for q in range(len(out)):
             out[q] += model.coef[i, q] * value
-
-
-@_helper
-def _one_feature(x, feature_map, j):
-    """sqrt(2 k(x, x) / m) cos(r_j.x + gamma_j) for a map that stores its frequencies."""
-    if len(feature_map.frequencies) == 0:
-        raise ValueError("model must store its frequencies")
-    angle = 0.0
-    for t in range(len(x)):
-        angle += feature_map.frequencies[j, t] * x[t]
-    key = _subkey(_mix(np.uint64(feature_map.seed)), _FREQUENCIES)
-    phase = _phase(_subkey(key, _PHASES), j, 1 + feature_map.paired)
-    return math.sqrt(2.0 * feature_map.kernel.scale / feature_map.m) * math.cos(angle + phase)
-
-
-def _of_map(x, model, out):
-    for j in range(model.m):
-        out[j] = _one_feature(x, model, j)
-
-
-def _of_subspace(x, model, out):
-    out[:] = 0.0
-    for j in range(model.feature_map.m):
-        z = _one_feature(x, model.feature_map, j) - model.means[j]
-        for q in range(len(out)):
-            out[q] += z * model.basis[j, q]
 
 
 def _residual_of_landmarks(x, model, out):
@@ -9625,14 +9589,13 @@ _models |= {
     Subspace: _Model(
         skpca_transform,
         _own_values,
-        _of_subspace,
         residual=lambda X, model: (
             skpca_residual(X, model) / np.sqrt(model.feature_map.kernel.scale)
         ),
         moments=_moments_of_subspace,
         sketch=_own_pairs,
     ),
-    FourierMap: _Model(fourier_features, lambda model: (), _of_map),
+    FourierMap: _Model(fourier_features, lambda model: ()),
     DSGDState: _Model(dsgd_evaluate, dsgd_values),
     Manifold: _Model(manifold_features, _own_values),
 }
@@ -9694,7 +9657,6 @@ def novelty_pvalues(X, model, known):
         >>> novelty_pvalues(np.array([[9.0, 9.0]]), model, residual(X[100:], model)).round(4)
         array([0.0099])
     """
-    _require(np.ndim(known) == 1, "known must hold residuals: pass residual(known, model)")
     known = _as_array("known", known, 1, _DOUBLE)
     n = known.size
     _require(n > 0 and (known >= 0.0).all(), "known must hold one or more residuals, at least 0")
@@ -9731,26 +9693,11 @@ class SketchError(NamedTuple):
     angles: np.ndarray
 
 
-def _directions(sketch, X, k, seed, centered):
-    """Eigenpairs of a matrix, at most 2 k + 8 of them, the last k + 8 from 12 Lanczos steps."""
-    A = _as_operator("sketch", sketch, True)
-    _require(
-        _size(A) == len(X),
-        f"sketch must have one row per point, got {_size(A)} rows for {len(X)} points",
-    )
-    A = center(A) if centered else A
-    key = _checked_key(seed, _START)
-    first = _lanczos(A, k, key, 1e-5, 1000)
-    more = _lanczos(A, min(len(X), 2 * k + 8), key, 1e-5, 12)
-    values = np.append(first.values, more.values[k:])
-    return values, np.column_stack([first.vectors, more.vectors[:, k:]])
-
-
 @_public
 def sketch_error(sketch, X, kernel, k=None, seed=0, *, rows=512, centered=False):
     """Estimated errors of leading eigenpairs of a sketch, from a few rows of K (textbook theory).
 
-    U contains at least 2 k orthonormal directions of the sketch. Least squares at random rows S
+    U contains orthonormal directions of the sketch, 2 k or more. Least squares at random rows S
     gives (K U)_S = U_S T + E. T has eigenvalues mu_i and eigenvectors y_i, and nu is half the last
     mu. Exact eigenvalues are about mu_i + (n / |S|) |E y_i|^2 / (mu_i - nu). Eigenvectors are about
     U y_i + E y_i / (mu_i - nu) (Stewart, Sun 1990). If values k and k + 1 nearly agree, angles are
@@ -9761,8 +9708,8 @@ def sketch_error(sketch, X, kernel, k=None, seed=0, *, rows=512, centered=False)
             last three must have 2 k components: the first k mix most with the next k.
         X: (n, d) array. Points of the sketch.
         kernel: Kernel. Kernel of the exact matrix K.
-        k: int or None. Components to judge. None means half of a model's, or 10 of a matrix's.
-        seed: int from 0 to 2**64 - 1. Seed of the rows.
+        k: int or None. Components to judge. None means half of them, at most 10.
+        seed: int from 0 to 2**64 - 1. Seed of the rows, and of the search for a matrix's directions.
         rows: int, at least 1. Number of rows of K to evaluate. Each costs n kernel values.
         centered: bool. True if the exact matrix is H K H, and the model or Eigen is centered.
     Returns:
@@ -9776,44 +9723,38 @@ def sketch_error(sketch, X, kernel, k=None, seed=0, *, rows=512, centered=False)
     centered = _as_flag("centered", centered)
     if type(sketch) in _models:
         sketch = _of_model("sketch", sketch, "sketch")(X, sketch)
-    paired = isinstance(sketch, Eigen)
-    values, V = sketch[:2] if paired else _directions(sketch, X, min(k or 10, n), seed, centered)
-    values = _checked_vector("sketch.values", values)
-    V = _checked_points("sketch.vectors", V, rows=n)
-    m = min(values.size, V.shape[1], n)
-    V = _in_double(V[:, :m])
-    V = V / _unit_of(V, 0)
-    U, R = np.linalg.qr(V - V.mean(0) if centered else V)
-    new = np.abs(R.diagonal()) > 1e-8 * np.linalg.norm(V, axis=0)
-    new &= values[:m] > 1e-13 * values.max()
-    count = int(np.append(new, False).argmin())  # before the first negligible or dependent one
-    if k is None:
-        k = min(count, m // 2 if paired else 10)
+    if not isinstance(sketch, Eigen):
+        A = _as_operator("sketch", sketch, True)
+        A = center(A) if centered else A
+        pairs = min(_size(A), 2 * (k or 10) + 8)
+        sketch = _lanczos(A, pairs, _checked_key(seed, _START), 1e-4, 1000)
+    values = _checked_vector("sketch.values", sketch.values)
+    V = _scaled_columns("sketch.vectors", sketch.vectors, n)
+    m = min(values.size, V.shape[1], n - centered)
+    count = np.count_nonzero(values[:m] > 1e-13 * values.max())
+    k = k or min(count, m // 2, 10)
     _require(
-        1 <= k <= count and (2 * k <= m or m >= n - centered),
+        1 <= k <= count and (2 * k <= m or m == n - centered),
         f"sketch must have 2 k components, the first k of them nonzero, to judge k = {k or 1}; "
         f"got {m} components, the first {count} nonzero: use a smaller k or a larger sketch",
     )
+    V = V[:, :count]
+    U = np.linalg.qr(V - V.mean(0) * centered)[0]
     P = _about_mean(kernel, _in_double(X), centered)
-    U = U.compress(new, 1)
     drawn = _draw_uniformly(n, rows, key)
-    terms = np.column_stack([U[drawn], np.ones((rows, int(centered)))])  # ones fit the mean
-    # The smallest singular value of `terms` is typically sqrt(rows / n) - sqrt(columns / n).
-    _require(
-        rows >= terms.shape[1] and np.linalg.norm(terms, -2) >= 0.3 * math.sqrt(rows / n),
-        f"rows must be larger to distinguish {U.shape[1]} directions, got {rows}",
-    )
+    terms = np.column_stack([U[drawn], np.full((rows, int(centered)), n**-0.5)])  # fits the mean
     B = _gram_product(kernel, P[drawn], P, U)
     _require_finite("kernel values on X", B)
-    T = np.linalg.lstsq(terms, B, rcond=None)[0]
-    mu, Y = _small_eigen(T[: U.shape[1]])
-    gaps = np.maximum(mu - 0.5 * max(mu[-1], 0.0), 1e-12 * max(mu[0], 1e-288))
+    # All singular values of `terms` are typically near sqrt(rows / n).
+    T, _, rank, _ = np.linalg.lstsq(terms, B, rcond=0.2)
+    columns = count + centered
+    _require(rank == columns, f"rows must be larger to distinguish {count} directions, got {rows}")
+    mu, Y = _small_eigen(T[:count])
+    gaps = np.maximum(mu - 0.5 * max(mu[-1], 0.0), 1e-12 * _unit_of(mu))
     E = (B - terms @ T) @ Y / gaps
-    W = E.T @ E * (n / (rows - terms.shape[1] * (1.0 - rows / n)))  # estimate for all rows
-    squares, turn = _small_eigen(W[:k, :k])
-    # Coordinates along U, and orthogonal to U.
-    exact = np.vstack([Y[:, :k], np.sqrt(squares.clip(0.0))[:, None] * turn.T])
-    exact_values = (mu + W.diagonal() * gaps)[:k]
+    E *= math.sqrt(n / (rows - columns * (1.0 - rows / n)))  # estimate for all rows
+    exact_values = (mu + np.square(E).sum(0) * gaps)[:k]
+    exact = np.vstack([Y, E])[:, :k]  # coordinates along U, and orthogonal to U
     return SketchError(values[:k] - exact_values, principal_angles(np.eye(len(exact), k), exact))
 
 
@@ -9993,13 +9934,11 @@ _TUPLES = {cls.__name__: cls for cls in _TUPLE_CHECKS}
 
 def _summary(made):
     """The repr of a result. An array of more than eight numbers prints as its shape and type."""
-    fields = [
-        f"{name}={value.shape} {value.dtype}"
-        if getattr(value, "size", 0) > 8
-        else f"{name}={value!r}"
-        for name, value in zip(made._fields, made)
+    shown = [
+        f"{value.shape} {value.dtype}" if getattr(value, "size", 0) > 8 else repr(value)
+        for value in made
     ]
-    return f"{type(made).__name__}({', '.join(fields)})"
+    return f"{type(made).__name__}({', '.join(map('{}={}'.format, made._fields, shown))})"
 
 
 for _made in _TUPLE_CHECKS.keys() - {Kernel}:  # Kernel has its own repr
@@ -10009,7 +9948,7 @@ for _made in _TUPLE_CHECKS.keys() - {Kernel}:  # Kernel has its own repr
 def _write_whole(path, write):
     """Call write(file) on a new file NAME.*.part, and rename it to NAME when it is fully on disk.
     After an error, the old file is unchanged. If the process is killed, the .part file remains."""
-    place = pathlib.Path(os.path.realpath(path))
+    place = pathlib.Path(path).resolve()
     part = place.with_name(f"{place.name}.{secrets.token_hex(4)}.part")
     try:
         with open(part, "xb") as file:
@@ -10023,7 +9962,6 @@ def _write_whole(path, write):
     except OSError as error:
         if error.errno:
             error.filename = str(path)
-            error.strerror += "; an earlier file is unchanged"
         raise
     finally:
         part.unlink(missing_ok=True)
@@ -10037,14 +9975,17 @@ def _arrays_in(path, mapped=None, kept=None):
     """{name: array} of a .npz file, or of a .npy file with the name "". Pickles are refused. mapped:
     mmap_mode of numpy.load. kept: names to read; all other arrays become None."""
     try:
-        by_name = mapped or hasattr(path, "read")  # otherwise opened here, to be closed here
-        with contextlib.nullcontext(path) if by_name else open(path, "rb") as file:
+        # A file that is opened here is closed here.
+        with (
+            contextlib.nullcontext(path)
+            if mapped or hasattr(path, "read")
+            else open(path, "rb") as file
+        ):
             held = np.load(file, mapped)
             if isinstance(held, np.ndarray):
                 return {"": held}
             kept = kept or held.files
-            members = zip(held, held.zip.infolist())
-            _fits("it", sum(member.file_size for name, member in members if name in kept))
+            _fits("it", sum(member.file_size for member in held.zip.infolist()))
             # If the shape of an array is damaged, numpy stops before the checksum.
             _require(held.zip.testzip() is None, "it is damaged")
             return {name: np.asarray(held[name]) if name in kept else None for name in held}
@@ -10059,11 +10000,18 @@ _STORED = {
     np.ndarray: "biuf",
     tuple: "biuf",
     float: "biuf",
-    bool: "biuf",
     int: "biu",
+    bool: "b",
     str: "U",
     bytes: "S",
 }
+
+
+def _is_stored(array, kind):
+    """Whether an array may stand for a field with the annotation `kind`."""
+    return array.dtype.kind in _STORED.get(kind, "") and (
+        array.ndim == 0 or kind in (np.ndarray, tuple)
+    )
 
 
 def _as_arrays(model, inside=""):
@@ -10079,48 +10027,38 @@ def _as_arrays(model, inside=""):
         value = getattr(model, field)
         place = inside + field
         if type(value).__name__ in _TUPLES:
-            arrays.update(_as_arrays(value, f"{place}."))
-        elif isinstance(model, Kernel) and field == "kind":
+            arrays |= _as_arrays(value, f"{place}.")
+        elif called == "Kernel" and field == "kind":
             arrays[place] = np.asarray(_NAMES[value])
         else:
             arrays[place] = np.asarray(value)
             _require(
-                arrays[place].dtype.kind in _STORED.get(kind, ""),
+                _is_stored(arrays[place], kind),
                 f"model.{place} must have the type that {called} declares",
             )
     return arrays
 
 
 def _from_arrays(arrays, path, inside=None):
-    """The tuple that `_as_arrays` wrote. Fields that old files lack get their defaults."""
+    """The tuple that `_as_arrays` wrote."""
     if inside is None:  # a file of the command line also has the embedding
         inside = "" if "class" in arrays else "model."
-        # Before version 1.0, the field `feature_map` was called `map`.
-        renamed = (re.sub(r"^(model\.)?map\b", r"\1feature_map", name) for name in arrays)
-        arrays = dict(zip(renamed, arrays.values()))
-    name = inside[:-1] or "class"
-    cls = _TUPLES.get(str(arrays.get(name)))
+    place = inside[:-1] or "class"
     wrong = f"{path} must be a file written by save, but {{}} has the wrong type"
-    _require(cls and name.count(".") < 99, wrong.format(name))
+    cls = _TUPLES.get(str(arrays.get(place)))
+    _require(cls, wrong.format(place))
     fields = {}
     for field, kind in cls.__annotations__.items():
         place = inside + field
-        if place not in arrays and field in cls._field_defaults and cls is not Kernel:
-            continue
         value = arrays.get(place, np.array("none"))
         if cls is Kernel and field == "kind":
-            name_of_kind = _OLD_NAMES.get(str(value), str(value))
-            _require(name_of_kind in _NAMES, wrong.format(place))
-            fields[field] = _NAMES.index(name_of_kind)
+            _require(str(value) in _NAMES, wrong.format(place))
+            fields[field] = _NAMES.index(str(value))
         elif value.dtype.kind == "U" and kind is not str:
             fields[field] = _from_arrays(arrays, path, f"{place}.")
         else:
-            number = kind not in (np.ndarray, tuple)
-            _require(
-                value.dtype.kind in _STORED.get(kind, "") and not (number and value.ndim),
-                wrong.format(place),
-            )
-            fields[field] = kind(value[()]) if number else value
+            _require(_is_stored(value, kind), wrong.format(place))
+            fields[field] = value.item() if value.ndim == 0 else value
     return cls(**fields)
 
 
@@ -10163,7 +10101,7 @@ def load(path):
     """
     arrays = _arrays_in(path)
     made = _from_arrays(arrays, path)
-    if hasattr(made, "names") and not arrays.keys().isdisjoint(_PREPARED[:3]):
+    if hasattr(made, "names") and arrays.keys() & _PREPARED[:3]:
         made = made._replace(names=b"those of prepared_points(path, X)")
     return made
 
@@ -10197,28 +10135,25 @@ def median_bandwidth(X, seed=0):
 
 
 def _grouped(P, T, weights):
-    """Distinct points of positive weight, mean targets and weights of equal points, and the weighted
-    sum of squares of targets about these means."""
-    some = np.flatnonzero(weights)
-    T = T[some]
-    weights = weights[some]
-    rows, groups = _distinct(P[some])
+    """Distinct points, mean targets and weights of equal points, and the weighted sum of squares of
+    targets about these means."""
+    rows, groups = _distinct(P)
     sums = np.bincount(groups, weights)
-    means = np.column_stack([np.bincount(groups, weights * t) / sums for t in T.T])
-    return P[some[rows]], means, sums, (weights @ np.square(T - means[groups])).sum()
+    means = np.column_stack([np.bincount(groups, weights * t) for t in T.T])
+    means /= np.maximum(sums, 1e-300)[:, None]
+    return P[rows], means, sums, (weights @ np.square(T - means[groups])).sum()
 
 
 def _left_out(P, T, weights, found, lams, at):
     """Weighted sums of squared leave-one-out errors of `nystrom_ridge`, and ridges: `lams`, or if None,
     shares of the trace. For F^T W F = V D V^T, Y = F V and weight w_i, h_i = w_i (1 / sum_j w_j +
     sum_j y_ij^2 / (d_j + lam)), without the first term if there is no intercept."""
-    intercept = at is not None
     squares, products, at = _weighted_equations(P, T, weights, found, at)
+    intercept = at is not None
     if lams is None:
         lams = squares.trace() * 10.0 ** np.arange(-9.5, 0.1, 0.5) + 1e-300
     values, V = _small_eigen(squares)
-    least = max(100.0, len(V)) * 2.2e-16 * squares.trace()  # as in `_ridged`
-    factors = 1.0 / (values[:, None] + np.maximum(lams, least))
+    factors = 1.0 / (values[:, None] + np.maximum(lams, _least_ridge(squares)))
     fits = _transposed_product(V, products)
     errors = np.zeros(lams.size)
     for rows in _slabs(len(P), _SLAB):
@@ -10287,7 +10222,7 @@ def choose(X, Y, landmarks, kernel, k=10, *, lam=None, factors=None, intercept=T
     factors = _checked_vector("factors", factors)
     _checked_real("factors", factors.min(), 1e-3, 1e3)
     gammas = kernel.gamma / factors ** _KINDS[kernel.kind].sigma_power
-    kernels = [kernel._replace(gamma=float(gamma)) for gamma in gammas]
+    kernels = [kernel._replace(gamma=gamma) for gamma in gammas.tolist()]
     P, T, weights, within = _grouped(P, T, weights)
     found = []
     for by in kernels:
@@ -10320,7 +10255,7 @@ def choose(X, Y, landmarks, kernel, k=10, *, lam=None, factors=None, intercept=T
 
 
 _PILOT_POINTS = 4096
-_LADDER = [round(16 * 2 ** (rung / 2)) for rung in range(13)]  # sizes to try
+_LADDER = [16, 23, 32, 45, 64, 91, 128, 181, 256, 362, 512, 724, 1024]  # sizes to try
 
 
 def _least_size(errors, wanted, ladder):
@@ -10343,7 +10278,8 @@ def advise(X, kernel, error, k=10, seed=0, *, memory=None):
     A pilot on at most 4096 points, run on this machine, is scaled to n: |K|_2 grows like n, and
     errors from independent noise grow like sqrt(n) (AMS theorem 1). At most 1024 landmarks (skpca:
     features) are tried. Their relative error is assumed not to depend on n. An error
-    above 80 % of `error` is rejected. The pilot may miss small clusters.
+    above 80 % of `error` is rejected. The error of exact methods is 0 or a rounding error. The pilot
+    may miss small clusters.
 
     Args:
         X: (n, d) array. Points, one per row.
@@ -10360,63 +10296,58 @@ def advise(X, kernel, error, k=10, seed=0, *, memory=None):
         (True, True)
     """
     X, kernel = _points_and_kernel(X, kernel)
-    seed = int(_as_seed("seed", seed))
     k = _checked_whole("k", k, 1, len(X))
     wanted = 0.8 * _checked_real("error", error, 1e-300, 1.0)  # a margin for errors of the pilot
     memory = _checked_real("memory", _PHYSICAL_MEMORY / 2 if memory is None else memory, 1.0)
     n = len(X)
     few = min(n, _PILOT_POINTS)
-    P = X[np.sort(np.random.default_rng(seed).choice(n, few, replace=False))]
+    P = X[_draw_uniformly(n, few, _checked_key(seed, _PROBES))]
     K = gram(P, P, kernel)
     norm = spectral_norm(K, seed)
     _require(norm > 0.0, "kernel must not be 0 for all points of X")
     growth = n / few
-    rows = []
 
     def sketch(method, size, draw=0):
-        key = (seed + draw) % 2**64
         if method == "skpca":
-            return LowRank(fourier_features(P, fourier_features_map(kernel, P.shape[1], size, key)))
-        made = _METHODS[method].function(P, kernel, size, key)
-        return LowRank(nystrom(P, made, kernel)) if _METHODS[method].landmarks else made
+            feature_map = fourier_features_map(kernel, P.shape[1], size, draw)
+            return LowRank(fourier_features(P, feature_map))
+        made = _METHODS[method].function(P, kernel, size, draw)
+        return LowRank(nystrom(P, made, kernel)) if isinstance(made, Landmarks) else made
 
-    def error_of(method, size, draw=0):
+    def error_of(method, size, draw):
         return spectral_error(K, sketch(method, size, draw), seed, tol=0.05) / norm
 
-    def predict(method, size, held, error, work, source):
-        """Add the row of a sketch. The one of X takes `work` times as long as the one of P."""
-        flaw = ""
-        if error > wanted * (1.0 + 1e-3):  # sizes are rounded
-            flaw = "error above 80 % of the requested error; "
-        elif held > memory:
-            flaw = f"larger than the allowed memory of {_human(memory)}; "
+    matrices = {
+        "lanczos": n * n * X.itemsize,
+        "implicit": X.nbytes,
+        "quantize": 4 * n * math.ceil(n / 32),
+    }
+    ladder = [size for size in _LADDER if k <= size <= few // 4] or [few]
+    rows = []
+    for method in [*matrices, *_SAMPLERS, *["skpca"] * bool(_KINDS[kernel.kind].law)]:
+        # Errors of matrices fall like 1 / sqrt(n), and their products take n^2 operations.
+        fall = math.sqrt(growth) if method in matrices else 1.0
+        size, error = _least_size(
+            functools.partial(error_of, method),
+            wanted * fall,
+            [0] if method in matrices else ladder,
+        )
+        error /= fall
+        held = matrices.get(method, n * size * X.itemsize)
+        reason = "largest error of six draws in the pilot, scaled to n"
         seconds = math.nan
-        if not flaw:
+        if error > wanted:
+            reason = f"error above 80 % of the requested error; {reason}"
+        elif held > memory:
+            reason = f"larger than the allowed memory of {_human(memory)}; {reason}"
+        else:
             runs = timeit.repeat(
                 lambda: block_lanczos(sketch(method, size), min(k, few), seed), repeat=3, number=1
             )
-            seconds = work * min(runs)  # the first run may compile
-        rows.append(Advice(method, size, held, seconds, error, not flaw, flaw + source))
+            seconds = growth * fall**2 * min(runs)  # the first run may compile
+        rows.append(Advice(method, size, held, seconds, error, seconds > 0.0, reason))
 
-    predict("lanczos", 0, n * n * X.itemsize, 0.0, growth**2, "exact; time grows like n^2")
-    predict("implicit", 0, X.nbytes, 0.0, growth**2, "exact; time grows like n^2")
-    error = error_of("quantize", 0) / math.sqrt(growth)  # AMS theorem 1
-    bits = 4 * n * math.ceil(n / 32)
-    predict("quantize", 0, bits, error, growth**2, "error of the pilot / sqrt(n / pilot points)")
-    ladder = [size for size in _LADDER if k <= size <= few // 4] or [few]
-    for method in _SAMPLERS + ["skpca"] * bool(_KINDS[kernel.kind].law):
-        size, error = _least_size(functools.partial(error_of, method), wanted, ladder)
-        held = n * size * X.itemsize
-        predict(method, size, held, error, growth, "largest error of six draws in the pilot")
-
-    return sorted(
-        rows,
-        key=lambda row: (
-            not row.works,
-            max(row.seconds, 1.0) if row.works else row.error,
-            row.bytes,
-        ),
-    )
+    return sorted(rows, key=lambda row: (not row.works, np.fmax(row.seconds, 1.0), row.bytes))
 
 
 # 16.4 Estimators for scikit-learn
@@ -10787,40 +10718,55 @@ def __dir__():
 # 16.5 Compiling in advance
 
 
-def _typical_tasks(dtype):
-    """Calls by the name of the function, with enough points to compile the products of 6.2."""
+_TYPICAL = (
+    "kpca expand features residual kernel_pca_preimage block_lanczos sample_gram quantize_gram "
+    "recursive_rls_practical recursive_rls_accelerated rpcholesky nystrom nystrom_map "
+    "nystrom_kpca nystrom_ridge choose rls_update kmeans_select rskpca shadow_select skpca "
+    "dsgd_kpca spectral_error"
+).split()
+
+
+def _typical_arguments(dtype):
+    """Arguments by their names, with enough points to compile the products of 6.2."""
     X = np.random.default_rng(0).standard_normal((2000, 3), dtype)
-    kernel = gaussian(2.0)
     some = X[:50]
+    kernel = gaussian(2.0)
     model = Expansion(some, some, np.ones(3), np.empty(0), kernel)
     return {
-        "kpca": lambda: [kpca(X, kernel, 8, centered=by) for by in (False, True)],
-        "expand": lambda: expand(X, model),
-        "features": lambda: features(X, model),
-        "residual": lambda: residual(X, model),
-        "kernel_pca_preimage": lambda: kernel_pca_preimage(some[:9], model),
-        "block_lanczos": lambda: block_lanczos(Implicit(X, kernel), 8, tol=0.1),
-        "sample_gram": lambda: block_lanczos(sample_gram(X, kernel, 2.0), 8, tol=0.1),
-        "quantize_gram": lambda: block_lanczos(quantize_gram(X, kernel), 8, tol=0.1),
-        "recursive_rls_practical": lambda: recursive_rls_practical(X, kernel, 50),
-        "recursive_rls_accelerated": lambda: recursive_rls_accelerated(X, kernel, 50),
-        "rpcholesky": lambda: rpcholesky(X, kernel, 50),
-        "nystrom_features": lambda: [nystrom(P, some, kernel) for P in (X[:1], X)],
-        "nystrom_map": lambda: nystrom_features(X, nystrom_map(X, some, kernel)),
-        "nystrom_kpca": lambda: nystrom_kpca(X, some, kernel, 8),
-        "nystrom_ridge": lambda: nystrom_ridge(X, X[:, 0], some, kernel, 1.0),
-        "choose": lambda: choose(X, X[:, 0], some, kernel, factors=[1.0]),
-        "rls_update": lambda: rls_update(rls_start(kernel, 50, 3), X),
-        "kmeans_select": lambda: kmeans_select(X, 50),
-        "rskpca": lambda: rskpca(some, np.ones(50), kernel, 8),
-        "shadow_select": lambda: shadow_select(X, 0.5),
-        "skpca": lambda: skpca_transform(X, skpca(X, kernel, 8, 64, 16)),
-        "dsgd_kpca": lambda: dsgd_evaluate(X, dsgd_kpca(X, kernel, 8, 512, steps=2)),
-        "spectral_error": lambda: spectral_error(LowRank(X), Implicit(X, kernel)),
-        "LandmarkFeatures": lambda: __getattr__("LandmarkFeatures")(50).fit_transform(X),
-        "LandmarkRidge": lambda: __getattr__("LandmarkRidge")(50).fit(X, X[:, 0]).predict(X),
-        "NoveltyDetector": lambda: __getattr__("NoveltyDetector")(50).fit(X).predict(X),
+        "X": X,
+        "Y": X[:, 0],
+        "A": Implicit(X, kernel),
+        "B": LowRank(X),
+        "C": some,
+        "w": np.ones(50),
+        "kernel": kernel,
+        "landmarks": some,
+        "features": some,
+        "model": model,
+        "expansion": model,
+        "state": rls_start(kernel, 50, 3),
+        "k": 8,
+        "s": 50,
+        "m": 512,
+        "ell": 16,
+        "eps": 0.5,
+        "lam": 1.0,
+        "factors": [1.0],
+        "steps": 2,
     }
+
+
+def _run_typical(name, dtype):
+    """Call a function with typical arguments, and then what is usually called with its result."""
+    given = _typical_arguments(dtype)
+    function = globals()[name]
+    named = given.keys() & inspect.signature(function).parameters
+    made = function(**{key: given[key] for key in named})
+    if type(made) in _models:
+        features(given["X"][:1], made)
+        features(given["X"], made)
+    if isinstance(made, (CSR, Bits)):
+        block_lanczos(made, 8)
 
 
 @_public
@@ -10831,24 +10777,21 @@ def warm_up(*names):
 
     Args:
         *names: str or function. Functions that your program calls, for example "rpcholesky" and
-            "nystrom_kpca". Others are refused with a list. None means all in the list, except for
-            the estimators, because they need scikit-learn.
+            "nystrom_kpca". Others are refused with a list. None means all in the list.
     Returns:
         float: Elapsed time in seconds.
     """
     start = time.perf_counter()
-    known = _typical_tasks(np.float64)
-    names = names or [name for name in known if name not in _ESTIMATORS]
-    names = [getattr(name, "__name__", name) for name in names]
+    names = [getattr(name, "__name__", name) for name in names or _TYPICAL]
     for name in names:
-        _require(name in [*known], f"names must be among {', '.join(known)}; got {_shown(name)}")
+        _require(name in _TYPICAL, f"names must be among {', '.join(_TYPICAL)}; got {_shown(name)}")
     for number, name in enumerate(names, 1):
         if not QUIET:
             _to_stderr(f"compiling {name} ({number} of {len(names)})")
         for dtype, limit in itertools.product(_FLOATS, (math.inf, -1.0)):  # one thread, then all
             context = contextvars.copy_context()
             context.run(_warm_up_threshold.set, limit)
-            context.run(_typical_tasks(dtype)[name])
+            context.run(_run_typical, name, dtype)
     return time.perf_counter() - start
 
 
@@ -10872,17 +10815,15 @@ def _dask(module="dask"):
 def _row_blocks(name, X):
     """(delayed blocks, numbers of rows) of a Dask array."""
     _require(
-        isinstance(X, _dask("dask.array").Array),
-        f"{name} must be a dask array (dask.array.from_array), got {type(X).__name__}",
-    )
-    _require(
-        X.ndim == 2 and X.dtype.kind in "fiub" and 0 not in X.shape,
-        f"{name} must be a 2-D array of real numbers, got {X.dtype} of shape {X.shape}",
+        isinstance(X, _dask("dask.array").Array)
+        and X.ndim == 2
+        and X.dtype.kind in "fiub"
+        and 0.0 < math.prod(X.shape) < math.inf,
+        f"{name} must be a 2-D dask array of real numbers (dask.array.from_array) with known chunks "
+        f"(.compute_chunk_sizes()), got {X!r:.90}",
     )
     sizes = np.array(X.chunks[0])
-    _require(np.isfinite(sizes).all(), f"{name} has unknown chunks: call .compute_chunk_sizes()")
-    _require(len(X.chunks[1]) == 1, f"{name} has chunks of columns: call .rechunk({{1: -1}})")
-    return X.to_delayed()[sizes > 0, 0], sizes[sizes > 0].tolist()
+    return X.rechunk({1: -1}).to_delayed()[sizes > 0, 0], sizes[sizes > 0].tolist()
 
 
 _at_work = threading.Lock()  # a process runs one task at a time, on all its threads
@@ -10923,20 +10864,13 @@ def _each_block(function, X, beside, *held):
     ]
 
 
-def _computed(task):
-    # Shared values are large. Setting this before distributed is imported would hide its defaults.
-    settings = {"distributed.admin.large-graph-warning-threshold": "1 GB"}
-    with _dask().config.set(settings if "distributed" in sys.modules else {}):
-        return _dask().compute(task)[0]
-
-
-def _joined(function, parts, *held):
-    """Merge the results of neighboring blocks by function(a, b, *held) until one is left."""
+def _joined(function, parts):
+    """Merge the results of neighboring blocks by function(a, b) until one is left."""
     task = _dask().delayed(_together, pure=False)
     while len(parts) > 1:
-        pairs = [task(function, *parts[j : j + 2], *held) for j in range(0, len(parts) - 1, 2)]
+        pairs = [task(function, *parts[j : j + 2]) for j in range(0, len(parts) - 1, 2)]
         parts = pairs + parts[2 * len(pairs) :]
-    return _computed(parts[0])
+    return parts[0].compute()
 
 
 # 17.2 Maps and folds
@@ -10955,12 +10889,10 @@ def dask_map(function, X, *model):
     Returns:
         Array: (n, k) or (n,) dask array of the results, with the row chunks of X.
     """
-    _require(callable(function), f"function must be callable, got {_shown(function)}")
     _, sizes = _row_blocks("X", X)
     # If the model has points, try one of these, because a row of ones may be far from them.
-    points = [getattr(part, "points", part) for part in model] + [np.ones((1, X.shape[1]))]
-    fitting = (P for P in points if isinstance(P, np.ndarray) and P.shape[1:] == X.shape[1:])
-    like = _together(function, np.array(next(fitting)[:1], X.dtype), *model)
+    points = getattr([*model, None][0], "points", 1.0)
+    like = _together(function, np.resize(points, (1, X.shape[1])).astype(X.dtype), *model)
     _require(
         isinstance(like, np.ndarray) and like.shape[:1] == (1,),
         f"function must return one row for each row of X, got {type(like).__name__}",
@@ -10983,11 +10915,6 @@ def dask_map(function, X, *model):
     )
 
 
-def _with_map(state, feature_map=None):
-    """The state with this map, or without a map: each worker fetches the map once, separately."""
-    return state._replace(feature_map=feature_map) if hasattr(state, "feature_map") else state
-
-
 @_public
 def dask_fold(X, state):
     """State of a stream after all rows of a Dask array: one state per block, merged in pairs.
@@ -11004,30 +10931,22 @@ def dask_fold(X, state):
     merge = _of_stream("state", state, "merge")
     update = _of_stream("state", state, "update")
     held = getattr(state, "sketch", state)
-    count = getattr(held, "count", 0)
-    # A tuple without a field `count` still has a method `count`.
-    _require(callable(count) or count == 0, f"state must be empty, got a count of {count}")
+    _require(held.count == 0, f"state must be empty, got a count of {held.count}")
     half_life = getattr(held, "half_life", 0.0)
     _require(not half_life, f"state must have no half_life to be merged, got {half_life}")
-    feature_map = getattr(state, "feature_map", None)
-    shared = _dask().delayed(feature_map, traverse=False)
 
-    def folded(block, first, state, feature_map):
+    def folded(block, first, state):
         if hasattr(state, "seed"):  # blocks must draw independently
             state = state._replace(seed=int(_python_subkey(state.seed, first)))
-        return _with_map(update(_with_map(state, feature_map), block))
+        return update(state, block)
 
-    def merged(a, b, feature_map):
-        return _with_map(merge(_with_map(a, feature_map), _with_map(b, feature_map)))
-
-    parts = _each_block(folded, X, None, _with_map(state), shared)
-    return _with_map(_joined(merged, parts, shared), feature_map)
+    return _joined(merge, _each_block(folded, X, None, state))
 
 
 def _rows_of(X, rows):
     """Chosen rows of a Dask array, as checked points."""
     numbers, places = np.unique(rows, return_inverse=True)  # Dask reads sorted rows in one step
-    return _checked_points("X", _computed(X[numbers]), None, numbers)[places]
+    return _checked_points("X", X[numbers].compute(), None, numbers)[places]
 
 
 @_public
@@ -11126,7 +11045,7 @@ def dask_nystrom_ridge(X, Y, landmarks, kernel, lam):
     T = Y[:, None] if Y.ndim == 1 else Y
     _require(
         T.shape[:1] == X.shape[:1],
-        f"X and Y must have the same number of rows, got {X.shape} and {T.shape}: if nan, call .compute_chunk_sizes()",
+        f"Y must have {len(X)} rows, got shape {T.shape}",
     )
     T = T.rechunk({0: tuple(sizes), 1: -1})
     Z = _checked_landmarks(X, landmarks, _rows_of)

@@ -270,10 +270,6 @@ def test_kernel_parameters_are_refused_by_name(make, name, value):
         ),
         (lambda: kp.principal_angles(X, X[:3]), "principal_angles: V must have 9 rows, got"),
         (
-            lambda: kp.principal_angles(np.ones((3, 2)), np.ones((3, 1))),
-            "principal_angles: U must have independent",
-        ),
-        (
             lambda: kp.effective_dimension(K, 0.0, 0),
             "effective_dimension: lam must be at least 1e-300, got 0.0",
         ),
@@ -474,10 +470,6 @@ def test_kernel_parameters_are_refused_by_name(make, name, value):
         ),
         (lambda: kp.nuclear_error(K, K[:3, :3]), "nuclear_error: A and B must be of the same size"),
         (lambda: kp.nuclear_error(np.full((9, 9), np.nan), K), "nuclear_error: A"),
-        (
-            lambda: kp.projection_cost(K, np.ones((9, 2))),
-            "projection_cost: V must have independent columns",
-        ),
         (
             lambda: kp.projection_cost(K, np.ones((3, 2))),
             "projection_cost: V must have 9 rows, got",

@@ -1514,9 +1514,7 @@ def test_a_file_that_cannot_be_written_leaves_the_old_one(tmp_path, monkeypatch)
     for name in ("fsync", "replace"):
         with monkeypatch.context() as patch:
             patch.setattr(os, name, full)
-            with pytest.raises(
-                OSError, match="No space left on device; an earlier file is unchanged.*model.npz"
-            ):
+            with pytest.raises(OSError, match="No space left on device.*model.npz"):
                 kp.save(place, kp.gaussian(3.0))
             with pytest.raises(OSError, match="No space left on device.*new.npz"):
                 kp.save(tmp_path / "new.npz", kp.gaussian(3.0))
@@ -1530,7 +1528,7 @@ def test_a_file_that_cannot_be_written_leaves_the_old_one(tmp_path, monkeypatch)
 def test_a_protected_file_is_not_replaced(tmp_path):
     kp.save(tmp_path / "m.npz", KERNEL)
     (tmp_path / "m.npz").chmod(0o444)
-    with pytest.raises(PermissionError, match="unchanged"):
+    with pytest.raises(PermissionError, match="m.npz"):
         kp.save(tmp_path / "m.npz", kp.gaussian(3.0))
 
 

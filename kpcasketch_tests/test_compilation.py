@@ -2,7 +2,6 @@
 """How cores are compiled, kept on disk and called: by threads, in forked children, between signals, and as Python."""
 
 import ast
-import importlib.util
 import os
 import pathlib
 import pickle
@@ -390,10 +389,10 @@ def test_warm_up_compiles_the_functions_that_are_named(tmp_path):
 
 def test_warm_up_refuses_names_that_it_does_not_know():
     for wrong, shown in (("kcpa", "'kcpa'"), (kp.advise, "'advise'"), (3, "3"), ([], "list")):
-        match = f"^warm_up: names must be among kpca, .*, NoveltyDetector; got {shown}"
+        match = f"^warm_up: names must be among kpca, .*, spectral_error; got {shown}"
         with pytest.raises(ValueError, match=match):
             kp.warm_up("kpca", wrong)
-    assert set(kp._typical_tasks(np.float64)) <= {*kp.__all__, *kp._ESTIMATORS}
+    assert set(kp._TYPICAL) <= {*kp.__all__}
 
 
 @pytest.mark.slow
@@ -401,9 +400,8 @@ def test_warm_up_runs_typical_tasks_in_both_precisions_and_both_twins():
     with np.errstate(all="raise"):  # as a user may have it
         assert kp.warm_up(kp.kpca, kp.skpca, kp.nystrom_ridge, kp.rpcholesky) > 0
         for dtype in (np.float64, np.float32):  # the other tasks, in the twins that they take
-            for name, task in kp._typical_tasks(dtype).items():
-                if name not in kp._ESTIMATORS or importlib.util.find_spec("sklearn"):
-                    task()
+            for name in kp._TYPICAL:
+                kp._run_typical(name, dtype)
     with event.install_recorder("numba:compile") as recorder:
         for dtype in (np.float64, np.float32):
             for points in (X[:20].astype(dtype), np.tile(X, (100, 1)).astype(dtype)):

@@ -202,10 +202,6 @@ def test_readers_of_models_take_predictions_of_a_vector(tmp_path):
     expected = kp.expand(X, columns)
     kp.save(tmp_path / "model.npz", model)
     assert np.array_equal(kp.expand(X, kp.load(tmp_path / "model.npz")), expected[:, 0])
-    arrays = dict(np.load(tmp_path / "model.npz"))
-    del arrays["targets"]  # files of before have columns, as they had
-    np.savez(tmp_path / "older.npz", **arrays)
-    assert np.array_equal(kp.expand(X, kp.load(tmp_path / "older.npz")), expected)
     np.save(tmp_path / "X.npy", X)
     for more, name in (
         ([], "out.npy"),

@@ -46,6 +46,21 @@ def test_small_and_right_angles_are_exact():
     )
 
 
+def start(n, probes):
+    """The orthonormal vectors that the seed 0 draws."""
+    return kp._start_block(n, probes, kp._key(0, kp._PROBES))
+
+
+def test_columns_that_depend_on_others_or_are_small_do_not_change_their_span(rng):
+    U, V = rng.standard_normal((600, 3)), rng.standard_normal((600, 2))
+    twice = np.column_stack([U, U[:, :2] @ [1.0, -2.0], np.zeros(600), 1e-30 * U[:, 0]])
+    assert kp.principal_angles(twice, V) == pytest.approx(kp.principal_angles(U, V), rel=1e-9)
+    small = U * [1.0, 1e-40, 1e80]
+    assert kp.principal_angles(small, V) == pytest.approx(kp.principal_angles(U, V), rel=1e-9)
+    for W in (twice, small):
+        assert kp.projection_cost(K, W) == pytest.approx(kp.projection_cost(K, U), rel=1e-12)
+
+
 def test_effective_dimension_is_exact_for_small_and_close_for_large_matrices():
     assert kp.effective_dimension(K[:100, :100], 0.3, 0) == pytest.approx(
         naive.effective_dimension(K[:100, :100], 0.3), rel=1e-10
@@ -54,10 +69,8 @@ def test_effective_dimension_is_exact_for_small_and_close_for_large_matrices():
         assert kp.effective_dimension(K, lam, 0) == pytest.approx(
             naive.effective_dimension(K, lam), rel=0.08
         )
-    # Rank one: the invariant subspace stops each recurrence early, and what is left is the mean of (z . u)^2 over the
-    # probes.
-    signs = kp._random_signs(700, 4, kp._key(0, kp._PROBES))
-    expected = (signs.sum(0) ** 2 / 700).mean() * 700 / 707
+    # Rank one: the invariant subspace ends the steps early, and 700 times the mean of (w . u)^2 is left.
+    expected = (start(700, 4).sum(0) ** 2).mean() * 700 / 707
     assert kp.effective_dimension(
         kp.LowRank(np.ones((700, 1))), 7.0, 0, probes=4, steps=5
     ) == pytest.approx(expected, rel=1e-9)
@@ -66,29 +79,27 @@ def test_effective_dimension_is_exact_for_small_and_close_for_large_matrices():
     )
 
 
-def decaying(n):
-    """A diagonal operator, of which random signs have no error, and its effective dimension at the ridge 1e-9."""
+def decaying(n, probes):
+    """A diagonal operator, and the estimate of its effective dimension at the ridge 1e-9 without an error of steps."""
     values = np.exp(-np.arange(n) / 8)
     A = kp.CSR(values, np.arange(n), np.arange(n + 1))
-    return A, (values / (values + 1e-9)).sum()
+    return A, (values / (values + 1e-9)) @ (start(n, probes) ** 2).sum(1) * n / probes
 
 
 def test_effective_dimension_at_a_small_ridge_was_the_number_of_rows():
     # 64 steps from each probe see 64 of 166 eigenvalues above the ridge
-    for n, probes, steps, within in (
-        (2000, 32, 64, 1e-3),
-        (2000, 1, 400, 1e-3),
-        (600, 8, 64, 1e-9),
-    ):
-        A, exact = decaying(n)
-        assert kp.effective_dimension(A, 1e-9, 0, probes=probes, steps=steps) == pytest.approx(
-            exact, rel=within
-        )
+    for probes, steps in ((32, 64), (1, 400)):
+        A, expected = decaying(2000, probes)
+        found = kp.effective_dimension(A, 1e-9, 0, probes=probes, steps=steps)
+        assert found == pytest.approx(expected, rel=1e-3)
+    A, exact = decaying(600, 600)  # 18 blocks of 8 do not suffice, and more exceed n / 4 columns
+    assert exact == pytest.approx((A.data / (A.data + 1e-9)).sum(), rel=1e-12)
+    assert kp.effective_dimension(A, 1e-9, 0, probes=8) == pytest.approx(exact, rel=1e-9)
     with pytest.raises(
         ValueError,
-        match="^effective_dimension: steps must be larger: after 64 steps the result is between",
+        match="^effective_dimension: steps must be larger: after 64 steps the result is",
     ):
-        kp.effective_dimension(decaying(2000)[0], 1e-9, 0, probes=1)
+        kp.effective_dimension(decaying(2000, 1)[0], 1e-9, 0, probes=1)
 
 
 def test_bounds_of_an_effective_dimension_ended_the_search_of_an_indefinite_matrix():
@@ -122,16 +133,15 @@ def test_an_effective_dimension_below_the_rounding_of_the_matrix_was_noise(n):
 
 
 def test_bounds_of_an_effective_dimension_hold_after_few_steps_and_after_many():
-    A, exact = decaying(2000)
+    A, expected = decaying(2000, 4)
     found = []
     for steps in (1, 10, 20, 30, 36, 38, 40):
         with pytest.raises(ValueError, match="steps must be larger") as refusal:
             kp.effective_dimension(A, 1e-9, 0, probes=4, steps=steps)
-        found.append(
-            [float(word) for word in re.findall(r"between (\S+) and (\S+)", str(refusal.value))[0]]
-        )
-    assert all(low <= 1.01 * exact and exact <= 1.01 * high for low, high in found)
-    assert found[0][1] > 9 * exact and found[-1][0] > 0.9 * exact
+        words = re.findall(r"is (\S+), or up to (\S+) less", str(refusal.value))[0]
+        found.append([float(word) for word in words])
+    assert all(high - gap <= 1.01 * expected <= 1.02 * high for high, gap in found)
+    assert found[0][0] > 9 * expected and found[-1][0] - found[-1][1] > 0.9 * expected
 
 
 def test_effective_dimension_errors_fall_with_more_probes():

@@ -103,11 +103,11 @@ def test_infinite_residuals_and_what_novelty_refuses(rng):
     assert kp.novelty_pvalues(origin, model, [0.1, 0.2]) == 1 / 3
     model = kp.kpca(X, kp.polynomial(2, 1.0, 1.0), 2)
     for known, text in (
-        (X, "known must hold residuals: pass residual"),
+        (X, "known must be a 1-D array of real numbers"),
         ([], "known must hold one or more residuals"),
         ([0.1, np.nan], "known must hold one or more residuals"),
         ([0.1, -0.1], "known must hold one or more residuals"),
-        (None, "known must hold residuals"),
+        (None, "known must be a 1-D array of real numbers"),
     ):
         with pytest.raises(ValueError, match=f"^novelty_pvalues: {text}"):
             kp.novelty_pvalues(X, model, known)
