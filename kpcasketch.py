@@ -9483,7 +9483,7 @@ def features_of(x, model, out):
 
     Args:
         x: (d,) array. Point. Compiled code does not check the lengths of `x` and `out`.
-        model: Expansion or NystromMap. From Python, any model that `features` takes.
+        model: Expansion, NystromMap, Subspace, or FourierMap (compiled: with stored frequencies).
         out: (k,) array. Receives the model's k features.
     Returns:
         None: Afterwards, `out` equals a row of `features`, up to rounding. No memory is allocated.
@@ -9506,6 +9506,32 @@ def _of_expansion(x, model, out):
         value = _value_of(model.kernel, x, model.points[i])
         for q in range(len(out)):
             out[q] += model.coef[i, q] * value
+
+
+@_helper
+def _one_feature(x, feature_map, j):
+    """sqrt(2 k(x, x) / m) cos(r_j.x + gamma_j) for a map that stores its frequencies."""
+    if len(feature_map.frequencies) == 0:
+        raise ValueError("model must store its frequencies")
+    angle = 0.0
+    for t in range(len(x)):
+        angle += feature_map.frequencies[j, t] * x[t]
+    key = _subkey(_mix(np.uint64(feature_map.seed)), _FREQUENCIES)
+    phase = _phase(_subkey(key, _PHASES), j, 1 + feature_map.paired)
+    return math.sqrt(2.0 * feature_map.kernel.scale / feature_map.m) * math.cos(angle + phase)
+
+
+def _of_map(x, model, out):
+    for j in range(model.m):
+        out[j] = _one_feature(x, model, j)
+
+
+def _of_subspace(x, model, out):
+    out[:] = 0.0
+    for j in range(model.feature_map.m):
+        z = _one_feature(x, model.feature_map, j) - model.means[j]
+        for q in range(len(out)):
+            out[q] += z * model.basis[j, q]
 
 
 def _residual_of_landmarks(x, model, out):
@@ -9589,13 +9615,14 @@ _models |= {
     Subspace: _Model(
         skpca_transform,
         _own_values,
+        _of_subspace,
         residual=lambda X, model: (
             skpca_residual(X, model) / np.sqrt(model.feature_map.kernel.scale)
         ),
         moments=_moments_of_subspace,
         sketch=_own_pairs,
     ),
-    FourierMap: _Model(fourier_features, lambda model: ()),
+    FourierMap: _Model(fourier_features, lambda model: (), _of_map),
     DSGDState: _Model(dsgd_evaluate, dsgd_values),
     Manifold: _Model(manifold_features, _own_values),
 }
@@ -10721,7 +10748,7 @@ def __dir__():
 _TYPICAL = (
     "kpca expand features residual kernel_pca_preimage block_lanczos sample_gram quantize_gram "
     "recursive_rls_practical recursive_rls_accelerated rpcholesky nystrom nystrom_map "
-    "nystrom_kpca nystrom_ridge choose rls_update kmeans_select rskpca shadow_select skpca "
+    "nystrom_features nystrom_kpca nystrom_ridge choose rls_update kmeans_select rskpca shadow_select skpca "
     "dsgd_kpca spectral_error"
 ).split()
 
@@ -10759,7 +10786,12 @@ def _typical_arguments(dtype):
 def _run_typical(name, dtype):
     """Call a function with typical arguments, and then what is usually called with its result."""
     given = _typical_arguments(dtype)
-    function = globals()[name]
+    if name in _ESTIMATORS:
+        own = __getattr__(name)(50).fit(given["X"], given["X"][:, 0] > 0.0)
+        predict = getattr(own, "predict", None) or own.transform
+        predict(given["X"])
+        return
+    function = globals()["nystrom_map" if name == "nystrom_features" else name]
     named = given.keys() & inspect.signature(function).parameters
     made = function(**{key: given[key] for key in named})
     if type(made) in _models:
@@ -10777,14 +10809,16 @@ def warm_up(*names):
 
     Args:
         *names: str or function. Functions that your program calls, for example "rpcholesky" and
-            "nystrom_kpca". Others are refused with a list. None means all in the list.
+            "nystrom_kpca". Others are refused with a list. None means all in the list, except for
+            the estimators, because they need scikit-learn.
     Returns:
         float: Elapsed time in seconds.
     """
     start = time.perf_counter()
+    known = [*_TYPICAL, *_ESTIMATORS]
     names = [getattr(name, "__name__", name) for name in names or _TYPICAL]
     for name in names:
-        _require(name in _TYPICAL, f"names must be among {', '.join(_TYPICAL)}; got {_shown(name)}")
+        _require(name in known, f"names must be among {', '.join(known)}; got {_shown(name)}")
     for number, name in enumerate(names, 1):
         if not QUIET:
             _to_stderr(f"compiling {name} ({number} of {len(names)})")
