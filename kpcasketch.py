@@ -5610,9 +5610,10 @@ def _checked_map(name, feature_map, drawable=False):
     return feature_map
 
 
-def _require_finite_angles(infinite, points="X"):
+def _require_finite_angles(largest, dtype, points):
+    """Refuse points if a bound for the magnitudes of their angles is infinite, or NaN."""
     _require(
-        not infinite.any(),
+        largest <= np.finfo(dtype).max,
         f"{points} must be smaller relative to the kernel's bandwidth: the angles r_j.x overflow",
     )
 
@@ -5736,12 +5737,11 @@ def _fastfood_angles(X, flips, order, weights, lengths):
 
 @_helper
 def _write_cosines(angles, rows, phases, factor, out, row, column):
-    """Write factor cos(angles + phases) to out[row:, column:], and count infinite angles."""
+    """Write factor cos(angles + phases) to out[row:, column:]. Changes the angles."""
     columns = len(phases)
     one = angles.dtype.type(factor)
     near = angles.dtype.type(_NEAR[angles.itemsize // 8])
     far = 0
-    infinite = 0
     for r in range(rows):
         for c in range(columns):  # LLVM vectorizes a count, but not a maximum that propagates NaN
             angles[r, c] += phases[c]
@@ -5753,14 +5753,12 @@ def _write_cosines(angles, rows, phases, factor, out, row, column):
             cosines[c] = one * _cos(values[c])
         for c in range(columns if far else 0):
             if not abs(values[c]) <= near:
-                infinite += not abs(values[c]) < np.inf
                 cosines[c] = one * math.cos(np.float64(values[c]))
-    return infinite
 
 
 @_helper
 def _fourier_tile(X, first, panels, phases, begin, factor, angles, out, row, column):
-    """Write up to 128 features of 128 points to out[row:, column:], and count infinite angles."""
+    """Write up to 128 features of 128 points to out[row:, column:]."""
     rows = min(_BLOCK, len(X) - first)
     width = panels.shape[2]
     columns = min(_BLOCK, len(phases) - begin)
@@ -5768,29 +5766,35 @@ def _fourier_tile(X, first, panels, phases, begin, factor, angles, out, row, col
         panel = panels[(begin + c) // width]
         for r in range(0, rows, 4):
             _inner_products(X, first + r, len(X) - 1, 0, X.shape[1], panel, angles, r, c)
-    return _write_cosines(angles, rows, phases[begin : begin + columns], factor, out, row, column)
+    _write_cosines(angles, rows, phases[begin : begin + columns], factor, out, row, column)
 
 
 @_core
-def _fourier(X, panels, phases, factor, infinite, out):
-    for index in prange(_blocks(len(X))):
+def _fourier(X, panels, phases, factor, out):
+    for index in prange(_blocks(len(X)) * _blocks(len(phases))):
         _wide_vectors()
         task = np.int64(index)
-        first = task * _BLOCK
+        columns = _blocks(len(phases))
+        first = task // columns * _BLOCK
+        begin = task % columns * _BLOCK
         angles = _new_tile(X)
-        for begin in range(0, out.shape[1], _BLOCK):
-            infinite[task] += _fourier_tile(
-                X, first, panels, phases, begin, factor, angles, out, first, begin
-            )
+        _fourier_tile(X, first, panels, phases, begin, factor, angles, out, first, begin)
 
 
 @_core
-def _cosines(angles, phases, factor, infinite, out):
-    """Write factor cos(angles + phases) to out, and count infinite angles. Changes the angles."""
+def _cosines(angles, phases, factor, out):
+    """Write factor cos(angles + phases) to out. Changes the angles."""
     for index in prange(len(out)):
         _wide_vectors()
         i = np.int64(index)
-        infinite[i] = _write_cosines(angles[i : i + 1], 1, phases, factor, out, i, 0)
+        _write_cosines(angles[i : i + 1], 1, phases, factor, out, i, 0)
+
+
+def _random_features(X, panels, phases, factor):
+    out = _new_array((len(X), len(phases)), X.dtype)
+    work = out.size * (1.5 + _MULTIPLY_ADD * X.shape[1])
+    _fourier(work, X, panels, phases, factor, out)
+    return out
 
 
 def _drawn(X, feature_map, first, count, divisor, points="X"):
@@ -5803,10 +5807,12 @@ def _drawn(X, feature_map, first, count, divisor, points="X"):
     _draw_phases(_python_subkey(key, _PHASES), first, copies, phases)
     factor = math.sqrt(2.0 * feature_map.kernel.scale / divisor)
     if feature_map.kind == _FASTFOOD:
-        drawn = _fastfood_parts(feature_map.kernel, feature_map.d, _ceil_div(count, copies), key)
-    else:
-        drawn = _pack(_frequencies(feature_map, first, count).astype(X.dtype, copy=False))
-    return drawn, phases, factor
+        parts = _fastfood_parts(feature_map.kernel, feature_map.d, _ceil_div(count, copies), key)
+        return parts, phases, factor
+    W = _frequencies(feature_map, first, count).astype(X.dtype, copy=False)
+    largest = [float(max(A.max(), -A.min())) for A in (X, W)]
+    _require_finite_angles(feature_map.d * math.prod(largest), X.dtype, points)
+    return _pack(W), phases, factor
 
 
 def _angles_in_box(X, feature_map):
@@ -5839,17 +5845,13 @@ def _features_from(X, feature_map, first, count, divisor, points="X"):
         waves = _waves(_angles_in_box(X, feature_map), feature_map)
         return functools.reduce(khatri_rao, waves).T.astype(X.dtype, "C")
     drawn, phases, factor = _drawn(X, feature_map, first, count, divisor, points)
+    if feature_map.kind != _FASTFOOD:
+        return _random_features(X, drawn, phases, factor)
     out = _new_array((len(X), count), X.dtype)
-    infinite = np.zeros(len(X), np.int64)
-    if feature_map.kind == _FASTFOOD:
-        for rows in _slabs(len(X), 64):
-            angles = np.repeat(_fastfood_angles(X[rows], *drawn), 1 + feature_map.paired, 1)
-            work = 1.5 * out[rows].size
-            _cosines(work, angles, phases, factor, infinite[rows], out[rows])
-    else:
-        work = out.size * (1.5 + _MULTIPLY_ADD * feature_map.d)
-        _fourier(work, X, drawn, phases, factor, infinite, out)
-    _require_finite_angles(infinite, points)
+    for rows in _slabs(len(X), 64):
+        angles = np.repeat(_fastfood_angles(X[rows], *drawn), 1 + feature_map.paired, 1)
+        _require_finite_angles(_unit_of(angles), X.dtype, points)
+        _cosines(1.5 * angles.size, angles, phases, factor, out[rows])
     return out
 
 
@@ -6540,8 +6542,6 @@ def skpca_update(state, X):
         sketch = _absorb(
             sketch, X, _drawn(X, state.feature_map, 0, state.feature_map.m, state.feature_map.m)
         )
-        squares = sketch.older.squares + sketch.run.squares
-        _require_finite_angles(np.isnan(squares))  # cos(inf) is NaN
     else:
         for Z in _feature_slabs(
             X, state.feature_map, max(4 * _BLOCK, 2**20 // state.feature_map.m)
@@ -7072,30 +7072,6 @@ def _centered(state, U):
 
 # 12.2 Values of functions (DSGD algorithm 2)
 
-_FEW_ROWS = 64  # so that a mini-batch of 512 points has eight tasks
-
-
-@_core
-def _add_features(X, panels, phases, factor, coef, infinite, out):
-    """Add sum_j coef_j phi_j(x) over drawn features to `out`, and count infinite angles."""
-    for index in prange(len(infinite)):
-        _wide_vectors()
-        task = np.int64(index)
-        angles = _new_tile(X)
-        cosines = _new_tile(X)
-        product = _aligned((_FEW_ROWS, out.shape[1]), X)
-        first = task * _FEW_ROWS
-        P = X[first : first + _FEW_ROWS]
-        for begin in range(0, len(phases), _BLOCK):
-            infinite[task] += _fourier_tile(
-                P, 0, panels, phases, begin, factor, angles, cosines, 0, 0
-            )
-            product[:] = 0
-            count = min(_BLOCK, len(phases) - begin)
-            _multiply_add(cosines, 0, len(P), 0, count, coef, begin, product)
-            _add_block(product, len(P), out, first)
-
-
 _START_POINTS = 2048  # largest number of points in the initial problem
 
 
@@ -7115,18 +7091,13 @@ def _values(state, X, second):
     feature_map, coef = _view(state, second)
     if second and state.task == _SLICED:
         return _slice_features(state, X) @ coef
-    n, d = X.shape
-    k = coef.shape[1]
-    wide = _padded_width(k, X)
-    values = np.zeros((n, wide))
-    infinite = np.zeros(_ceil_div(n, _FEW_ROWS), np.int64)
-    for features in _slabs(state.used, _BLOCK * max(1, 2**13 // d)):  # 8 MB of frequencies
-        some = coef[: state.used][features].astype(X.dtype)
+    values = np.zeros((len(X), coef.shape[1]))
+    for features in _slabs(state.used, _BLOCK * max(1, 2**13 // X.shape[1])):  # 8 MB of frequencies
+        some = coef[: state.used][features]
         drawn = _drawn(X, feature_map, features.start, len(some), 1.0, "X (or Y)")
-        work = n * len(some) * (1.0 + _MULTIPLY_ADD * (d + wide))
-        _add_features(work, X, *drawn, _packed_vectors(some), infinite, values)
-    _require_finite_angles(infinite, "X (or Y)")
-    return np.ascontiguousarray(values[:, :k])
+        for rows in _slabs(len(X), max(_BLOCK, 2**20 // len(some))):
+            values[rows] += _dense_product(_random_features(X[rows], *drawn), some)
+    return values
 
 
 def _some_features(X, feature_map, first, count, divisor=1.0):
