@@ -5696,14 +5696,12 @@ def _fourier_tile(X, first, panels, phases, begin, factor, angles, out, row, col
 
 @_core
 def _fourier(X, panels, phases, factor, out):
-    for index in prange(_blocks(len(X)) * _blocks(len(phases))):
+    for index in prange(_blocks(len(X))):
         _wide_vectors()
-        task = np.int64(index)
-        columns = _blocks(len(phases))
-        first = task // columns * _BLOCK
-        begin = task % columns * _BLOCK
+        first = np.int64(index) * _BLOCK
         angles = _new_tile(X)
-        _fourier_tile(X, first, panels, phases, begin, factor, angles, out, first, begin)
+        for begin in range(0, out.shape[1], _BLOCK):
+            _fourier_tile(X, first, panels, phases, begin, factor, angles, out, first, begin)
 
 
 @_core
