@@ -4574,13 +4574,9 @@ class ShadowState(NamedTuple):
     count: int
 
 
-# A hash table of cells, along at most three axes of largest range. panels: `_place` of each center,
-# in float32, packed for the micro-kernel. heads: the last center in each bucket, or -1. before: the
-# previous center in the bucket of a center, or -1. steps: from the code of a cell to its neighbors'.
-_Cells = collections.namedtuple("_Cells", "centers panels before heads axes steps origin side")
-_LAST_CELL = 1e10  # on an axis. Up to it, rounding moves no point past a neighboring cell.
-_LAST_PLACE = 1e4  # in panels. Float32 then changes squared distances of 1 by .003 sqrt(d) at most.
-_CELL_STEP = 2**21  # from axis to axis in the code of a cell. Cells that are far apart share codes.
+# Float32 distances between points in units of eps, relative to an origin, exclude most centers. The
+# units are cut to +-1e4: rounding then changes squared distances of 1 by at most .003 sqrt(d).
+_FARTHEST = 1e4
 
 
 # Numba 0.68 uses FMA with fastmath=False.
@@ -4594,168 +4590,101 @@ def _is_within(X, i, C, j, limit):
     return total < limit
 
 
-@_helper
-def _place(cells, x, t, most):
-    """Coordinate t of a point relative to the origin, in sides of a cell, cut to +-most."""
-    return max(-most, min(most, (x[t] - cells.origin[t]) / cells.side))
-
-
-@_helper
-def _cell(cells, x):
-    """Code of the cell of a point."""
-    code = 0
-    for axis in cells.axes:
-        code = code * _CELL_STEP + np.int64(np.floor(_place(cells, x, axis, _LAST_CELL)))
-    return code
-
-
-@_helper
-def _bucket(cells, code):
-    return np.int64(_mix(np.uint64(code)) & np.uint64(len(cells.heads) - 1))
-
-
-@_helper
-def _first_in_cells(cells, X, i, lowest, limit):
-    """First center j >= lowest within the limit, or -1. Other cells may share a bucket with a
-    neighbor, because `_is_within` decides."""
-    found = -1
-    code = _cell(cells, X[i])
-    for step in cells.steps:
-        j = cells.heads[_bucket(cells, code + step)]
-        while j >= lowest:  # the centers in a bucket are in descending order
-            if _is_within(X, i, cells.centers, j, limit):
-                found = j if found < 0 else min(found, j)
-            j = cells.before[j]
-    return found
-
-
-@_helper
-def _first_in_order(X, rows, cells, first, count, limit, labels):
-    """Label rows with the first of the centers first to count - 1 within the limit. Distances in
-    float32 exclude nearly all centers, in half the time of float64."""
-    _wide_vectors()
-    d = X.shape[1]
-    width = cells.panels.shape[2]
-    left = len(rows)
-    values = _aligned((4 * width,), cells.panels)
-    tile = values.reshape(4, width)
-    numbers = rows.copy()
-    active = _aligned((left, d), cells.panels)
-    for r in range(left):
-        for t in range(d):
-            active[r, t] = _place(cells, X[rows[r]], t, _LAST_PLACE)
-    perhaps = np.float32(1.0 + 0.003 * math.sqrt(d))
-    for q in range(first // width, _ceil_div(count, width)):
-        for r in range((left - 1) // 4 * 4, -1, -4):
-            _squared_distances(active, r, left - 1, 0, d, cells.panels[q], tile, 0, 0)
-            near = np.float32(0.0)  # a count. An int64 would halve the speed.
-            for value in values:
-                near += np.float32(value < perhaps)
-            for row in range(min(left, r + 4) - 1 if near else -1, r - 1, -1):
-                for c in range(width):
-                    j = q * width + c
-                    if (
-                        tile[row - r, c] < perhaps
-                        and j < count
-                        and _is_within(X, numbers[row], cells.centers, j, limit)
-                    ):
-                        labels[numbers[row]] = j
-                        left -= 1  # the last point moves here, already compared with this panel
-                        numbers[row] = numbers[left]
-                        for t in range(d):
-                            active[row, t] = active[left, t]
-                        break
-
-
 @_core
-def _find_shadows(X, rows, cells, first, count, by_cells, limit, labels):
-    """Label rows with the first of the centers first to count - 1 within the limit."""
+def _find_shadows(X, P, rows, centers, panels, first, count, limit, labels):
+    """Label rows of X with the first of the centers first to count - 1 within the limit. P and
+    `panels`: points and packed centers in float32, which takes half the time of float64."""
     for index in prange(_blocks(len(rows))):
-        start = np.int64(index) * _BLOCK
-        group = rows[start : start + _BLOCK]
-        if by_cells:
-            for i in group:
-                labels[i] = _first_in_cells(cells, X, i, first, limit)
-        else:
-            _first_in_order(X, group, cells, first, count, limit, labels)
+        _wide_vectors()
+        d = X.shape[1]
+        width = panels.shape[2]
+        begin, end = _block(index, len(rows))
+        numbers = rows[begin:end].copy()
+        left = len(numbers)
+        values = _aligned((4 * width,), panels)
+        tile = values.reshape(4, width)
+        active = _aligned((left, d), panels)
+        for r in range(left):
+            for t in range(d):
+                active[r, t] = P[numbers[r], t]
+        perhaps = np.float32(1.0 + 0.003 * math.sqrt(d))
+        for q in range(first // width, _ceil_div(count, width)):
+            for r in range((left - 1) // 4 * 4, -1, -4):
+                _squared_distances(active, r, left - 1, 0, d, panels[q], tile, 0, 0)
+                near = np.float32(0.0)  # a count. An int64 would halve the speed.
+                for value in values:
+                    near += np.float32(value < perhaps)
+                for row in range(min(left, r + 4) - 1 if near else -1, r - 1, -1):
+                    for c in range(width):
+                        j = q * width + c
+                        if (
+                            tile[row - r, c] < perhaps
+                            and j < count
+                            and _is_within(X, numbers[row], centers, j, limit)
+                        ):
+                            labels[numbers[row]] = j
+                            left -= 1  # the last point moves here, already compared
+                            numbers[row] = numbers[left]
+                            for t in range(d):
+                                active[row, t] = active[left, t]
+                            break
 
 
 @_core_alone
-def _enter(X, rows, cells, first, count, limit, labels):
+def _enter(X, P, rows, centers, panels, first, count, limit, labels):
     """RSKPCA algorithm 2 on rows in no shadow of the centers before `first`. Returns the new count."""
-    width = cells.panels.shape[2]
+    width = panels.shape[2]
     for i in rows:
-        labels[i] = _first_in_cells(cells, X, i, first, limit)
+        for j in range(first, count):
+            if _is_within(X, i, centers, j, limit):
+                labels[i] = j
+                break
         if labels[i] < 0:
             labels[i] = count
-            bucket = _bucket(cells, _cell(cells, X[i]))
-            cells.before[count] = cells.heads[bucket]
-            cells.heads[bucket] = count
-            cells.centers[count] = X[i]
             for t in range(X.shape[1]):
-                cells.panels[count // width, t, count % width] = _place(cells, X[i], t, _LAST_PLACE)
+                centers[count, t] = X[i, t]
+                panels[count // width, t, count % width] = P[i, t]
             count += 1
     return count
 
 
-def _cells_of(known, X, eps):
-    """Cells that contain the known centers, with room for all points."""
-    capacity = len(known) + len(X)
-    d = X.shape[1]
-    some = np.concatenate([P[:: len(P) // 1000 + 1] for P in (known, X)])
-    axes = np.argsort(-np.ptp(some, axis=0), kind="stable")[:3]
-    steps = np.zeros(1, np.int64)
-    for _ in axes:
-        steps = np.add.outer(steps * _CELL_STEP, np.arange(-1, 2)).ravel()
-    width = _WIDE_PANEL // 4
-    cells = _Cells(
-        centers=np.empty((capacity, d)),
-        panels=np.empty((_ceil_div(capacity, width), d, width), np.float32),
-        before=np.empty(capacity, np.int64),
-        heads=np.full(2 << capacity.bit_length(), -1),
-        axes=axes,
-        steps=steps,
-        origin=np.median(some, axis=0),
-        side=1.00001 * eps,  # despite rounding, points closer than eps lie in neighboring cells
-    )
-    rows = np.arange(len(known))
-    _enter(known, rows, cells, len(known), 0, 0.0, rows.copy())
-    return cells
-
-
 def _shadows(X, known, eps, grow):
     """Centers and labels by RSKPCA algorithm 2. It starts with `known` centers and adds more if
-    `grow`. Batches and cells do not affect the results, since `_is_within` decides near eps."""
+    `grow`. Batches do not affect the results, since `_is_within` decides near eps."""
     X = _in_double(X)
-    d = X.shape[1]
+    n, d = X.shape
     limit = eps * eps
-    cells = _cells_of(known, X, eps)
+    origin = np.median(X[:: n // 1000 + 1], axis=0)
     count = len(known)
-    labels = np.full(len(X), -1)
-    numbers = np.arange(len(X))
-    for batch in _slabs(len(X), _SLAB):
-        rows = numbers[batch]
-        # Estimated nanoseconds per point: 9 per cell, and 4 + d per center in them.
-        step = count // 1000 + 1
-        P = X[rows[::1000]][:, None, cells.axes]
-        near = np.abs(P - cells.centers[:count:step, cells.axes]) < 1.5 * eps
-        inside = step * near.all(2).sum() / len(P)
-        in_cells = 9.0 * cells.steps.size + (4.0 + d) * inside
-        in_order = 0.2 + 0.025 * d  # per center
-        by_cells = in_cells < 0.5 * in_order * count
+    capacity = count + n * grow
+    width = _WIDE_PANEL // 4
+    centers = np.empty((capacity, d))
+    panels = np.zeros((_ceil_div(capacity, width), d, width), np.float32)
+
+    def in_units(points):
+        return np.clip((points - origin) / eps, -_FARTHEST, _FARTHEST).astype(np.float32)
+
+    _enter(
+        known, in_units(known), np.arange(count), centers, panels, count, 0, 0.0, np.full(count, -1)
+    )
+    labels = np.full(n, -1)
+    for batch in _slabs(n, _SLAB):
+        points = X[batch]
+        P = in_units(points)
+        found = labels[batch]
+        rows = np.arange(len(points))
         first = 0
         while rows.size:
-            work = rows.size * (in_cells if by_cells else in_order * (count - first))
-            _find_shadows(work, X, rows, cells, first, count, by_cells, limit, labels)
+            work = rows.size * (0.2 + 0.025 * d) * (count - first)
+            _find_shadows(work, points, P, rows, centers, panels, first, count, limit, found)
             if not grow:
                 break
             # New centers are found on one thread. All threads compare later rows with them.
-            rows = rows[labels[rows] < 0]
+            rows = rows[found[rows] < 0]
             first = count
-            size = rows.size if by_cells else _BLOCK
-            count = _enter(X, rows[:size], cells, first, count, limit, labels)
-            rows = rows[size:]
-    return cells.centers[:count].copy(), labels
+            now, rows = np.split(rows, [_BLOCK])
+            count = _enter(points, P, now, centers, panels, first, count, limit, found)
+    return centers[:count].copy(), labels
 
 
 @_public
@@ -4763,7 +4692,7 @@ def shadow_select(X, eps):
     """Reduced set with a new center at each point that has no earlier center closer than eps.
 
     This is RSKPCA algorithm 2. Labels are as in `shadow_labels`. `shadow_bounds` bounds the errors.
-    Costs at most n m distances. A grid of cells of side eps avoids most of them if d is small.
+    Costs at most n m distances.
 
     Args:
         X: (n, d) array. Points. The result depends on their order.
@@ -4906,8 +4835,8 @@ def _nearest(X, centers):
 
 
 @_core
-def _come_closer(X, center, key, start, distances, times):
-    """distances[i] <- min(distances[i], |x_i - center|^2). Draws times with these rates."""
+def _come_closer(X, center, distances):
+    """distances[i] <- min(distances[i], |x_i - center|^2)."""
     for index in prange(_blocks(len(X))):
         _wide_vectors()
         first, last = _block(index, len(X))
@@ -4917,21 +4846,18 @@ def _come_closer(X, center, key, start, distances, times):
                 gap = X[i, t] - center[t]
                 total += gap * gap
             distances[i] = min(distances[i], total)
-        for i in range(first, last):  # a loop that vectorizes
-            times[i] = -_log64(_uniform(key, start + i)) / distances[i]
 
 
 def _spread_rows(X, k, key):
-    """Rows by k-means++. Probabilities are proportional to squared distances from earlier rows, as
-    they are for the first of independent exponential times with these rates."""
+    """Rows by k-means++: probabilities are proportional to squared distances from earlier rows."""
     n, d = X.shape
-    rows = [int(_uniforms(key, 0)[0] * n)]
+    draws = _uniforms(key, np.arange(k))
+    rows = [int(draws[0] * n)]
     distances = np.full(n, np.inf)
-    times = np.empty(n)
-    while len(rows) < k:
-        work = (5.0 + _SCALAR * d) * n
-        _come_closer(work, X, X[rows[-1]], key, len(rows) * n, distances, times)
-        rows.append(int(times.argmin()))
+    for draw in draws[1:]:
+        _come_closer((1.0 + _SCALAR * d) * n, X, X[rows[-1]], distances)
+        sums = np.cumsum(distances)
+        rows.append(int(np.searchsorted(sums, draw * sums[-1])))
     return rows
 
 
@@ -5611,9 +5537,9 @@ def _checked_map(name, feature_map, drawable=False):
     return feature_map
 
 
-def _require_finite_angles(infinite, points="X"):
+def _require_finite_angles(finite, points):
     _require(
-        not infinite.any(),
+        finite,
         f"{points} must be smaller relative to the kernel's bandwidth: the angles r_j.x overflow",
     )
 
@@ -5737,12 +5663,11 @@ def _fastfood_angles(X, flips, order, weights, lengths):
 
 @_helper
 def _write_cosines(angles, rows, phases, factor, out, row, column):
-    """Write factor cos(angles + phases) to out[row:, column:], and count infinite angles."""
+    """Write factor cos(angles + phases) to out[row:, column:]. Changes the angles."""
     columns = len(phases)
     one = angles.dtype.type(factor)
     near = angles.dtype.type(_NEAR[angles.itemsize // 8])
     far = 0
-    infinite = 0
     for r in range(rows):
         for c in range(columns):  # LLVM vectorizes a count, but not a maximum that propagates NaN
             angles[r, c] += phases[c]
@@ -5754,14 +5679,12 @@ def _write_cosines(angles, rows, phases, factor, out, row, column):
             cosines[c] = one * _cos(values[c])
         for c in range(columns if far else 0):
             if not abs(values[c]) <= near:
-                infinite += not abs(values[c]) < np.inf
                 cosines[c] = one * math.cos(np.float64(values[c]))
-    return infinite
 
 
 @_helper
 def _fourier_tile(X, first, panels, phases, begin, factor, angles, out, row, column):
-    """Write up to 128 features of 128 points to out[row:, column:], and count infinite angles."""
+    """Write up to 128 features of 128 points to out[row:, column:]."""
     rows = min(_BLOCK, len(X) - first)
     width = panels.shape[2]
     columns = min(_BLOCK, len(phases) - begin)
@@ -5769,29 +5692,26 @@ def _fourier_tile(X, first, panels, phases, begin, factor, angles, out, row, col
         panel = panels[(begin + c) // width]
         for r in range(0, rows, 4):
             _inner_products(X, first + r, len(X) - 1, 0, X.shape[1], panel, angles, r, c)
-    return _write_cosines(angles, rows, phases[begin : begin + columns], factor, out, row, column)
+    _write_cosines(angles, rows, phases[begin : begin + columns], factor, out, row, column)
 
 
 @_core
-def _fourier(X, panels, phases, factor, infinite, out):
+def _fourier(X, panels, phases, factor, out):
     for index in prange(_blocks(len(X))):
         _wide_vectors()
-        task = np.int64(index)
-        first = task * _BLOCK
+        first = np.int64(index) * _BLOCK
         angles = _new_tile(X)
         for begin in range(0, out.shape[1], _BLOCK):
-            infinite[task] += _fourier_tile(
-                X, first, panels, phases, begin, factor, angles, out, first, begin
-            )
+            _fourier_tile(X, first, panels, phases, begin, factor, angles, out, first, begin)
 
 
 @_core
-def _cosines(angles, phases, factor, infinite, out):
-    """Write factor cos(angles + phases) to out, and count infinite angles. Changes the angles."""
+def _cosines(angles, phases, factor, out):
+    """Write factor cos(angles + phases) to out. Changes the angles."""
     for index in prange(len(out)):
         _wide_vectors()
         i = np.int64(index)
-        infinite[i] = _write_cosines(angles[i : i + 1], 1, phases, factor, out, i, 0)
+        _write_cosines(angles[i : i + 1], 1, phases, factor, out, i, 0)
 
 
 def _drawn(X, feature_map, first, count, divisor, points="X"):
@@ -5804,10 +5724,12 @@ def _drawn(X, feature_map, first, count, divisor, points="X"):
     _draw_phases(_python_subkey(key, _PHASES), first, copies, phases)
     factor = math.sqrt(2.0 * feature_map.kernel.scale / divisor)
     if feature_map.kind == _FASTFOOD:
-        drawn = _fastfood_parts(feature_map.kernel, feature_map.d, _ceil_div(count, copies), key)
-    else:
-        drawn = _pack(_frequencies(feature_map, first, count).astype(X.dtype, copy=False))
-    return drawn, phases, factor
+        parts = _fastfood_parts(feature_map.kernel, feature_map.d, _ceil_div(count, copies), key)
+        return parts, phases, factor
+    W = _frequencies(feature_map, first, count).astype(X.dtype, copy=False)
+    largest = feature_map.d * math.prod(float(max(A.max(), -A.min())) for A in (X, W))
+    _require_finite_angles(largest <= np.finfo(X.dtype).max, points)  # false if it is NaN
+    return _pack(W), phases, factor
 
 
 def _angles_in_box(X, feature_map):
@@ -5841,16 +5763,14 @@ def _features_from(X, feature_map, first, count, divisor, points="X"):
         return functools.reduce(khatri_rao, waves).T.astype(X.dtype, "C")
     drawn, phases, factor = _drawn(X, feature_map, first, count, divisor, points)
     out = _new_array((len(X), count), X.dtype)
-    infinite = np.zeros(len(X), np.int64)
     if feature_map.kind == _FASTFOOD:
         for rows in _slabs(len(X), 64):
             angles = np.repeat(_fastfood_angles(X[rows], *drawn), 1 + feature_map.paired, 1)
-            work = 1.5 * out[rows].size
-            _cosines(work, angles, phases, factor, infinite[rows], out[rows])
+            _require_finite_angles(_all_below(angles), points)
+            _cosines(1.5 * angles.size, angles, phases, factor, out[rows])
     else:
         work = out.size * (1.5 + _MULTIPLY_ADD * feature_map.d)
-        _fourier(work, X, drawn, phases, factor, infinite, out)
-    _require_finite_angles(infinite, points)
+        _fourier(work, X, drawn, phases, factor, out)
     return out
 
 
@@ -6541,8 +6461,6 @@ def skpca_update(state, X):
         sketch = _absorb(
             sketch, X, _drawn(X, state.feature_map, 0, state.feature_map.m, state.feature_map.m)
         )
-        squares = sketch.older.squares + sketch.run.squares
-        _require_finite_angles(np.isnan(squares))  # cos(inf) is NaN
     else:
         for Z in _feature_slabs(
             X, state.feature_map, max(4 * _BLOCK, 2**20 // state.feature_map.m)
@@ -6928,7 +6846,7 @@ def reservoir_finish(state, kernel, k):
     Args:
         state: ReservoirState. It must contain at least one point.
         kernel: Kernel. Positive semidefinite, with the same k(x, x) for all points.
-        k: int from 1 to s. Rank of W_k. Eigenvalues below s 2^-50 times the largest become 0.
+        k: int from 1 to s. Rank of W_k. Eigenvalues below 1e-13 times the largest become 0.
     Returns:
         Expansion: Features over the s points, for `expand`.
     """
@@ -6942,9 +6860,7 @@ def reservoir_finish(state, kernel, k):
     # Points may be normalized in float32.
     sound = (np.abs(own - own[0]) <= 1e-6 * abs(own[0])).all() and np.isfinite(W).all()
     _require(sound, "kernel must have the same k(x, x) for all points, and finite values")
-    values, vectors = _small_eigen(W)
-    eigen = Eigen(values[:k], vectors[:, :k], 0, len(W) * 8.9e-16)
-    return _expansion_of(points, kernel, eigen, 0.0)
+    return _expansion_of(points, kernel, _lanczos(W, k, np.uint64(0), 1e-13, 1000), 0.0)
 
 
 @_public
@@ -7078,20 +6994,17 @@ _FEW_ROWS = 64  # so that a mini-batch of 512 points has eight tasks
 
 
 @_core
-def _add_features(X, panels, phases, factor, coef, infinite, out):
-    """Add sum_j coef_j phi_j(x) over drawn features to `out`, and count infinite angles."""
-    for index in prange(len(infinite)):
+def _add_features(X, panels, phases, factor, coef, out):
+    """Add sum_j coef_j phi_j(x) over drawn features to `out`."""
+    for index in prange(_ceil_div(len(X), _FEW_ROWS)):
         _wide_vectors()
-        task = np.int64(index)
         angles = _new_tile(X)
         cosines = _new_tile(X)
         product = _aligned((_FEW_ROWS, out.shape[1]), X)
-        first = task * _FEW_ROWS
+        first = np.int64(index) * _FEW_ROWS
         P = X[first : first + _FEW_ROWS]
         for begin in range(0, len(phases), _BLOCK):
-            infinite[task] += _fourier_tile(
-                P, 0, panels, phases, begin, factor, angles, cosines, 0, 0
-            )
+            _fourier_tile(P, 0, panels, phases, begin, factor, angles, cosines, 0, 0)
             product[:] = 0
             count = min(_BLOCK, len(phases) - begin)
             _multiply_add(cosines, 0, len(P), 0, count, coef, begin, product)
@@ -7121,13 +7034,11 @@ def _values(state, X, second):
     k = coef.shape[1]
     wide = _padded_width(k, X)
     values = np.zeros((n, wide))
-    infinite = np.zeros(_ceil_div(n, _FEW_ROWS), np.int64)
     for features in _slabs(state.used, _BLOCK * max(1, 2**13 // d)):  # 8 MB of frequencies
         some = coef[: state.used][features].astype(X.dtype)
         drawn = _drawn(X, feature_map, features.start, len(some), 1.0, "X (or Y)")
         work = n * len(some) * (1.0 + _MULTIPLY_ADD * (d + wide))
-        _add_features(work, X, *drawn, _packed_vectors(some), infinite, values)
-    _require_finite_angles(infinite, "X (or Y)")
+        _add_features(work, X, *drawn, _packed_vectors(some), values)
     return np.ascontiguousarray(values[:, :k])
 
 
@@ -7195,12 +7106,10 @@ def _begin(task, X, Y, k, steps, centered, ridge=0.0, **maps):
 
 
 def _singular_pairs(C, k):
-    """All singular values of C, and k vector pairs, with half of the digits, from C C^T."""
-    B = np.ascontiguousarray(C.T)
-    values, U = _small_eigen(_column_products(B, B))
-    values = np.sqrt(np.maximum(values, 0.0))
-    _require(k <= min(C.shape) and values[k - 1] > 1e-6 * values[0], _RANK)
-    return values, U[:, :k], _combined(B, U, k) / values[:k]
+    """All singular values of C, and k vector pairs."""
+    U, values, V = np.linalg.svd(C, full_matrices=False)
+    _require(k <= values.size and values[k - 1] > 1e-6 * values[0], _RANK)
+    return values, U[:, :k], V[:k].T
 
 
 def _whitener(Z, ridge, share):

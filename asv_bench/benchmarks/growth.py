@@ -193,10 +193,10 @@ CASES = {
             lambda n: 2 * n * n,
         ),
         _case(
-            "shadow_select (d = 3, eps = .1) in n",
+            "shadow_select (d = 3, eps = .5) in n",
             50_000,
             lambda n: (normal(n, 3),),
-            lambda n, X: kp.shadow_select(X, 0.1),
+            lambda n, X: kp.shadow_select(X, 0.5),
             lambda n: n,
             lambda n: 6 * n,
         ),

@@ -61,7 +61,7 @@ class Shadows:
 
 class ManyShadows:
     timeout = 600
-    params, param_names = [[0.5, 0.05, 0.01]], ["eps"]
+    params, param_names = [[0.5, 0.2, 0.1]], ["eps"]
 
     def setup(self, eps):
         self.X = normal(size(1_000_000), 3)
@@ -72,7 +72,7 @@ class ManyShadows:
 
 
 class ThirdCenters:
-    """Points of ten coordinates, a third of them centers or more, which no cells separate."""
+    """Points of ten coordinates, a third of them centers or more."""
 
     timeout = 900
     params, param_names = [[100_000, 200_000, 400_000]], ["n"]
@@ -90,7 +90,7 @@ class ThirdCenters:
 
 
 class UnlikeFirst:
-    """Far points first, then many near ones, as what is quickest is asked anew; against any other order."""
+    """Far points first, then many near ones, against any other order."""
 
     params, param_names = [[2, 6, 10]], ["d"]
 
