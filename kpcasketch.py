@@ -9982,7 +9982,7 @@ def _from_arrays(arrays, path, inside=None):
     place = inside[:-1] or "class"
     wrong = f"{path} must be a file written by save, but {{}} has the wrong type"
     cls = _TUPLES.get(str(arrays.get(place)))
-    _require(cls, wrong.format(place))
+    _require(cls and place.count(".") < 99, wrong.format(place))
     fields = {}
     for field, kind in cls.__annotations__.items():
         place = inside + field
@@ -11246,7 +11246,7 @@ def _load_points(options, held={}):
     arrays = _read_csv(options, held) if path.endswith(".csv") else _read_arrays(options)
     X = arrays.get("X", arrays.get(""))
     _require(X is not None, f"FILE must have an array X, got {[*arrays]}")
-    _as_array("X", X[:1], 2)
+    _as_array("X", np.atleast_1d(X)[:1], 2)
     labels = arrays.get("y")
     _require(labels is None or labels.size == len(X), "y must have a label for each point")
     points = _Points(X, None, labels, _preparation(held) | _preparation(arrays))

@@ -39,7 +39,7 @@ def refused(capsys, *words):
     """The line with which a command is refused."""
     capsys.readouterr()
     assert kp.main([str(word) for word in words]) == 2
-    error = re.sub("kpcasketch: .* points, columns .*\n", "", capsys.readouterr().err)
+    error = re.sub(r"kpcasketch: \S+: \d+ points[,;] .*\n", "", capsys.readouterr().err)
     assert error.startswith("kpcasketch: error: ") and error.count("\n") == 1, error
     return error
 
@@ -641,7 +641,7 @@ def test_novelty_comes_with_pvalues_and_marks(points, tmp_path, capsys):
         ),
         (
             [*novelty[3:4], "0.009", *novelty[5:]],
-            "--known must have at least 1 / novelty - 1 points",
+            "--known must have 111 points, got 99",
         ),
         ([*novelty[3:4], "0", *novelty[5:]], "--novelty must be between 0 and 1, got 0.0"),
         (["--novelty", "0.1", "--known", tmp_path / "gone.npy"], "gone.npy"),
@@ -701,7 +701,7 @@ def test_known_points_that_the_model_has_seen_gave_false_alarms(tmp_path, capsys
     expected = kp.novelty_pvalues(kp.prepared_points(model, files["new"]), kp.load(model), held)
     assert np.array_equal(np.load(out)[:, 30], expected) and held.shape == (80,)
     assert np.count_nonzero(expected <= 0.05) < 50
-    assert "known must have at least 1 / novelty - 1 points" in refused(
+    assert "known must have 999 points, got 80" in refused(
         capsys, *novelty[:4], "0.001", *novelty[5:]
     )
     assert "--holdout must be between 0 and 1" in refused(capsys, *fit, "--holdout", "1")
@@ -914,7 +914,7 @@ def test_what_would_be_overwritten_is_refused(many, monkeypatch, tmp_path, capsy
         ("5\n\n7\n", [], [[5], [7]], ["#1"]),
         ("a;b\n1,5;2\n3;-4,5e1\n", ["--delimiter", ";"], [[1.5, 2], [3, -45]], ["a", "b"]),
         ("1,5;2,5\n3,5;4,5\n", ["--delimiter", ";"], [[1.5, 2.5], [3.5, 4.5]], ["#1", "#2"]),
-        ("a\tb\n1,5\t2.5\n", ["--delimiter", "tab"], [[1.5, 2.5]], ["a", "b"]),
+        ("a\tb\n1,5\t2,5\n", ["--delimiter", "tab"], [[1.5, 2.5]], ["a", "b"]),
         ("a|b\n1|2\n", ["--delimiter", "|"], [[1, 2]], ["a", "b"]),
         (
             "caf\u00e9,b\n1,2\n".encode("cp1252"),
@@ -951,13 +951,14 @@ def test_csv_files_are_read_as_help_says(tmp_path, capsys, content, words, rows,
         ("0\n1.5\n", [], "may be a header"),
         ("x\n1,5\n2,5\n", [], "the same number of fields"),  # decimal commas
         ("1,5;2,5\n3,5;4,5\n", [], "could not convert string '5;4'"),
-        ("a;b\n1;2\n", [], "could not convert string '1;2'"),
+        ("a;b\n1;2\n", [], "line 1 has no comma: pass --delimiter"),
+        ("a\tb\n1,5\t2.5\n", ["--delimiter", "tab"], "decimal points or decimal commas, not both"),
         ("a;b\n1.234,5;2\n", ["--delimiter", ";"], "could not convert string '1.234,5'"),
         ("a,b\n1,2\n", ["--delimiter", "ab"], "--delimiter: invalid choice: 'ab'"),
-        ("a,b\n1,2\n", ["--encoding", "klingon"], "unknown encoding: klingon"),
+        ("a,b\n1,2\n", ["--encoding", "klingon"], "must be an encoding of Python, got klingon"),
         ("# a note\na,b\n1,2\n", [], "the same number of fields"),
         ("a,b\n1,2\n# the end\n", [], "the same number of fields"),
-        ("sep=;\na;b\n1;2\n", [], "could not convert string 'a;b'"),
+        ("sep=;\na;b\n1;2\n", [], "line 1 has no comma: pass --delimiter"),
         ('a\n1\n""\n', [], "could not convert string '' to float64 at row 1, column 1"),
         ("1,2\n" * 5000 + "1,oops\n", [], "'oops' to float64 at row 5000, column 2"),
         ('a,b\n"1,5",2\n3,4\n', [], "could not convert string '1,5'"),
@@ -1000,7 +1001,7 @@ def test_pandas_frames_are_read_or_refused(tmp_path, capsys):
 
 def test_columns_are_named_on_stderr(tmp_path, capsys):
     path = csv_file(tmp_path, "a,target\n1,2\n3,5\n")
-    assert "(2, 2) points, columns ['a' 'target']" in done(capsys, "embed", path, "-k", "1")
+    assert "2 points, 2 columns ['a' 'target']; Kernel" in done(capsys, "embed", path, "-k", "1")
 
 
 def test_apply_took_columns_in_another_order_than_the_model(tmp_path, capsys):
@@ -1127,7 +1128,7 @@ def test_points_of_an_archive_are_its_X(tmp_path, capsys):
         if text:
             assert text in refused(capsys, *words)
         else:
-            assert "(150, 3) points" in done(capsys, *words)
+            assert "150 points, 3 columns; Kernel" in done(capsys, *words)
     assert "No such file" in refused(capsys, "embed", tmp_path / "missing.npy")
 
 
@@ -1236,7 +1237,7 @@ def test_an_interrupted_stream_goes_on_from_its_last_state(many, monkeypatch, ca
     monkeypatch.setattr(kp.time, "perf_counter", lambda: next(ticks))
     made = interrupt_at(monkeypatch, 3)
     assert kp.main(["stream", path, *STREAM, "--state", str(state)]) == 130
-    assert capsys.readouterr().err == "kpcasketch: interrupted\n"
+    assert capsys.readouterr().err.endswith("kpcasketch: interrupted\n")
     if pause > 30:
         assert_whole(state, points[:16_384])
     done(capsys, "stream", path, *STREAM, "--state", state)
@@ -1289,7 +1290,6 @@ def test_several_files_are_one_stream(many, tmp_path, capsys):
         ["--kernel", "laplacian"],
         ["--standardize"],
         ["-k", "3"],
-        ["--method", "dsgd"],
     ],
 )
 def test_a_state_begun_otherwise_is_refused(many, capsys, words):
@@ -1557,7 +1557,7 @@ def test_a_reader_who_leaves_early_gets_no_traceback(points):
     process = command("embed", points, "-k", "1", stdout=writer)
     os.close(writer)
     _, error = process.communicate(timeout=300)
-    assert process.returncode == 0 and error == ""
+    assert process.returncode == 0 and "rror" not in error
 
 
 @pytest.mark.parametrize("unbuffered", ["", "1"])
@@ -1569,7 +1569,7 @@ def test_files_were_not_written_if_nobody_reads_what_is_printed(points, tmp_path
     process = command("embed", points, "-k", "1", *words, stdout=writer, env=own)
     os.close(writer)
     _, error = process.communicate(timeout=300)
-    assert process.returncode == 0 and error == ""
+    assert process.returncode == 0 and "rror" not in error
     assert kp.load(tmp_path / "m.npz").points.shape == X.shape
     assert len((tmp_path / "o.csv").read_text().splitlines()) == 151
 
