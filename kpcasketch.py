@@ -127,7 +127,9 @@ Implicit, LowRank, Difference or Centered. Kernel PCA and `nystrom_ridge` return
 
 Samplers return Landmarks. `nystrom`, `nystrom_map`, `nystrom_kpca` and `nystrom_ridge` take them, or
 an array of row numbers or points. `nystrom_to` returns a CertifiedNystrom: landmarks, their factor
-and a bound on its error. `learn_metric` returns a Metric for `scale_points`.
+and a bound on its error. Points may be sparse matrices of scipy in `gram`, `kpca`, `expand`,
+`residual` and functions of landmarks. Models of these hold their points as SparsePoints.
+`learn_metric` returns a Metric for `scale_points`.
 
 Functions that choose centers return a ReducedSet of centers and weights. `rskpca`, `mmd`,
 `weighted_nystrom` and the functions that return a Manifold take it. The centers also serve as
@@ -2267,8 +2269,9 @@ def gram(X, Y, kernel, *, out=None):
     """Gram matrix K_ij = k(x_i, y_j) (AMS section 2).
 
     Args:
-        X: (n, d) array. Points.
-        Y: (m, d) array. Points. Passing X itself halves the work and makes K exactly symmetric.
+        X: (n, d) array, or scipy sparse matrix as in `kpca`. Points.
+        Y: (m, d) array, sparse if X is. Points. Passing X itself halves the work and makes K exactly
+            symmetric.
         kernel: Kernel.
         out: (n, m) array, or None. Array of the result's dtype to write the result to. It must not
             overlap X, Y or the table of a precomputed kernel. If values overflow, it is undefined.
@@ -4039,13 +4042,18 @@ def kpca(X, kernel, k, seed=0, *, centered=False):
     features of X itself are model.coef * model.values, which takes no kernel values. If `centered`,
     H K H replaces K, where H = I - 1 1^T / n (Schoelkopf, Smola, Mueller 1998). Then features equal
     those of scikit-learn's `KernelPCA`, up to signs and rounding. For tolerances other than 1e-13,
-    call `block_lanczos` and `kpca_from_eigen`. A product of K with b vectors costs O(n^2 (d + b))
+    call `block_lanczos` and `kpca_from_eigen`.
+
+    Sparse points are computed in float64, without their mean being subtracted for a linear kernel.
+    |x - y|^2 is |x|^2 + |y|^2 - 2 x.y: its relative error is 1e-16 (|x|^2 + |y|^2) / |x - y|^2.
+
+    A product of K with b vectors costs O(n^2 (d + b))
     time, where b is k rounded up to a multiple of 16, at most 64. K is stored up to n = 8192. For
     larger n, memory is O(n (d + 4 k + 16 b)).
 
     Args:
-        X: (n, d) array. Points, one per row.
-        kernel: Kernel. For example, `gaussian(sigma)`.
+        X: (n, d) array or scipy sparse matrix. Points, one per row.
+        kernel: Kernel. For example, `gaussian(sigma)`. Of x.y or the Euclidean distance if X is sparse.
         k: int from 1 to n. Number of components.
         seed: int from 0 to 2**64 - 1. Seed of the first block of vectors.
         centered: bool. If True, subtract the mean of X in feature space. It is in the offset.
@@ -8753,7 +8761,7 @@ def nystrom(X, landmarks, kernel):
     gram_diagonal(X, kernel).sum() - (F**2).sum(). Costs n s kernel values and O(n s (d + s)) time.
 
     Args:
-        X: (n, d) array. Points.
+        X: (n, d) array or, as in `kpca`, scipy sparse matrix. Points.
         landmarks: Landmarks, ReducedSet, CertifiedNystrom, row numbers or points.
         kernel: Kernel. Positive semidefinite.
     Returns:
