@@ -665,7 +665,7 @@ def _require_same_columns(names, argument, value):
 
 # Public functions that take sparse points and models over sparse points.
 _TAKE_SPARSE = """
-    gram gram_diagonal gram_matmat median_bandwidth rademacher_projection
+    gram gram_diagonal gram_matmat rademacher_projection
     kpca kpca_from_eigen center_expansion expand features residual novelty_pvalues
     explained_variance_ratio save recursive_rls recursive_rls_fixed recursive_rls_practical
     recursive_rls_accelerated rpcholesky pivoted_cholesky nystrom_map nystrom_features nystrom
@@ -10304,18 +10304,14 @@ def median_bandwidth(X, seed=0):
     """
     from scipy.spatial.distance import pdist  # the import takes 0.1 s
 
-    X = _as_points("X", X)
+    X = _as_array("X", X, 2)
     rows = _draw_uniformly(len(X), min(len(X), 1000), _checked_key(seed, _PAIRS))
     P = _in_double(_checked_points("X", X[rows], numbers=rows))
-    if _is_sparse(P):
-        K = _sparse_products(P, P)
-        squares = np.add.outer(K.diagonal(), K.diagonal()) - 2.0 * K
-        distances = np.sqrt(squares[np.triu_indices(len(K), 1)].clip(0.0))
-    else:
-        distances = pdist(P)
+    unit = 2.0 ** np.frexp(np.abs(P).max())[1]  # avoids underflow
+    distances = pdist(P / unit)
     if not distances.any():
         return 1.0
-    return float(np.median(distances) or np.median(distances[distances > 0.0]))
+    return float(unit * (np.median(distances) or np.median(distances[distances > 0.0])))
 
 
 def _grouped(P, T, weights):

@@ -133,7 +133,7 @@ def test_the_file_keeps_to_its_budget():
     # What whoever opens it has to carry, counted as no layout can change it: syntax nodes, and lines as the formatter
     # leaves them. Two statements in one tuple assignment are two.
     tree = ast.parse(SOURCE)
-    assert sum(1 for _ in ast.walk(tree)) <= 85_929
+    assert sum(1 for _ in ast.walk(tree)) <= 85_900
     assert len(SOURCE.splitlines()) <= 12_190
     assert sum(map(packed, ast.walk(tree))) <= 60
     functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
