@@ -127,7 +127,9 @@ Implicit, LowRank, Difference or Centered. Kernel PCA and `nystrom_ridge` return
 
 Samplers return Landmarks. `nystrom`, `nystrom_map`, `nystrom_kpca` and `nystrom_ridge` take them, or
 an array of row numbers or points. `nystrom_to` returns a CertifiedNystrom: landmarks, their factor
-and a bound on its error. `learn_metric` returns a Metric for `scale_points`.
+and a bound on its error. Points may be sparse matrices of scipy in `gram`, `kpca`, `expand`,
+`residual` and functions of landmarks. Models of these hold their points as SparsePoints.
+`learn_metric` returns a Metric for `scale_points`.
 
 Functions that choose centers return a ReducedSet of centers and weights. `rskpca`, `mmd`,
 `weighted_nystrom` and the functions that return a Manifold take it. The centers also serve as
@@ -662,12 +664,28 @@ def _require_same_columns(names, argument, value):
     )
 
 
+# Public functions that take sparse points and models over sparse points.
+_TAKE_SPARSE = """
+    gram gram_diagonal gram_matmat rademacher_projection
+    kpca kpca_from_eigen center_expansion expand features residual novelty_pvalues
+    explained_variance_ratio save recursive_rls recursive_rls_fixed recursive_rls_practical
+    recursive_rls_accelerated rpcholesky pivoted_cholesky nystrom_map nystrom_features nystrom
+    nystrom_kpca nystrom_ridge
+"""
+
+
+def _is_sparse(value):
+    """Whether a value is sparse points, or a model over sparse points."""
+    return hasattr(getattr(value, "points", value), "tocsr")
+
+
 def _public(function):
     """Begin error messages with the name of the function, or for a method, of its class. If public
     functions call each other, name the outermost. Errors that a user's function raises pass
     unchanged. Ignore overflow: checks refuse its results. A model remembers the names of X or C,
-    and is refused for other names."""
+    and is refused for other names. Sparse points are refused except by _TAKE_SPARSE."""
     called = function.__qualname__.split(".")[-2:][0]
+    takes_sparse = called in _TAKE_SPARSE.split()
     accepted = inspect.signature(function).parameters
 
     @functools.wraps(function)
@@ -678,6 +696,12 @@ def _public(function):
             if names and not given.get("second"):  # of dsgd_evaluate: X is of the second view
                 for argument in given.keys() - {"Y", "V", "y"}:
                     _require_same_columns(names, argument, given[argument])
+            for argument, value in given.items():
+                _require(
+                    takes_sparse or not _is_sparse(value),
+                    f"{argument} must be dense: only gram, kpca, expand, residual and functions of "
+                    "landmarks take sparse points: pass rademacher_projection(X, s)",
+                )
             with np.errstate(all="ignore"):
                 result = function(*arguments, **by_name)  # editors find the arguments here
             if getattr(result, "names", None) == b"":
@@ -716,8 +740,7 @@ def _as_array(name, value, ndim, dtypes=_FLOATS):
         with contextlib.suppress(ValueError):  # rows of unequal lengths remain a list
             value = np.asarray(value)
     if not isinstance(value, np.ndarray):
-        hint = ": pass rademacher_projection(X, s)" if hasattr(value, "tocsr") else ""
-        raise ValueError(f"{wanted}, got {type(value).__name__}{hint}")
+        raise ValueError(f"{wanted}, got {type(value).__name__}")
     hint = ": pass X[None] for one point, X[:, None] for one column" * (value.ndim == 1 < ndim)
     _require(
         value.ndim == ndim and value.dtype.kind in "biuf",
@@ -742,15 +765,65 @@ def _all_below(X, limit=math.inf):
     return bool(np.einsum("i,i", x, x) < limit * limit or np.abs(x).max(initial=0.0) < limit)
 
 
+class SparsePoints(NamedTuple):
+    """Points in compressed sparse rows, in float64: point i has data[p] in columns indices[p] for
+    indptr[i] <= p < indptr[i + 1]. Like an array, it has a length, a shape, a type and rows X[rows].
+    `tocsr` returns a csr_array of scipy."""
+
+    data: np.ndarray
+    indices: np.ndarray
+    indptr: np.ndarray
+    shape: tuple
+
+    dtype = _DOUBLE[0]
+    itemsize = 8
+
+    def __len__(self):
+        return self.shape[0]
+
+    def __getitem__(self, rows):
+        return _of_csr(self.tocsr()[rows])
+
+    def astype(self, dtype, copy=True):
+        return self
+
+    def tocsr(self):
+        from scipy.sparse import csr_array  # the import takes 0.1 s
+
+        return csr_array((self.data, self.indices, self.indptr), self.shape)
+
+
+def _of_csr(rows):
+    return SparsePoints(rows.data, rows.indices, rows.indptr, rows.shape)
+
+
+def _as_points(name, value):
+    """value as a C-ordered 2-D array of floats or, if it is sparse, as SparsePoints: a copy with
+    ascending columns in which duplicate entries are added."""
+    if not hasattr(value, "tocsr"):
+        return _as_array(name, value, 2)
+    rows = value.tocsr().copy()
+    rows.data = _as_array(f"{name}.data", rows.data, 1, _DOUBLE)
+    rows.check_format()  # wrong indices would end the process
+    rows.sum_duplicates()
+    _require(
+        rows.ndim == 2 and _all_below(rows.data, 1e150),
+        f"{name} must be finite (no NaN or infinity), below 1e150 in magnitude, and a matrix",
+    )
+    return _of_csr(rows)
+
+
 def _checked_points(name, X, columns=None, numbers=None, rows=None):
-    """X as finite C-ordered points. `numbers`: row numbers for messages, 0, 1, ... by default."""
-    P = _as_array(name, X, 2)
-    _require(P.size != 0, f"{name} must have at least one row and one column, got shape {P.shape}")
+    """X as finite points. `numbers`: row numbers for messages, 0, 1, ... by default."""
+    P = _as_points(name, X)
+    _require(
+        0 not in P.shape, f"{name} must have at least one row and one column, got shape {P.shape}"
+    )
     _require(columns in (None, P.shape[1]), f"{name} must have {columns} columns, got {P.shape[1]}")
     _require(rows in (None, len(P)), f"{name} must have {rows} rows, got {len(P)}")
     # Squares of distances, at most 4 d limit^2, must not overflow.
     limit = min(1e17, 8e18 / math.sqrt(P.shape[1])) if P.itemsize == 4 else 1e150
-    if not _all_below(P, limit):
+    if not (_is_sparse(P) or _all_below(P, limit)):
         row = int(np.argmin((np.abs(P) < limit).all(1)))
         raise ValueError(
             f"{name} must be finite (no NaN or infinity) and below 1e150 in magnitude (float32: "
@@ -781,7 +854,7 @@ def _in_double(X):
 
 
 def _in_common_precision(*arrays):
-    dtype = np.result_type(*arrays)
+    dtype = np.result_type(*[array.dtype for array in arrays])
     return [array.astype(dtype, copy=False) for array in arrays]
 
 
@@ -932,7 +1005,7 @@ _FORMS = {
     1: functools.partial(_as_array, ndim=1, dtypes=_DOUBLE),
     np.ndarray: functools.partial(_as_array, ndim=2, dtypes=_DOUBLE),
     "entries": functools.partial(_as_array, ndim=1),
-    "points": functools.partial(_as_array, ndim=2),
+    "points": _as_points,
     "finite": _checked_points,
     "whole": functools.partial(_as_integers, dtype=np.int64),
     "bits": functools.partial(_as_integers, dtype=np.uint32),
@@ -958,6 +1031,9 @@ def _validated(what, sound=lambda made: True, **arrays):
         return cls
 
     return declared
+
+
+_validated("SparsePoints")(SparsePoints)  # for files
 
 
 def _of_record(records, name, value, field):
@@ -1716,6 +1792,10 @@ def _require_fitting_points(name, kernel, **points):
     )
     for argument, P in points.items():
         _require(
+            not _is_sparse(P) or _KINDS[kernel.kind].base <= _DISTANCES,
+            f"{name} must depend on x.y or |x - y| for sparse points: pass dense points",
+        )
+        _require(
             moderate or P.itemsize == 8,
             f"{name} must have a gamma from 1e-30 to 1e30 and a scale from 1e-37 to 1e37 for "
             "float32 points: pass points.astype(np.float64)",
@@ -1938,6 +2018,9 @@ _EXPANDED_BELOW = 16.0
 _SLAB = 64 * _BLOCK  # number of points processed at a time: 64 tasks
 
 
+_SAME = 1e-14  # sparse points count as equal if |x - y|^2 is below this times |x|^2 + |y|^2
+
+
 class _Pairs(NamedTuple):
     """Two point sets, prepared by `_prepare` for the computation of tiles."""
 
@@ -1985,23 +2068,44 @@ def _pack(Y):
 
 
 def _minus_row(X, row=None):
-    """Subtract `row`, by default the mean of all rows, from each row of X."""
+    """Subtract `row`, by default the mean of all rows, from each row of X, unless X is sparse."""
+    if _is_sparse(X):
+        return X
     row = X.mean(0, np.float64) if row is None else row
     return np.subtract(X, row, out=np.empty_like(X), casting="same_kind")
+
+
+def _squared_norms(X):
+    """Squared norms of the rows of X, in float64."""
+    if _is_sparse(X):
+        return X.tocsr().power(2).sum(1)
+    return np.einsum("ij,ij->i", X, X, dtype=np.float64)
 
 
 def _squares(X):
     """Squared norms of the rows of X. Zeros pad the last tile (np.pad would take 8 us)."""
     squares = np.zeros(_whole_blocks(len(X)), X.dtype)
-    squares[: len(X)] = np.einsum("ij,ij->i", X, X, dtype=np.float64)
+    squares[: len(X)] = _squared_norms(X)
     return squares
+
+
+def _sparse_products(X, Y):
+    return (X.tocsr() @ Y.tocsr().T).toarray()
 
 
 def _prepare(kernel, X, Y, symmetric):
     """Choose the mode of the tiles, and prepare both point sets. Mode _EXPANDED centers on the mean
     of Y, and computes |x - y|^2 as |x|^2 + |y|^2 - 2 x.y in half the time. The relative error of k
-    is a few ulp times c = steepness (|x|^2 + |y|^2). This mode requires c <= 16, d >= 16 and n > 8."""
+    is a few ulp times c = steepness (|x|^2 + |y|^2). This mode requires c <= 16, d >= 16 and n > 8.
+    It is always used for distances of sparse points, whose products stand in place of X."""
     kind = _KINDS[kernel.kind]
+    _require(_is_sparse(X) == _is_sparse(Y), "points must be all sparse or all dense")
+    if _is_sparse(X):
+        mode = _EXPANDED if kind.base == _DISTANCES else _PRODUCTS
+        products = _sparse_products(X, Y)
+        nothing = np.zeros((len(Y), 1))
+        sizes = _squares(X), _squares(Y)
+        return _Pairs(mode, products, nothing[:, :0], *sizes, _pack(nothing), symmetric)
     none = np.empty(0, X.dtype)
     if kind.base == _EVERY_PAIR and symmetric:
         for x in X[:: _ceil_div(len(X), 4)]:
@@ -2044,7 +2148,11 @@ def _fill_tile(kernel, pairs, first, last, begin, end, tile):
     n, d = X.shape
     width = pairs.panels.shape[2]
     columns = _ceil_div(end - begin, width) * width  # 20 landmarks: .3 of the time of 128
-    for c in range(0, columns, width):
+    sparse = Y.shape[1] == 0
+    for i in range(first, last if sparse else first):
+        for c in range(end - begin):
+            tile[i - first, c] = X[i, begin + c]
+    for c in range(0, 0 if sparse else columns, width):
         panel = pairs.panels[(begin + c) // width]
         for r in range(0, last - first, 4):
             if mode == _DISTANCES:
@@ -2054,6 +2162,7 @@ def _fill_tile(kernel, pairs, first, last, begin, end, tile):
             else:
                 _inner_products(X, first + r, n - 1, 0, d, panel, tile, r, c)
     if mode == _EXPANDED:
+        least = tile.dtype.type(_SAME if sparse else 0.0)
         zero = tile.dtype.type(0)
         two = tile.dtype.type(2)
         y_squares = pairs.y_squares[begin : begin + _BLOCK]
@@ -2061,8 +2170,9 @@ def _fill_tile(kernel, pairs, first, last, begin, end, tile):
             values = tile[i - first]
             x_square = pairs.x_squares[i]
             for c in range(columns):
-                square = x_square + y_squares[c] - two * values[c]
-                values[c] = square if square > zero else zero
+                size = x_square + y_squares[c]
+                square = size - two * values[c]
+                values[c] = square if square > least * size else zero
             if pairs.symmetric and begin <= i < end:
                 values[i - begin] = zero
     _apply_kernel(kernel, tile, last - first, columns)
@@ -2136,7 +2246,7 @@ def _call_diagonal(X, kernel, out):
 def _diagonal(X, kernel):
     out = np.full(len(X), kernel.scale)
     if kernel.kind == _POLYNOMIAL:
-        squares = np.einsum("ij,ij->i", X, X, dtype=np.float64)
+        squares = _squared_norms(X)
         for _ in range(int(kernel.shape)):  # `_apply_kernel` has the same order of factors
             out *= kernel.gamma * squares + kernel.offset
     elif not _has_formula(kernel):
@@ -2156,8 +2266,9 @@ def gram(X, Y, kernel, *, out=None):
     """Gram matrix K_ij = k(x_i, y_j) (AMS section 2).
 
     Args:
-        X: (n, d) array. Points.
-        Y: (m, d) array. Points. Passing X itself halves the work and makes K exactly symmetric.
+        X: (n, d) array, or scipy sparse matrix as in `kpca`. Points.
+        Y: (m, d) array, sparse if X is. Points. Passing X itself halves the work and makes K exactly
+            symmetric.
         kernel: Kernel.
         out: (n, m) array, or None. Array of the result's dtype to write the result to. It must not
             overlap X, Y or the table of a precomputed kernel. If values overflow, it is undefined.
@@ -2172,7 +2283,7 @@ def gram(X, Y, kernel, *, out=None):
     P, Q = _in_common_precision(*_checked_two(X, "Y", Y))
     kernel = _checked_kernel("kernel", kernel, X=P, Y=Q)
     out = _checked_out("Y", out, (len(P), len(Q)), P.dtype, (X, P, Y, Q, kernel))
-    _gram(kernel, P, Q, P is Q, out)
+    _gram(kernel, P, Q, X is Y, out)
     finite = _value_limit(kernel, P, Q) < (1e38 if P.itemsize == 4 else 1e308) or _all_below(out)
     _require(finite, "kernel values on X and Y must be finite in the precision of X and Y")
     return out
@@ -3794,7 +3905,11 @@ def _checked_expansion(name, expansion, X=None):
 
 def _in_slabs(function, X, model, out=None):
     """function(X, model) of a large X, slab by slab, or None. In float64, X may not fit into memory."""
-    if not isinstance(X, np.ndarray) or X.ndim != 2 or len(X) <= _SLAB:
+    if _is_sparse(X):
+        X = _as_points("X", X)
+    elif not isinstance(X, np.ndarray) or X.ndim != 2:
+        return None
+    if len(X) <= _SLAB:
         return None
     slabs = _slabs(len(X), _SLAB)
     for rows in slabs:
@@ -3818,7 +3933,7 @@ def _expansion_of(X, kernel, eigen, taken):
     floor = np.maximum(share * (max(values[0], 0.0) + abs(taken)), eigen.residual * values[0])
     coef = _over_roots(eigen.vectors, values, floor).astype(X.dtype)
     values = np.where(values > floor, values, 0.0)
-    return Expansion(X.copy(), coef, values, np.zeros(values.size), kernel)
+    return Expansion(X.astype(X.dtype), coef, values, np.zeros(values.size), kernel)
 
 
 @_public
@@ -3851,7 +3966,7 @@ def kpca_from_eigen(X, kernel, eigen):
 def _about_mean(kernel, X, centered=True):
     """If `centered`, points with the centered Gram matrix of X. A linear kernel loses digits far from
     0, so the mean is subtracted for it. Before, X[0] is subtracted: equal points become 0."""
-    return _minus_row(_minus_row(X, X[0])) if centered and _is_linear(kernel) else X
+    return _minus_row(_minus_row(X, X[:1])) if centered and _is_linear(kernel) else X
 
 
 def _features(X, E, dtype=None):
@@ -3862,7 +3977,7 @@ def _features(X, E, dtype=None):
     if E.kernel.kind == _POLYNOMIAL:
         P = _in_double(P)
         Q = _in_double(Q)
-        if _is_linear(E.kernel):
+        if _is_linear(E.kernel) and not (_is_sparse(P) or _is_sparse(Q)):
             sums = E.kernel.scale * E.kernel.gamma * E.coef.sum(0, np.float64)
             added = added + np.outer((P * Q[0]).sum(1), sums)
             Q = _minus_row(Q, Q[0])
@@ -3928,13 +4043,18 @@ def kpca(X, kernel, k, seed=0, *, centered=False):
     features of X itself are model.coef * model.values, which takes no kernel values. If `centered`,
     H K H replaces K, where H = I - 1 1^T / n (Schoelkopf, Smola, Mueller 1998). Then features equal
     those of scikit-learn's `KernelPCA`, up to signs and rounding. For tolerances other than 1e-13,
-    call `block_lanczos` and `kpca_from_eigen`. A product of K with b vectors costs O(n^2 (d + b))
+    call `block_lanczos` and `kpca_from_eigen`.
+
+    Sparse points are computed in float64, without their mean being subtracted for a linear kernel.
+    |x - y|^2 is |x|^2 + |y|^2 - 2 x.y: its relative error is 1e-16 (|x|^2 + |y|^2) / |x - y|^2.
+
+    A product of K with b vectors costs O(n^2 (d + b))
     time, where b is k rounded up to a multiple of 16, at most 64. K is stored up to n = 8192. For
     larger n, memory is O(n (d + 4 k + 16 b)).
 
     Args:
-        X: (n, d) array. Points, one per row.
-        kernel: Kernel. For example, `gaussian(sigma)`.
+        X: (n, d) array or scipy sparse matrix. Points, one per row.
+        kernel: Kernel. For example, `gaussian(sigma)`. Of x.y or the Euclidean distance if X is sparse.
         k: int from 1 to n. Number of components.
         seed: int from 0 to 2**64 - 1. Seed of the first block of vectors.
         centered: bool. If True, subtract the mean of X in feature space. It is in the offset.
@@ -4032,7 +4152,7 @@ def expand(X, expansion, *, out=None):
     given = stored and X.shape[1] == np.size(expansion.points) > 1  # kernel values, not row numbers
     E = _checked_expansion("expansion", expansion, None if given else X)
     shape = (len(X), E.coef.shape[1])[: 1 if E.targets == 1 else 2]
-    out = _checked_out("X", out, shape, np.result_type(X, E.points), (X, E))
+    out = _checked_out("X", out, shape, np.result_type(X.dtype, E.points.dtype), (X, E))
     if given:
         features = _dense_product(_in_double(X), _in_double(E.coef))
         features = E.kernel.scale * features + E.offset
@@ -7979,7 +8099,7 @@ def _checked_landmarks(X, landmarks, rows_of=operator.getitem):
         _require(inside, "landmarks must be one or more row numbers from 0 to n - 1")
         Z = rows_of(X, Z)
     precision = np.float32 if X.dtype == np.float32 else np.float64
-    Z = _as_array("landmarks", Z, 2).astype(precision, copy=False)
+    Z = _as_points("landmarks", Z).astype(precision, copy=False)
     return _checked_points("landmarks", Z, X.shape[1])
 
 
@@ -8002,9 +8122,9 @@ def _scores(P, Z, weights, kernel, lam, k=0, key=None, rows=None):
     bound = 1e300 if _has_formula(kernel) else 10.0 * math.sqrt(_rounding(kernel, points)(rank))
     scores = []
     for some in _slabs(rows.size, _SLAB):
-        slab = P.take(rows[some], 0).astype(points.dtype, copy=False)
+        slab = P[rows[some]].astype(points.dtype, copy=False)
         diagonal = _in_double(_diagonal(slab, kernel))
-        rest = diagonal - _substitute(kernel, slab, points, L, 0, points[:0])
+        rest = diagonal - _substitute(kernel, slab, points, L, 0, np.empty((0, 0), slab.dtype))
         _require_definite(_all_below(rest) and (rest >= -bound * diagonal).all())
         scores.append(np.minimum(1.0, np.maximum(rest, 2.2e-16 * diagonal) / lam))
     return np.concatenate(scores), evaluations + computed + rows.size * (rank + 1)
@@ -8493,7 +8613,7 @@ def nystrom_map(X, landmarks, kernel):
     Returns:
         NystromMap: Landmarks in pivot order. Linearly dependent ones come last, with features 0.
     """
-    Z = _checked_landmarks(_as_array("X", X, 2), landmarks)
+    Z = _checked_landmarks(_as_points("X", X), landmarks)
     kernel = _checked_kernel("kernel", kernel, landmarks=Z)
     _fits("landmarks", 8.0 * len(Z) ** 2)
     return _factor(Z, kernel)[0]
@@ -8514,7 +8634,8 @@ def _map_features(P, found):
     X, Z = _in_common_precision(P, found.points)
     F = _new_array((len(X), len(Z)), X.dtype)
     rank = found.rank
-    if len(X) <= 4:  # copying the factor in panels, as `_substitute` does, would take longer
+    # For few points, copying the factor in panels, as `_substitute` does, would take longer.
+    if len(X) <= 4 and not _is_sparse(X):
         for x, features in zip(X, F):
             _of_landmarks(x, found._replace(points=Z), features)
         squares = np.square(F)
@@ -8551,7 +8672,7 @@ def nystrom(X, landmarks, kernel):
     gram_diagonal(X, kernel).sum() - (F**2).sum(). Costs n s kernel values and O(n s (d + s)) time.
 
     Args:
-        X: (n, d) array. Points.
+        X: (n, d) array or, as in `kpca`, scipy sparse matrix. Points.
         landmarks: Landmarks, ReducedSet, CertifiedNystrom, row numbers or points.
         kernel: Kernel. Positive semidefinite.
     Returns:
@@ -8569,9 +8690,10 @@ def nystrom(X, landmarks, kernel):
 def _about_landmarks(X, Z, kernel, centered, weights=None):
     """X, the map of the landmarks Z, and twice None. If `centered`, the last item is the mean of the
     landmarks' features: if it is subtracted first, few digits are lost. Inner products lose digits
-    far from 0. A linear kernel takes X and Z minus the mean of X, which is returned as `origin`."""
+    far from 0. A linear kernel takes X and Z minus the mean of X, which is returned as `origin`,
+    unless they are sparse."""
     origin = None
-    if centered and _is_linear(kernel):
+    if centered and _is_linear(kernel) and not (_is_sparse(X) or _is_sparse(Z)):
         mean = X.mean(0, np.float64) if weights is None else np.average(X, 0, weights)
         origin = np.asarray(mean)  # X may be a Dask array
         X = (X - origin).astype(X.dtype)

@@ -622,7 +622,6 @@ def test_a_single_point_of_one_dimension_was_refused_without_the_remedy(call):
     [
         (np.ma.masked_array(X), "masked array: call .filled"),
         (X.astype(object), "got a 2-D array of object"),
-        (type("Sparse", (), {"tocsr": None})(), "pass rademacher_projection"),
         (np.array([["1"]]), "got a 2-D array of <U1"),
         (X[0], "got a 1-D array"),
     ],

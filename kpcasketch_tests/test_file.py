@@ -77,6 +77,7 @@ LATER = {  # kernels whose derivative is of another kind, and a class that knows
     "_matern": {"_NAMES"},
     "_power_derivative": {"_RATIONAL"},
     "Kernel": {"custom", "scaled"},
+    "SparsePoints": {"_of_csr"},
 }
 
 
@@ -132,8 +133,8 @@ def test_the_file_keeps_to_its_budget():
     # What whoever opens it has to carry, counted as no layout can change it: syntax nodes, and lines as the formatter
     # leaves them. Two statements in one tuple assignment are two.
     tree = ast.parse(SOURCE)
-    assert sum(1 for _ in ast.walk(tree)) <= 82_640
-    assert len(SOURCE.splitlines()) <= 11_760
+    assert sum(1 for _ in ast.walk(tree)) <= 82_000
+    assert len(SOURCE.splitlines()) <= 11_400
     assert sum(map(packed, ast.walk(tree))) <= 60
     functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
     assert not [node.name for node in functions if statements(node) > 45]

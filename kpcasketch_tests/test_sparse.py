@@ -1,0 +1,450 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Sparse points give what the same points give as an array, and never become one."""
+
+import io
+import pathlib
+import pickle
+import tracemalloc
+
+import numpy as np
+import pytest
+import scipy.sparse
+
+import kpcasketch as kp
+from kpcasketch_tests import naive
+from kpcasketch_tests.tables import KERNELS
+
+EXACT = {np.float64: 1e-12, np.float32: 2e-5}  # errors of results relative to the largest entry
+EUCLIDEAN = {name: row for name, row in KERNELS.items() if name != "city block"}
+SAMPLERS = {
+    "rpcholesky": kp.rpcholesky,
+    "pivoted_cholesky": lambda X, kernel, s, seed: kp.pivoted_cholesky(X, kernel, s),
+    "recursive_rls_practical": kp.recursive_rls_practical,
+    "recursive_rls_accelerated": kp.recursive_rls_accelerated,
+    "recursive_rls": lambda X, kernel, s, seed: kp.recursive_rls(
+        X, kernel, 5.0, seed, delta=0.03, oversampling=1.0
+    ),
+    "recursive_rls_fixed": lambda X, kernel, s, seed: kp.recursive_rls_fixed(
+        X, kernel, s, seed, delta=0.03, constant=1.0, oversampling=0.1
+    ),
+}
+
+
+def counts(rng, n, d=60, dtype=np.float64):
+    """Rows of a few positive entries: some equal, one empty."""
+    X = np.where(rng.random((n, d)) < 0.15, rng.random((n, d)), 0.0)
+    X[n // 2 :: 7] = X[0]
+    X[n // 3] = 0.0
+    return X.astype(dtype)
+
+
+def same(found, wanted, tolerance=1e-12):
+    wanted = np.asarray(wanted)
+    assert np.shape(found) == wanted.shape and np.asarray(found).dtype == np.float64
+    assert np.abs(found - wanted).max() <= tolerance * np.abs(wanted).max()
+
+
+def sparse(X):
+    return scipy.sparse.csr_array(X)
+
+
+# Kernel values
+
+
+@pytest.mark.parametrize("dtype", EXACT)
+@pytest.mark.parametrize("name", EUCLIDEAN)
+def test_gram_matrices_of_sparse_points(rng, name, dtype):
+    X = counts(rng, 150, dtype=dtype)
+    Y = counts(rng, 40, dtype=dtype)
+    kernel = KERNELS[name].make(1.7)
+    exact = KERNELS[name].naive(X.astype(float), Y.astype(float), 1.7)
+    same(kp.gram(sparse(X), sparse(Y), kernel), exact.astype(dtype), EXACT[dtype])
+    S = sparse(X)
+    K = kp.gram(S, S, kernel)
+    same(K, KERNELS[name].naive(*[X.astype(float)] * 2, 1.7).astype(dtype), EXACT[dtype])
+    assert np.array_equal(K, K.T)
+    same(kp.gram_diagonal(S, kernel), K.diagonal(), EXACT[dtype])
+    V = rng.standard_normal((40, 3)).astype(dtype)
+    same(kp.gram_matmat(S, sparse(Y), V, kernel), (exact @ V).astype(dtype), EXACT[dtype])
+
+
+@pytest.mark.parametrize("n", [1, 2, 4, 5, 127, 128, 129, 257])
+@pytest.mark.parametrize("m", [1, 16, 127, 128, 129])
+def test_sizes_around_blocks(rng, n, m):
+    X = counts(rng, n)
+    Y = counts(rng, m)
+    for kernel in (kp.gaussian(1.0), kp.polynomial(2, 1.0, 1.0)):
+        same(kp.gram(sparse(X), sparse(Y), kernel), kp.gram(X, Y, kernel))
+        V = np.ones((m, 2))
+        same(kp.gram_matmat(sparse(X), sparse(Y), V, kernel), kp.gram_matmat(X, Y, V, kernel))
+        found = kp.nystrom(sparse(X), sparse(Y), kernel)
+        same(found @ found.T, (F := kp.nystrom(X, Y, kernel)) @ F.T, 1e-9)
+
+
+def test_products_of_many_points_are_computed_block_by_block(rng, monkeypatch):
+    X = counts(rng, 700)
+    monkeypatch.setattr(kp, "_SLAB", 256)
+    kernel = kp.laplacian(2.0)
+    V = rng.standard_normal((700, 3))
+    same(kp.gram_matmat(sparse(X), sparse(X), V, kernel), kp.gram_matmat(X, X, V, kernel))
+    map_ = kp.nystrom_map(sparse(X), np.arange(0, 700, 9), kernel)
+    same(
+        kp.nystrom_features(sparse(X), map_),
+        kp.nystrom_features(X, kp.nystrom_map(X, np.arange(0, 700, 9), kernel)),
+        1e-9,
+    )
+
+
+def test_equal_points_had_a_distance_of_half_of_the_digits():
+    # |x|^2 + |y|^2 - 2 x.y of equal points may be 1e-16 |x|^2, whose root in `laplacian` is 1e-8
+    X = np.array([[1.1, 0.0, 1e6], [1.3, 1e-3, 1e6], [1.1, 0.0, 1e6], [0.0, 0.0, 1.0]])
+    X = np.vstack([X, np.random.default_rng(0).random((300, 3))[np.arange(600) % 300]])
+    K = kp.gram(sparse(X), sparse(X[:310]), kp.laplacian(1e-3))
+    assert (K[0, [0, 2]] == 1.0).all() and (K[304:, 4:304].diagonal() == 1.0).all()
+
+
+FORMS = {
+    "csr_matrix": scipy.sparse.csr_matrix,
+    "csr_array": scipy.sparse.csr_array,
+    "csc_matrix": scipy.sparse.csc_matrix,
+    "coo_array": scipy.sparse.coo_array,
+    "lil_matrix": scipy.sparse.lil_matrix,
+    "int64": lambda X: scipy.sparse.csr_array(
+        ((S := sparse(X)).data, S.indices.astype(np.int64), S.indptr.astype(np.int64)), S.shape
+    ),
+    "SparsePoints": lambda X: kp.kpca(sparse(X), kp.linear(), 1).points,
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_forms_of_sparse_matrices(rng, form):
+    X = counts(rng, 50)
+    S = FORMS[form](X)
+    same(kp.gram(S, S, kp.gaussian(2.0)), naive.gaussian(X, X, 2.0))
+    model = kp.kpca(S, kp.gaussian(2.0), 3)
+    same(kp.expand(S, model), kp.expand(X, kp.kpca(X, kp.gaussian(2.0), 3)), 1e-9)
+
+
+def test_unsorted_columns_zeros_and_duplicate_entries_were_other_points():
+    indptr = np.array([0, 4, 4, 6])
+    S = scipy.sparse.csr_matrix(
+        (np.array([1.0, 2.0, 0.0, 3.0, -1.0, 1.0]), np.array([2, 0, 1, 2, 1, 1]), indptr), (3, 4)
+    )
+    before = S.copy()
+    X = np.array([[2.0, 0.0, 4.0, 0.0], [0.0] * 4, [0.0] * 4])
+    same(kp.gram(S, S, kp.laplacian(1.0)), naive.laplacian(X, X, 1.0))
+    for part in ("data", "indices", "indptr"):
+        assert np.array_equal(getattr(S, part), getattr(before, part)), (
+            "the argument is not changed"
+        )
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int64, np.bool_, np.float32])
+def test_other_numbers_become_floats(rng, dtype):
+    X = (5 * counts(rng, 20)).astype(dtype)
+    S = scipy.sparse.csr_array(X.astype(float)).astype(dtype)
+    same(kp.gram(S, S, kp.linear()), kp.gram(X, X, kp.linear()), 1e-6)
+
+
+def test_small_integers_overflowed_in_sums_of_duplicate_entries():
+    S = scipy.sparse.csr_array((np.array([200, 200], np.uint8), [0, 0], [0, 2]), (1, 2))
+    assert kp.gram(S, S, kp.linear()) == 160_000.0
+
+
+def test_sparse_and_dense_points_are_not_combined(rng):
+    X = counts(rng, 50)
+    S = sparse(X)
+    kernel = kp.gaussian(2.0)
+    for call in (
+        lambda: kp.gram(X[:9], S, kernel),
+        lambda: kp.gram(S, X, kernel),
+        lambda: kp.expand(X, kp.kpca(S, kernel, 2)),
+        lambda: kp.expand(S, kp.kpca(X, kernel, 2)),
+        lambda: kp.expand(X, kp.kpca(S, kp.linear(), 2)),
+        lambda: kp.expand(S, kp.kpca(X, kp.linear(), 2)),
+        lambda: kp.nystrom(S, X[:5], kernel),
+        lambda: kp.nystrom(X, S[:5], kernel),
+        lambda: kp.nystrom_ridge(S, X[:, 0], X[:5], kp.linear(), 0.1, intercept=True),
+        lambda: kp.nystrom_ridge(X, X[:, 0], S[:5], kp.linear(), 0.1, intercept=True),
+    ):
+        with pytest.raises(ValueError, match="points must be all sparse or all dense"):
+            call()
+
+
+# Landmarks and models
+
+
+@pytest.mark.parametrize("dtype", EXACT)
+@pytest.mark.parametrize("name", SAMPLERS)
+def test_samplers_choose_the_same_landmarks(rng, name, dtype):
+    X = counts(rng, 400, dtype=dtype)
+    for kernel in (kp.gaussian(2.0), kp.polynomial(2, 1.0, 1.0), kp.matern(1.5, 2.0)):
+        found = SAMPLERS[name](sparse(X), kernel, 30, 1)
+        wanted = SAMPLERS[name](X, kernel, 30, 1)
+        assert np.array_equal(found.indices, wanted.indices)
+        same(found.weights, wanted.weights, 1e-9 if dtype == np.float64 else 1e-3)
+        assert found.evaluations == wanted.evaluations
+
+
+@pytest.mark.parametrize("dtype", EXACT)
+@pytest.mark.parametrize("name", EUCLIDEAN)
+def test_models_of_sparse_points(rng, name, dtype):
+    X = counts(rng, 300, dtype=dtype)
+    new = counts(rng, 20, dtype=dtype)
+    y = X.sum(1)
+    kernel = KERNELS[name].make(2.0)
+    rows = kp.uniform_landmarks(300, 40)
+    weights = rng.random(300)
+    tolerance = 1e-9 if dtype == np.float64 else 5e-3
+    makers = [
+        lambda X: kp.kpca(X, kernel, 4),
+        lambda X: kp.kpca(X, kernel, 4, centered=True),
+        lambda X: kp.nystrom_kpca(X, rows, kernel, 4),
+        lambda X: kp.nystrom_ridge(X, y, rows, kernel, 0.1),
+        lambda X: kp.nystrom_ridge(X, y, rows, kernel, 0.1, weights=weights),
+    ]
+    if not kp._is_linear(kernel):  # a mean is not subtracted from sparse points
+        makers += [
+            lambda X: kp.nystrom_kpca(X, rows, kernel, 4, centered=True),
+            lambda X: kp.nystrom_ridge(X, y, rows, kernel, 0.1, intercept=True),
+        ]
+    for maker in makers:
+        found = maker(sparse(X))
+        wanted = maker(X)
+        same(kp.expand(sparse(new), found), kp.expand(new, wanted), tolerance)
+        same(found.values, wanted.values, tolerance)
+        if not found.targets:
+            # residuals near 0 are roots of rounding errors
+            some = new[new.any(1)]
+            gap = kp.residual(sparse(some), found) ** 2 - kp.residual(some, wanted) ** 2
+            assert np.abs(gap).max() < tolerance
+            shares = kp.explained_variance_ratio(sparse(X), found)
+            same(shares, kp.explained_variance_ratio(X, wanted), tolerance)
+    F = kp.nystrom(sparse(X), rows, kernel)
+    same(F @ F.T, (G := kp.nystrom(X, rows, kernel)) @ G.T, tolerance)
+
+
+def test_kernel_pca_of_sparse_points_equals_numpy(rng):
+    X = counts(rng, 200)
+    K = naive.gaussian(X, X, 1.5)
+    for centered, A in [(False, K), (True, naive.centered(K))]:
+        model = kp.kpca(sparse(X), kp.gaussian(1.5), 5, centered=centered)
+        same(model.values, np.linalg.eigvalsh(A)[:-6:-1])
+        features = kp.expand(sparse(X), model)
+        same(features.T @ features, np.diag(model.values), 1e-11)
+
+
+def test_centered_linear_regression_of_sparse_points_equals_ridge_regression(rng):
+    X = counts(rng, 100)
+    y = rng.standard_normal(100)
+    found = kp.nystrom_ridge(sparse(X), y, np.arange(100), kp.linear(), 0.1, intercept=True)
+    H = X - X.mean(0)
+    w = np.linalg.solve(H.T @ H + 0.1 * np.eye(60), H.T @ y)
+    same(kp.expand(sparse(X), found), y.mean() + H @ w, 1e-9)
+
+
+def test_kernel_pca_of_sparse_points_beyond_a_stored_matrix(rng, monkeypatch):
+    monkeypatch.setattr(kp, "_DENSE_POINTS", 100)
+    X = counts(rng, 300)
+    found = kp.kpca(sparse(X), kp.gaussian(2.0), 3, centered=True)
+    same(found.values, kp.kpca(X, kp.gaussian(2.0), 3, centered=True).values, 1e-10)
+
+
+def test_files_and_pickles(rng):
+    X = counts(rng, 60)
+    S = sparse(X)
+    for model in (
+        kp.nystrom_kpca(S, np.arange(20), kp.gaussian(2.0), 3),
+        kp.nystrom_map(S, np.arange(20), kp.gaussian(2.0)),
+    ):
+        file = io.BytesIO()
+        kp.save(file, model)
+        file.seek(0)
+        for read in (kp.load(file), pickle.loads(pickle.dumps(model))):
+            assert np.array_equal(kp.features(S, read), kp.features(S, model))
+            assert type(read.points) is kp.SparsePoints and "SparsePoints" in repr(read)
+
+
+# The tests of a peer
+
+
+class KernelPCA:
+    """scikit-learn's KernelPCA by `kpca`, as far as its own tests of sparse input call it."""
+
+    def __init__(self, n_components, kernel, gamma=None, **ignored):
+        self.k = n_components
+        self.kernel = kernel
+        self.gamma = gamma
+
+    def fit(self, X):
+        gamma = self.gamma or 1.0 / X.shape[1]
+        made = {"linear": kp.linear(), "poly": kp.polynomial(3, gamma, 1.0)}
+        kernel = made.get(self.kernel) or kp.gaussian(gamma=gamma)
+        self.model = kp.kpca(X, kernel, self.k, centered=True)
+        return self
+
+    def transform(self, X):
+        return kp.expand(X, self.model)
+
+    def fit_transform(self, X):
+        return self.fit(X).transform(X)
+
+    def inverse_transform(self, features):
+        return kp.kernel_pca_preimage(features, self.model, 1.0)
+
+
+@pytest.mark.parametrize("container", [scipy.sparse.csr_matrix, scipy.sparse.csr_array])
+def test_the_test_of_sparse_points_of_the_peer_kernel_pca(container):
+    # after scikit-learn's test_kernel_pca_sparse
+    decomposition = pytest.importorskip("sklearn.decomposition")
+    rng = np.random.RandomState(0)
+    X_fit = container(rng.random_sample((5, 4)))
+    X_pred = container(rng.random_sample((2, 4)))
+    for kernel in ("linear", "rbf", "poly"):
+        kpca = KernelPCA(4, kernel=kernel, fit_inverse_transform=False, random_state=0)
+        X_fit_transformed = kpca.fit_transform(X_fit)
+        X_fit_transformed2 = kpca.fit(X_fit).transform(X_fit)
+        np.testing.assert_array_almost_equal(np.abs(X_fit_transformed), np.abs(X_fit_transformed2))
+        X_pred_transformed = kpca.transform(X_pred)
+        assert X_pred_transformed.shape[1] == X_fit_transformed.shape[1]
+        peer = decomposition.KernelPCA(4, kernel=kernel).fit(X_fit)
+        np.testing.assert_array_almost_equal(
+            np.abs(X_pred_transformed), np.abs(peer.transform(X_pred))
+        )
+        with pytest.raises(ValueError, match="expansion must be dense"):
+            kpca.inverse_transform(X_pred_transformed)
+
+
+class Nystroem:
+    """scikit-learn's Nystroem over uniform landmarks."""
+
+    def __init__(self, n_components, gamma):
+        self.s = n_components
+        self.kernel = kp.gaussian(gamma=gamma)
+
+    def fit(self, X):
+        self.map = kp.nystrom_map(X, kp.uniform_landmarks(X.shape[0], self.s), self.kernel)
+        return self
+
+    def transform(self, X):
+        return kp.nystrom_features(X, self.map)
+
+    def fit_transform(self, X):
+        return self.fit(X).transform(X)
+
+
+@pytest.mark.parametrize("container", [scipy.sparse.csr_matrix, scipy.sparse.csr_array])
+def test_the_test_of_approximation_of_the_peer_nystroem(container):
+    # after scikit-learn's test_nystroem_approximation, with sparse points
+    pairwise = pytest.importorskip("sklearn.metrics.pairwise")
+    X = container(np.random.RandomState(0).uniform(size=(10, 4)))
+    trans = Nystroem(10, 0.25)
+    K = pairwise.rbf_kernel(X, gamma=0.25)
+    np.testing.assert_array_almost_equal((F := trans.fit_transform(X)) @ F.T, K)
+    trans = Nystroem(2, 0.25)
+    assert trans.fit(X).transform(X).shape == (10, 2)
+
+
+def test_one_hot_columns_of_real_data():
+    path = pathlib.Path(kp.__file__).parents[1] / "shared" / "data" / "adult_a9a.npz"
+    if not path.exists():
+        pytest.skip("the data set is not here")
+    X = np.load(path)["X"][:3000].astype(float)
+    kernel = kp.gaussian(3.0)
+    found = kp.rpcholesky(sparse(X), kernel, 100)
+    assert np.array_equal(found.indices, kp.rpcholesky(X, kernel, 100).indices)
+    F, G = kp.nystrom(sparse(X), found, kernel), kp.nystrom(X, found, kernel)
+    same(F @ F[:50].T, G @ G[:50].T, 1e-11)
+    model = kp.nystrom_kpca(sparse(X), found, kernel, 10, centered=True)
+    same(model.values, kp.nystrom_kpca(X, found, kernel, 10, centered=True).values, 1e-11)
+
+
+# Refusals
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, 1e160])
+def test_numbers_are_refused_as_in_arrays(rng, bad):
+    X = counts(rng, 20)
+    X[7, 3] = bad
+    for points in (X, sparse(X)):
+        with pytest.raises(ValueError, match="^rpcholesky: X must be finite "):
+            kp.rpcholesky(points, kp.gaussian(1.0), 3)
+
+
+def test_shapes_and_indices_are_refused(rng):
+    S = sparse(counts(rng, 20))
+    model = kp.nystrom_map(S, np.arange(4), kp.gaussian(1.0))
+    with pytest.raises(ValueError, match="^gram: Y must have 60 columns, got 9"):
+        kp.gram(S, S[:, :9], kp.gaussian(1.0))
+    with pytest.raises(ValueError, match="^nystrom_features: X and feature_map.points must have"):
+        kp.nystrom_features(S[:, :9], model)
+    with pytest.raises(ValueError, match="^gram_diagonal: X must have at least one row"):
+        kp.gram_diagonal(S[:0], kp.linear())
+    with pytest.raises(ValueError, match="^gram_diagonal: X.data must be a 1-D array of real"):
+        kp.gram_diagonal(S + 1j * S, kp.linear())
+    with pytest.raises(ValueError, match="^gram_diagonal: X must be finite .* and a matrix"):
+        kp.gram_diagonal(scipy.sparse.coo_array(np.ones(3)), kp.linear())
+    with pytest.raises(ValueError, match="^expand: .*ind"):  # made by hand
+        points = kp.SparsePoints(np.ones(1), np.array([70]), np.array([0, 1]), (1, 60))
+        kp.expand(S, kp.Expansion(points, np.ones((1, 1)), np.ones(1), np.empty(0), kp.linear()))
+
+
+def test_kernels_of_other_functions_want_dense_points(rng):
+    S = sparse(counts(rng, 20))
+    for kernel in (kp.laplacian(1.0, norm=1), kp.precomputed(np.eye(60))):
+        with pytest.raises(ValueError, match="^kpca: kernel must depend on x.y or .* sparse"):
+            kp.kpca(S, kernel, 2)
+
+
+def test_other_functions_refuse_sparse_points_and_models_of_them(rng):
+    S = sparse(counts(rng, 20))
+    g = kp.gaussian(2.0)
+    model = kp.kpca(S, g, 2)
+    words = "must be dense: only gram, kpca.*rademacher_projection"
+    for call in (
+        lambda: kp.sample_gram(S, g, 2.0),
+        lambda: kp.kmeans_select(S, 2),
+        lambda: kp.median_bandwidth(S),
+        lambda: kp.shadow_select(S, 1.0),
+        lambda: kp.gradient(S, model),
+        lambda: kp.gradient(S.toarray(), model),
+        lambda: kp.kernel_pca_preimage(np.ones((1, 2)), model),
+        lambda: kp.frequent_directions(S, 2),
+        lambda: kp.skpca(S, kp.fourier_features_map(g, 60, 8), 4, 2),
+        lambda: kp.kernel_ridge(S, np.ones(20), 1.0),
+        lambda: kp.kernel_value(g, S[:1], S[:1]),
+        lambda: kp.block_lanczos(S @ S.T, 2),
+        lambda: kp.rls_update(kp.rls_start(g, 4, 60), S),
+        lambda: kp.fourier_features(S, kp.fourier_features_map(g, 60, 8)),
+        lambda: kp.choose(S, np.ones(20), np.arange(4), g),
+    ):
+        with pytest.raises(ValueError, match=words):
+            call()
+    with pytest.raises(ValueError, match="Y must be a 2-D array of real numbers, got csr"):
+        kp.nystrom_ridge(S, S, np.arange(4), g, 1.0)
+
+
+# Memory
+
+
+def test_sparse_points_are_never_stored_densely(rng):
+    n, d = 2000, 1_000_000  # 16 GB as an array
+    columns = rng.integers(d, size=(n, 50))
+    S = scipy.sparse.csr_array(
+        (np.ones(columns.size), columns.ravel(), np.arange(n + 1) * 50), (n, d)
+    )
+    S.sum_duplicates()
+    kernel = kp.gaussian(10.0)
+    tracemalloc.start()
+    try:
+        landmarks = kp.rpcholesky(S, kernel, 100)
+        kp.recursive_rls_accelerated(S, kernel, 100)
+        model = kp.nystrom_kpca(S, landmarks, kernel, 5, centered=True)
+        kp.expand(S, model)
+        kp.residual(S, model)
+        kp.nystrom_ridge(S, np.ones(n), landmarks, kernel, 1.0, intercept=True)
+        kp.expand(S, kp.kpca(S, kernel, 3, centered=True))
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 300e6
