@@ -10447,7 +10447,11 @@ def _fit_landmarks(own, X, y, seed, weights=None):
     """Set kernel_ and landmarks_ of an estimator. Returns the landmarks as points, lam, and the factor
     of X if the sampler computed it. Equal points count once, because a weight acts like a number of
     equal points."""
-    many = _checked_whole("landmarks", own.landmarks, 1)
+    given = np.ndim(own.landmarks) > 0
+    if given:
+        Z = _checked_landmarks(X, own.landmarks)
+    else:
+        many = _checked_whole("landmarks", own.landmarks, 1)
     lam = own.lam
     if lam not in (None, "auto"):
         lam = _checked_real("lam", lam, 1e-300)
@@ -10459,20 +10463,23 @@ def _fit_landmarks(own, X, y, seed, weights=None):
     P = X[rows]
     F = None
     if sampler == "auto":
-        sampler = "rpcholesky" if len(P) * many < 10**8 else "rls-accelerated"
+        sampler = "rpcholesky" if given or len(P) * many < 10**8 else "rls-accelerated"
     kernel = _kernel_of_estimator(own, P, seed)
     if "auto" in (own.sigma, lam):
+        some = Z if given else P[uniform_landmarks(len(P), many, seed).indices]
         kernel, lam, *_ = choose(
             X,
             y,
-            P[uniform_landmarks(len(P), many, seed).indices],
+            some,
             kernel,
-            own.n_components or 10,
+            own.n_components if isinstance(own.n_components, (int, np.integer)) else 10,
             lam=None if lam == "auto" else lam,
             factors=None if own.sigma == "auto" else [1.0],
             weights=weights,
         )
-    if sampler == "kmeans":
+    if given:
+        own.landmarks_ = np.asarray(own.landmarks)
+    elif sampler == "kmeans":
         own.landmarks_ = Z = kmeans_select(P, min(many, len(P)), seed).centers
     else:
         P = _about_mean(kernel, P, own.centered)
@@ -10490,13 +10497,12 @@ _declared = functools.partial(dataclasses.dataclass, eq=False, repr=False)
 
 
 def _estimator(user):
-    """scikit-learn's base classes, and the base of our estimators."""
+    """scikit-learn's base classes, the base of our estimators, and that of ridge regression."""
     base = _library("sklearn.base", "scikit-learn>=1.6", user)
     validation = importlib.import_module("sklearn.utils.validation")
 
     @_declared
     class Estimator(base.BaseEstimator):
-        landmarks: int = 300
         _: dataclasses.KW_ONLY
         kernel: Kernel = None
         sigma: float = None
@@ -10529,10 +10535,29 @@ def _estimator(user):
             checks |= {"dtype": _FLOATS, "order": "C", "ensure_min_samples": 1 + reset}
             return validation.validate_data(self, *data, reset=reset, **checks)
 
-    return base, Estimator
+    @_declared
+    class Ridge(Estimator):
+        landmarks: int = 300
+        lam: float = 1.0
+        _: dataclasses.KW_ONLY
+        sampler: str = "auto"
+        centered = True  # by the intercept
+
+        def _learn(self, X, T, weights):
+            """Set lam_ and model_ by `nystrom_ridge` of the targets T with an intercept."""
+            Z, self.lam_, F = _fit_landmarks(self, X, T, self._seed(), weights)
+            F = None if _is_linear(self.kernel_) else F
+            rows = Z if F is None else self.landmarks_
+            self.model_ = _ridge_over(X, T, rows, self.kernel_, self.lam_, True, weights, F)
+            return self
+
+        def _predictions(self, X):
+            return expand(self._points(X), self.model_)
+
+    return base, Estimator, Ridge
 
 
-def _define_features(base, Estimator):
+def _define_features(base, Estimator, _):
     global LandmarkFeatures  # for error messages and pickle
 
     @_declared
@@ -10540,13 +10565,16 @@ def _define_features(base, Estimator):
         """Nystrom features for a linear model, or kernel principal components (RLS section 2.1).
 
         `fit` sets kernel_, landmarks_ (row numbers, or the centers of "kmeans"), n_features_in_ and
-        map_ (NystromMap or Expansion), and for an int n_components, explained_variance_ratio_ (of
-        at most 2000 random points). At most one of kernel, sigma and gamma may be given.
+        map_ (NystromMap or Expansion), and with n_components, explained_variance_ratio_ (of at most
+        2000 random points). At most one of kernel, sigma and gamma may be given.
 
         Args:
-            landmarks: int. Number of landmarks (n_components of Nystroem). Equal points count once. All
-                points are used if there are fewer.
-            n_components: int. Components of `nystrom_kpca`. None means `nystrom_features`.
+            landmarks: int or array. Number of landmarks (n_components of Nystroem). Equal points count
+                once. All points are used if there are fewer. An array gives their row numbers, or
+                points.
+            n_components: int or float. Components of `nystrom_kpca`. A float between 0 and 1 is the
+                share of the variance that the fewest components explain, if all landmarks explain
+                it. None means `nystrom_features`.
             kernel: Kernel. None means a Gaussian kernel.
             sigma: float. Bandwidth of the Gaussian. Default without gamma: `median_bandwidth`. "auto"
                 is by `choose` with y. Strings, and integers of at most 32 values, are classes.
@@ -10555,9 +10583,10 @@ def _define_features(base, Estimator):
                 "rpcholesky" if n * landmarks < 10^8, and "rls-accelerated" otherwise.
             random_state: int, RandomState or None. Seed, as in scikit-learn.
             centered: bool. Whether to subtract the mean in feature space, as in KernelPCA. If True,
-                n_components must be an int.
+                n_components must be given.
         """
 
+        landmarks: int = 300
         n_components: int = None
         _: dataclasses.KW_ONLY
         sampler: str = "auto"
@@ -10568,12 +10597,16 @@ def _define_features(base, Estimator):
             with self._refit():
                 X = self._points(X, reset=True)
                 k = self.n_components
-                if _as_flag("centered", self.centered) or k is not None:
-                    many = _checked_whole("landmarks", self.landmarks, 1)
+                share = isinstance(k, float)
+                if share:
+                    _checked_between("n_components", k, 1)
+                elif _as_flag("centered", self.centered) or k is not None:
+                    many = self.landmarks
+                    many = len(many) if np.ndim(many) else _checked_whole("landmarks", many, 1)
                     _checked_whole("n_components", k, 1, many)
                 seed = self._seed()
                 Z, _, F = _fit_landmarks(self, X, _as_targets(y), seed)
-                self._n_features_out = min(k or len(Z), len(Z))
+                self._n_features_out = len(Z)
                 if k is None:
                     if F is None:
                         self.map_ = nystrom_map(Z, Z, self.kernel_)
@@ -10581,12 +10614,19 @@ def _define_features(base, Estimator):
                         self.map_ = _map_of_factor(F, self.landmarks_, Z, self.kernel_)
                     return F
                 del F  # its memory
-                self.map_ = nystrom_kpca(
-                    X, Z, self.kernel_, self._n_features_out, seed, centered=self.centered
-                )
-                self.explained_variance_ratio_ = explained_variance_ratio(
-                    X[uniform_landmarks(len(X), 2000, seed).indices], self.map_
-                )
+                most = len(Z) if share else min(k, len(Z))
+                model = nystrom_kpca(X, Z, self.kernel_, most, seed, centered=self.centered)
+                some = X[uniform_landmarks(len(X), 2000, seed).indices]
+                shares = explained_variance_ratio(some, model)
+                if share:
+                    k = np.searchsorted(np.cumsum(shares), k) + 1
+                    coef = np.ascontiguousarray(model.coef[:, :k])
+                    model = model._replace(
+                        coef=coef, values=model.values[:k], offset=model.offset[:k]
+                    )
+                self.map_ = model
+                self.explained_variance_ratio_ = shares[:k]
+                self._n_features_out = len(model.values)
 
         @_public
         def fit(self, X, y=None):
@@ -10611,31 +10651,26 @@ def _define_features(base, Estimator):
             self._require_fit()
             _require(
                 hasattr(self, "explained_variance_ratio_"),
-                "n_components must be an int for inverse_transform",
+                "n_components must be given for inverse_transform",
             )
             return kernel_pca_preimage(np.asarray(X), self.map_, ridge)
 
 
-def _define_ridge(base, Estimator):
+def _define_ridge(base, _, Ridge):
     global LandmarkRidge
 
     @_declared
-    class LandmarkRidge(base.MultiOutputMixin, base.RegressorMixin, Estimator):
+    class LandmarkRidge(base.MultiOutputMixin, base.RegressorMixin, Ridge):
         """Kernel ridge regression over landmarks, with an intercept, by `nystrom_ridge` (RLS C.1).
 
         `fit` sets kernel_, landmarks_, lam_, n_features_in_ and model_ (Expansion). It does not store
         features of X. sigma="auto" and lam="auto" are chosen by `choose`.
 
         Args:
-            landmarks: int. Number of landmarks. Equal points count once.
+            landmarks: int or array. Number of landmarks, or landmarks. See `LandmarkFeatures`.
             lam: float or "auto". Positive ridge, in the units of the eigenvalues of K.
             kernel, sigma, gamma, sampler, random_state: See `LandmarkFeatures`.
         """
-
-        lam: float = 1.0
-        _: dataclasses.KW_ONLY
-        sampler: str = "auto"
-        centered = True  # by the intercept
 
         @_public
         def fit(self, X, y, sample_weight=None):
@@ -10643,21 +10678,140 @@ def _define_ridge(base, Estimator):
             landmarks and, if it is chosen, sigma depend only on the distinct points."""
             with self._refit():
                 X, y = self._points(X, y, reset=True, multi_output=True, y_numeric=True)
-                Z, self.lam_, F = _fit_landmarks(self, X, y, self._seed(), sample_weight)
-                F = None if _is_linear(self.kernel_) else F
-                rows = Z if F is None else self.landmarks_
-                self.model_ = _ridge_over(
-                    X, y, rows, self.kernel_, self.lam_, True, sample_weight, F
-                )
-            return self
+                return self._learn(X, y, sample_weight)
 
         @_public
         def predict(self, X):
             """Predictions for X, (n, d), with the shape of y."""
-            return expand(self._points(X), self.model_)
+            return self._predictions(X)
 
 
-def _define_detector(base, Estimator):
+def _define_classifier(base, _, Ridge):
+    global LandmarkClassifier
+
+    @_declared
+    class LandmarkClassifier(base.ClassifierMixin, Ridge):
+        """Classifier by kernel ridge regression over landmarks, on targets 1 and -1 (RLS C.1).
+
+        Each class has a target: 1 for its points, and -1 for others. `fit` sets classes_, kernel_,
+        landmarks_, lam_, n_features_in_ and model_ (Expansion). sigma="auto" and lam="auto" minimize
+        the squared leave-one-out error of the targets, by `choose`. It is exact for given landmarks,
+        and unlike the accuracy, it is not constant between nearby ridges.
+
+        Args:
+            landmarks: int or array. Number of landmarks, or landmarks. See `LandmarkFeatures`.
+            lam: float or "auto". Positive ridge, in the units of the eigenvalues of K.
+            kernel, sigma, gamma, sampler, random_state: See `LandmarkFeatures`.
+            class_weight: dict, "balanced" or None. Weights of the classes, as in scikit-learn.
+        """
+
+        class_weight: object = None
+
+        @_public
+        def fit(self, X, y, sample_weight=None):
+            """Fit X, (n, d), and classes y, (n,): strings or numbers. A weight acts like a number of
+            equal points."""
+            with self._refit():
+                X, y = self._points(X, y, reset=True)
+                utils = importlib.import_module("sklearn.utils")
+                utils.multiclass.check_classification_targets(y)
+                self.classes_, which = np.unique(y, return_inverse=True)
+                _require(len(self.classes_) > 1, "y must have at least two classes, got one class")
+                weights = _as_weights(sample_weight, X, "sample_weight")
+                if self.class_weight == "balanced":  # unlike scikit-learn, it counts the weights
+                    counts = np.bincount(which, weights).clip(1e-300)
+                    weights = weights * (weights.sum() / len(counts) / counts)[which]
+                else:
+                    own = utils.class_weight.compute_sample_weight(self.class_weight, y)
+                    weights = weights * own
+                T = 2.0 * np.eye(len(self.classes_))[which] - 1.0
+                return self._learn(X, T[:, 1] if T.shape[1] == 2 else T, weights)
+
+        @_public
+        def decision_function(self, X):
+            """Predicted targets for X, (n, d): (n, classes), or for two classes (n,), of the second."""
+            return self._predictions(X)
+
+        @_public
+        def predict(self, X):
+            """Classes of X, (n, d): those with the largest predicted target."""
+            scores = self._predictions(X)
+            return self.classes_[scores.argmax(1) if scores.ndim == 2 else (scores > 0.0) * 1]
+
+
+def _define_streaming(base, Estimator, _):
+    global StreamingKernelPCA
+
+    @_declared
+    class StreamingKernelPCA(
+        base.ClassNamePrefixFeaturesOutMixin, base.TransformerMixin, Estimator
+    ):
+        """Kernel PCA of a stream, by random features and frequent directions (SKPCA algorithm 1).
+
+        The memory depends neither on the number of points nor on that of blocks. `fit` and
+        `partial_fit` set kernel_, n_features_in_, map_ (Subspace) and explained_variance_ratio_: the
+        eigenvalues of the sketch, divided by the variance of the random features. The sketch makes
+        eigenvalues smaller, by at most map_.shrunk.
+
+        Args:
+            n_components: int. Number of components, at most `rows`.
+            features: int. Number of random features: m of `skpca`.
+            rows: int. Rows of the sketch: ell of `skpca`.
+            kernel: Kernel. gaussian, laplacian, matern, rational_quadratic or cauchy. None means a
+                Gaussian kernel.
+            sigma, gamma, random_state: See `LandmarkFeatures`. The first block sets sigma.
+            centered: bool. Whether to subtract the mean in feature space, as in KernelPCA.
+            half_life: float or None. Number of points after which a point has half of its weight.
+        """
+
+        n_components: int = 10
+        features: int = 2000
+        rows: int = 50
+        _: dataclasses.KW_ONLY
+        centered: bool = True
+        half_life: float = None
+
+        @_public
+        def fit(self, X, y=None):
+            """Fit components of X, (n, d), and forget earlier points. Ignores y."""
+            with self._refit():
+                return self._learn(self._points(X, reset=True), None)
+
+        @_public
+        def partial_fit(self, X, y=None):
+            """Add the points X, (n, d), to the stream. Ignores y."""
+            if not hasattr(self, "map_"):
+                return self.fit(X)
+            return self._learn(self._points(X), self._stream)
+
+        def _learn(self, X, state):
+            if state is None:
+                seed = self._seed()
+                self.kernel_ = _kernel_of_estimator(self, X, seed)
+                _checked_whole("features", self.features, 1)
+                made = orthogonal_features_map(self.kernel_, X.shape[1], self.features, seed)
+                _checked_whole("rows", self.rows, 1, self.features)
+                state = skpca_start(
+                    made, self.rows, centered=self.centered, half_life=self.half_life
+                )
+            k = _checked_whole("n_components", self.n_components, 1, self.rows)
+            state = skpca_update(state, X)
+            found = skpca_finish(state, k)
+            mean = (found.means @ found.means) if self.centered else 0.0
+            variance = found.count * (self.kernel_.scale - mean)
+            self.explained_variance_ratio_ = found.values / max(variance, 1e-300)
+            self.map_ = found
+            self._stream = state
+            self._n_features_out = k
+            return self
+
+        @_public
+        def transform(self, X):
+            """Components of X, (n, d), as an array with a row for each point."""
+            return features(self._points(X), self.map_)
+
+
+def _define_detector(base, Estimator, _):
     global NoveltyDetector
 
     @_declared
@@ -10680,6 +10834,7 @@ def _define_detector(base, Estimator):
                 sigma. A warning is given if later points show that it is too small.
         """
 
+        landmarks: int = 300
         false_alarms: float = 0.05
 
         @_public
@@ -10755,6 +10910,8 @@ def _define_detector(base, Estimator):
 _ESTIMATORS = {
     "LandmarkFeatures": _define_features,
     "LandmarkRidge": _define_ridge,
+    "LandmarkClassifier": _define_classifier,
+    "StreamingKernelPCA": _define_streaming,
     "NoveltyDetector": _define_detector,
 }
 

@@ -22,6 +22,11 @@ import kpcasketch as kp
         ("LandmarkFeatures", {"landmarks": 8, "sampler": "rls-accelerated", "gamma": 0.5}),
         ("LandmarkFeatures", {"landmarks": 8, "sampler": "kmeans"}),
         ("LandmarkFeatures", {"landmarks": 8, "sigma": "auto"}),
+        ("LandmarkFeatures", {"landmarks": 8, "n_components": 0.9}),
+        ("LandmarkClassifier", {}),
+        ("LandmarkClassifier", {"landmarks": 20, "sigma": "auto", "lam": "auto"}),
+        ("LandmarkClassifier", {"landmarks": 20, "class_weight": "balanced"}),
+        ("StreamingKernelPCA", {"n_components": 2, "features": 100, "rows": 10}),
         ("LandmarkRidge", {}),
         ("LandmarkRidge", {"sampler": "rls", "sigma": 3.0, "random_state": None}),
         ("LandmarkRidge", {"landmarks": 20, "sigma": "auto"}),
@@ -158,7 +163,7 @@ def test_features_of_components_have_shares_of_variance_and_preimages(rng):
     assert np.abs(back - points[:9]).max() < 1e-4
     with pytest.raises(ValueError, match="^LandmarkFeatures: ridge must be positive unless"):
         linear.inverse_transform(linear.transform(points))
-    with pytest.raises(ValueError, match="^LandmarkFeatures: n_components must be an int for inv"):
+    with pytest.raises(ValueError, match="^LandmarkFeatures: n_components must be given for inv"):
         kp.LandmarkFeatures(9).fit(points).inverse_transform(np.ones((1, 9)))
     many = kp.LandmarkFeatures(20, 5).fit(rng.standard_normal((5000, 2)))
     exact = kp.explained_variance_ratio(rng.standard_normal((4000, 2)), many.map_)
@@ -455,3 +460,146 @@ def test_the_estimators_are_imported_when_one_is_asked_for():
         "LandmarkFeatures needs scikit-learn" in run.stdout
         and "no attribute 'Nothing'" in run.stdout
     ), run.stderr
+
+
+def test_landmarks_may_be_given_as_row_numbers_or_points(rng):
+    pytest.importorskip("sklearn")
+    points = rng.standard_normal((200, 3))
+    targets = np.sin(points[:, 0])
+    rows = np.array([7, 90, 3, 41])
+    for given in (rows, points[rows], rows.tolist()):
+        features = kp.LandmarkFeatures(given, sigma=2.0).fit(points)
+        expected = kp.nystrom_map(points[rows], points[rows], kp.gaussian(2.0))
+        assert np.array_equal(
+            features.transform(points), kp.nystrom_features(points, expected)
+        ) and np.array_equal(features.landmarks_, given)
+        assert kp.LandmarkFeatures(given, 2, sigma=2.0).fit_transform(points).shape == (200, 2)
+        ridge = kp.LandmarkRidge(given, 0.1, sigma=2.0).fit(points, targets)
+        kernel = kp.gaussian(2.0)
+        exact = kp.nystrom_ridge(points, targets, rows, kernel, 0.1, intercept=True)
+        assert np.array_equal(ridge.predict(points), kp.expand(points, exact))
+        chosen = kp.LandmarkRidge(given, "auto", sigma=2.0).fit(points, targets)
+        found = kp.choose(points, targets, rows, kernel, factors=np.ones(1))
+        assert chosen.lam_ == found.lam
+    with pytest.raises(ValueError, match="n_components must be an int from 1 to 4, got 5"):
+        kp.LandmarkFeatures(rows, 5).fit(points)
+    for wrong in ([0, 200], np.ones((2, 4)), [0.5]):
+        with pytest.raises(ValueError, match="^LandmarkFeatures: landmarks must"):
+            kp.LandmarkFeatures(wrong).fit(points)
+
+
+def test_components_explain_the_share_that_was_asked_for(rng):
+    pytest.importorskip("sklearn")
+    points = rng.standard_normal((300, 4)) * [4.0, 2.0, 1.0, 0.5]
+    for centered in (False, True):
+        own = kp.LandmarkFeatures(60, 0.8, sigma=4.0, centered=centered).fit(points)
+        shares = own.explained_variance_ratio_
+        assert 1 < shares.size < 60 and shares[:-1].sum() < 0.8 <= shares.sum()
+        same = kp.LandmarkFeatures(60, shares.size, sigma=4.0, centered=centered).fit(points)
+        first, second = own.transform(points), same.transform(points)
+        assert np.abs(first - second).max() < 1e-9
+        assert own.get_feature_names_out().size == shares.size
+    few = kp.LandmarkFeatures(3, 0.999, sigma=1.0).fit(points)  # three landmarks explain less
+    assert few.transform(points).shape == (300, 3)
+    for wrong in (0.0, 1.0, 1.5, float("nan")):
+        with pytest.raises(ValueError, match="n_components must be"):
+            kp.LandmarkFeatures(60, wrong).fit(points)
+
+
+def test_the_classifier_is_ridge_regression_on_signs_of_classes(rng):
+    pytest.importorskip("sklearn")
+    points = rng.standard_normal((400, 2))
+    kernel = kp.gaussian(1.0)
+    names = np.array(["inner", "ring", "outer"])
+    classes = names[np.digitize(np.linalg.norm(points, axis=1), [0.8, 1.5])]
+    own = kp.LandmarkClassifier(80, 0.01, sigma=1.0).fit(points, classes)
+    assert own.classes_.tolist() == ["inner", "outer", "ring"] and own.score(points, classes) > 0.95
+    signs = np.where(classes[:, None] == own.classes_, 1.0, -1.0)
+    exact = kp.nystrom_ridge(points, signs, own.landmarks_, kernel, 0.01, intercept=True)
+    assert np.abs(own.decision_function(points) - kp.expand(points, exact)).max() < 1e-6
+    two = classes == "ring"
+    own = kp.LandmarkClassifier(80, "auto", sigma=1.0).fit(points, two)
+    scores = own.decision_function(points)
+    assert scores.shape == (400,) and np.array_equal(own.predict(points), scores > 0.0)
+    landmarks = kp.uniform_landmarks(400, 80)
+    found = kp.choose(points, np.where(two, 1.0, -1.0), landmarks, kernel, factors=np.ones(1))
+    assert own.lam_ == found.lam
+    with pytest.raises(ValueError, match="y must have at least two classes"):
+        own.fit(points, np.ones(400, int))
+    assert np.array_equal(own.decision_function(points), scores), "a refused fit changes nothing"
+
+
+def test_balanced_classes_weigh_the_same(rng):
+    pytest.importorskip("sklearn")
+    points = np.vstack([rng.standard_normal((300, 2)), rng.standard_normal((20, 2)) + 2.0])
+    rare = np.arange(320) >= 300
+    landmarks = points[::8]
+
+    def recall(**own):
+        fitted = kp.LandmarkClassifier(landmarks, 0.1, sigma=2.0, **own).fit(points, rare)
+        return fitted.predict(points)[rare].mean(), fitted.decision_function(points)
+
+    share, scores = recall(class_weight="balanced")
+    assert share > 0.9 > 0.7 > recall()[0]
+    weights = np.where(rare, 320 / 40, 320 / 600)
+    for same in (
+        kp.LandmarkClassifier(landmarks, 0.1, sigma=2.0).fit(points, rare, weights),
+        kp.LandmarkClassifier(
+            landmarks, 0.1, sigma=2.0, class_weight={False: 320 / 600, True: 8.0}
+        ).fit(points, rare),
+    ):
+        assert np.abs(same.decision_function(points) - scores).max() < 1e-9
+    with pytest.raises(ValueError, match="class_weight"):
+        recall(class_weight="fair")
+
+
+@pytest.mark.parametrize("centered", [False, True])
+@pytest.mark.parametrize("half_life", [None, 300.0])
+def test_components_of_a_stream_are_those_of_skpca(centered, half_life, rng):
+    pytest.importorskip("sklearn")
+    points = rng.standard_normal((1000, 4)) * [4.0, 2.0, 1.0, 0.5] + 100.0
+    blocks = np.split(points, [300, 301, 600])
+    own = kp.StreamingKernelPCA(
+        3, 200, 20, sigma=5.0, centered=centered, half_life=half_life, random_state=7
+    )
+    state = kp.skpca_start(
+        kp.orthogonal_features_map(kp.gaussian(5.0), 4, 200, 7),
+        20,
+        centered=centered,
+        half_life=half_life,
+    )
+    for block in blocks:
+        own.partial_fit(block)
+        state = kp.skpca_update(state, block)
+    expected = kp.skpca_finish(state, 3)
+    features = own.transform(points)
+    assert np.array_equal(features, kp.skpca_transform(points, expected))
+    shares = own.explained_variance_ratio_
+    if half_life is None:  # of the features of all points, without a sketch
+        Z = kp.fourier_features(points, own.map_.feature_map)
+        Z = Z - Z.mean(0) * centered
+        total = np.square(Z).sum()
+        lost = np.linalg.eigvalsh(Z.T @ Z)[:-4:-1] / total - shares
+        assert lost.min() > -1e-9 and lost.max() < 1.001 * own.map_.shrunk / total < 0.05
+    names = [f"streamingkernelpca{j}" for j in range(3)]
+    assert own.get_feature_names_out().tolist() == names
+    assert np.array_equal(pickle.loads(pickle.dumps(own)).transform(points), features)
+    with pytest.raises(ValueError, match="X has 3 features"):
+        own.partial_fit(points[:, :3])
+    assert np.array_equal(own.transform(points), features), "a refused block changes nothing"
+    again = own.fit(points)  # forgets the blocks
+    assert again.map_.count == (1000 if half_life is None else round(expected.count))
+
+
+def test_settings_of_the_stream_are_named_as_they_were_given():
+    pytest.importorskip("sklearn")
+    points = np.random.default_rng(0).standard_normal((50, 2))
+    for wrong, match in (
+        ({"n_components": 60}, "n_components must be an int from 1 to 50, got 60"),
+        ({"features": 0}, "features must be an int"),
+        ({"rows": 3000}, "rows must be an int from 1 to 2000, got 3000"),
+        ({"half_life": -1.0}, "half_life must be"),
+        ({"kernel": kp.linear()}, "kernel must be"),
+    ):
+        with pytest.raises(ValueError, match=f"^StreamingKernelPCA: .*{match}"):
+            kp.StreamingKernelPCA(**wrong).fit(points)
