@@ -102,3 +102,95 @@ class FalseAlarms:
     @unit("share")
     def track_missed(self):
         return float((self.detector.predict(normal(20_000, 8, 2) + 3.0) >= 0).mean())
+
+
+class Classes:
+    """`LandmarkClassifier` with a chosen ridge beside a pipeline of `Nystroem` and `RidgeClassifierCV`: 300 landmarks,
+    ten classes of 5000 digits drawn around ten curves in 32 dimensions."""
+
+    timeout = 600
+
+    def setup(self):
+        from sklearn.kernel_approximation import Nystroem
+        from sklearn.linear_model import RidgeClassifierCV
+        from sklearn.pipeline import make_pipeline
+
+        n = size(10_000)
+        self.y = np.arange(n) % 10
+        place = np.random.default_rng(1).uniform(0.0, 3.0, (n, 1))
+        curves = normal(40, 32, 2).reshape(4, 10, 32)
+        waves = [np.ones_like(place), place, np.sin(2.0 * place), np.cos(3.0 * place)]
+        self.X = sum(wave * curve[self.y] for wave, curve in zip(waves, curves))
+        self.X += normal(n, 32, 3)
+        self.ours = kp.LandmarkClassifier(300, "auto", sigma=8.0)
+        gamma = 1.0 / 128.0
+        peer = Nystroem(gamma=gamma, n_components=300, random_state=0)
+        self.peer = make_pipeline(peer, RidgeClassifierCV(np.logspace(-3.0, 3.0, 13)))
+
+    def error(self, model):
+        half = len(self.X) // 2
+        fitted = model.fit(self.X[:half], self.y[:half])
+        return float((fitted.predict(self.X[half:]) != self.y[half:]).mean())
+
+    @unit("time over the pipeline's")
+    def track_ratio(self):
+        return ratio(
+            lambda: self.ours.fit(self.X, self.y), lambda: self.peer.fit(self.X, self.y), repeat=3
+        )
+
+    @unit("share of new points")
+    def track_error_ours(self):
+        return self.error(self.ours)
+
+    @unit("share of new points")
+    def track_error_peer(self):
+        return self.error(self.peer)
+
+
+class StreamedComponents:
+    """`StreamingKernelPCA` beside `IncrementalPCA` on features of `RBFSampler`: ten components of 20,000 points in 16
+    dimensions, 1000 random features, blocks of 2000."""
+
+    timeout = 600
+
+    def setup(self):
+        from sklearn.decomposition import IncrementalPCA
+        from sklearn.kernel_approximation import RBFSampler
+
+        scales = 0.8 ** np.arange(16)
+        self.blocks = np.split(normal(size(20_000) // 10 * 10, 16) * scales, 10)
+        self.new = normal(1000, 16, 1) * scales
+        self.sampler = RBFSampler(gamma=1.0 / 8.0, n_components=1000, random_state=0)
+        self.sampler.fit(self.new)
+        self.pca = lambda: IncrementalPCA(10)
+
+    def ours(self):
+        model = kp.StreamingKernelPCA(10, 1000, 40, sigma=2.0)
+        for block in self.blocks:
+            model.partial_fit(block)
+        return model.transform(self.new)
+
+    def peer(self):
+        pca = self.pca()
+        for block in self.blocks:
+            pca.partial_fit(self.sampler.transform(block))
+        return pca.transform(self.sampler.transform(self.new))
+
+    @unit("time over IncrementalPCA's")
+    def track_ratio(self):
+        return ratio(self.ours, self.peer, repeat=3)
+
+    def error(self, Z):
+        """|H K H - Z Z^T| / |H K H| of new points, whose mean is subtracted."""
+        K = kp.gram(self.new, self.new, kp.gaussian(2.0))
+        K = kp.dense(kp.center(K))
+        Z = Z - Z.mean(0)
+        return float(np.linalg.norm(K - Z @ Z.T, 2) / np.linalg.norm(K, 2))
+
+    @unit("|K - Z Z^T| / |K|")
+    def track_error_ours(self):
+        return self.error(self.ours())
+
+    @unit("|K - Z Z^T| / |K|")
+    def track_error_peer(self):
+        return self.error(self.peer())
