@@ -211,6 +211,13 @@ def test_a_verdict_tells_the_critical_effort_by_its_own_judge():
     assert found.effort == "critical effort m above 16"
 
 
+def test_a_counterexample_lost_the_critical_effort_of_its_mended_form():
+    effort = claims.Effort("m", 16, lambda m: 8.0 / m)
+    mended = claims.bounded(0.5, 1.0, 2.0, "", trivial=4.0, effort=effort)
+    assert refuted(2.0, 1.0, mended).effort == "critical effort m = 8 of 16"
+    assert refuted(0.5, 1.0, mended).effort == ""
+
+
 def test_the_checks_use_nothing_private_of_the_toolkit():
     for path in pathlib.Path(claims.__file__).parent.glob("*.py"):
         text = path.read_text(encoding="utf-8")
