@@ -647,6 +647,17 @@ def test_kernel_values_are_counted_as_they_are_evaluated():
     assert np.allclose(kp.gram(X, X, kernel), kp.gram(X, X, kp.gaussian(1.0)))
 
 
+@pytest.mark.skipif(
+    not (ams2001.PROCESS / "clear_refs").exists(), reason="the system does not tell peaks of memory"
+)
+def test_the_memory_of_a_projection_was_an_allowance():
+    # the claim compared the allowance with itself
+    array, taken = ams2001.peak_bytes(lambda: np.ones(10_000_000))
+    assert 8e7 <= taken < 1.2e8
+    del array
+    assert ams2001.peak_bytes(lambda: None)[1] < 1e7
+
+
 @pytest.mark.slow
 def test_headlines_run_to_their_end_and_are_found_there_again(
     tmp_path, tmp_path_factory, capsys, rng

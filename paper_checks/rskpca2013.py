@@ -205,19 +205,22 @@ def reduced_problem_has_the_spectrum(options):
         return np.linalg.norm(K_bar @ u - values * u) / (values * np.linalg.norm(u))
 
     right, printed = residual(tilde / np.sqrt(w)), residual(tilde / w**0.25)
-    same = np.abs(
-        np.abs(kp.expand(X, expansion))
-        - np.abs(kp.expand(X, kp.kpca(C[found.labels], kernel, len(expansion.values))))
-    ).max()
+    quantized, k = C[found.labels], len(expansion.values)
+    wanted = np.abs(kp.expand(X, kp.kpca(quantized, kernel, k)))
+    same = max(
+        np.abs(np.abs(kp.expand(X, model)) - wanted).max()
+        for model in (expansion, kp.weighted_nystrom(quantized, C, w, kernel, k, options.seed))
+    )
     largest = np.linalg.eigvalsh(kp.gram(X, X, kernel))[-1] / n
     return bounded(
         gap,
         1e-12,
         printed,
-        f"largest difference of eigenvalues over the largest; features of all points as by kernel PCA of "
-        f"the quantized ones to {same:.1e}. Residual of the eigenfunctions W^-1 phi: {right:.1e}; of W^-1/2 "
-        f"phi, as printed: {printed:.2g} (right if W were diag(w)). The density (10) has 1/n, as (9) has: "
-        f"largest eigenvalue {largest:.4g} of K/n, {values / n:.4g} with 1/n, {values / m:.4g} with the 1/m "
+        f"largest difference of eigenvalues over the largest; features of all points, by RSKPCA and by the "
+        f"weighted Nystrom method, as by kernel PCA of the quantized ones to {same:.1e}. Residual of the "
+        f"eigenfunctions W^-1 phi: {right:.1e}; of W^-1/2 phi, as printed: {printed:.2g} (right if W were "
+        f"diag(w)). The density (10) has 1/n, as (9) has: largest eigenvalue {largest:.4g} of K/n, "
+        f"{values / n:.4g} with 1/n, {values / m:.4g} with the 1/m "
         f"printed.",
         f"n = {n}, m = {m}, l = 3",
         good=MENDED,
