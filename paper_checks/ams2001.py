@@ -172,22 +172,21 @@ def sampling_is_unbiased(options):
     no_trivial=CHANCE,
 )
 def sampling_evaluates_what_it_keeps(options):
-    kernel, count = counted_kernel(3.0)
-    m = 1000
-    X = np.random.default_rng(options.seed).standard_normal((m, 2))
-    pairs, lowest, counts, kept_only, twice = m * (m + 1) // 2, 1.0, [], True, math.inf
+    X, (kernel, count) = points(options, 1000)[0], counted_kernel(3.0)
+    m, lowest, counts, kept_only = len(X), 1.0, [], True
+    pairs = m * (m + 1) // 2
     for s in (2, 10, 50):
         sketch = kp.sample_gram(X, kernel, s, options.seed)
         values = count(lambda s=s: kp.sample_gram(X, kernel, s, options.seed))
         rows = np.repeat(np.arange(m), np.diff(sketch.indptr))
         kept_only &= values == np.count_nonzero(sketch.indices >= rows)
         lowest = min(lowest, p_value(values, pairs, 1 / s))
-        twice = p_value(min(sketch.data.size, pairs), pairs, 1 / s)
         counts.append(f"s = {s}: {values} of {pairs}")
+    each_entry = p_value(sketch.data.size, pairs, 1 / s)
     return bounded(
         -math.log10(lowest),
         5.0,
-        -math.log10(max(twice, 1e-300)),
+        -math.log10(max(each_entry, 1e-300)),
         f"kernel values counted by the kernel itself, one for each pair kept: {'; '.join(counts)}; "
         f"smallest exact binomial p-value {lowest:.3g}.",
         f"m = {m}, s = 2, 10, 50",
@@ -404,8 +403,8 @@ def four_sigma_rule(options):
         at(len(X) / 2, scaled=False),
         f"{'; '.join(f'{name}: {value:.2f}' for name, value in found.items())}. The hypothesis of theorem 1 "
         f"allows none of these cases (natural logarithm: m = 4 to 2.4e7 excluded), so this is a rule of "
-        f"experience. Trivial: the least |K| / (sigma sqrt(m)) of these cases. With few kept entries, as in "
-        f"the critical effort, the rule is larger than |K|.",
+        f"experience. Trivial: the least |K| / (sigma sqrt(m)) of these cases. At the "
+        f"critical effort the rule is larger than |K|.",
         f"m = 500, 1000{', 2000' if options.full else ''}; s = 2, 10; 1 bit",
         trivial=trivial,
         effort=Effort("kept entries a row", len(X) / 10, at),
@@ -937,7 +936,7 @@ def distortions(X, Y, s, seed, scale=1.0):
 
 
 def lengths_fail(shape, trials, s, eps, seed, columns=None):
-    """How many of independent projections change the squared length of the vector `shape` by more than eps.
+    """Which of independent projections change the squared length of the vector `shape` by more than eps.
 
     Each trial has rows of the matrix of signs for itself. Fewer `columns` than s, which is wrong, are repeated.
     """
@@ -949,7 +948,7 @@ def lengths_fail(shape, trials, s, eps, seed, columns=None):
 @claim(
     "AMS-L5",
     "ams",
-    "(4), quoted: |z~|^2 = (1 +- eps)|z|^2 but for a chance of 2 exp(-(s/2)(eps^2/2 - eps^3/3)), for any z.",
+    "(4), quoted: for any z, |z~|^2 = (1 +- eps)|z|^2 except with probability 2 exp(-(s/2)(eps^2/2 - eps^3/3)).",
     measures="rate of lengths beyond 1 +- eps, and the stated one",
     control="one column of signs, s times",
 )
@@ -1025,7 +1024,7 @@ def allowed_by_lengths(eps, gap=0.01):
     ],
 )
 def projections(options):
-    # With so many trials one failure, which has a chance of a few percent, leaves the verdict.
+    # A single failure in 130 trials does not change the verdict. It happens for a few percent of the seeds.
     trials = 130
     n, eps, beta, d = (400, 0.3, 0.5, 4000) if options.full else (100, 0.4, 0.7, 1500)
     s, (X, Y) = projection_dimension(n, eps, beta), projected_pairs(options, n, d)
@@ -1128,7 +1127,7 @@ def costs(options):
 @experiment(
     "AMS-C-time",
     "ams",
-    "Sections 3 and 5: a step on K^ takes O(m^2 l/s) in the place of O(m^2 l), and the projection of m points "
+    "Sections 3 and 5: a step on K^ takes O(m^2 l/s) instead of O(m^2 l), and the projection of m points takes "
     "O(m d s), the O(m d log d) of the text where s = O(log d).",
     measures="largest quotient of an exponent of the seconds of a product and the stated one (of 1/s, inverse)",
 )
