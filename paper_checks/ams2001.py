@@ -833,6 +833,7 @@ def rounded_functions(options, m, eps, T, trials):
     f = kp.Expansion(X, np.full((m, 1), m**-0.5), np.ones(1), np.empty(0), kp.gaussian(1.0))
     x, s = np.array([[0.0, 0.0], [0.6, 0.0]]), rounding_scale(m, 1.0, eps, T)
     exact, failures, most, margin, terms, equal = kp.expand(x, f), 0, 0, 0.0, 0, True
+    v = kp.gram(x, X, f.kernel)
     for seed in seeds(options, trials):
         rounded = kp.round_expansion(f.coef, s, seed)
         near = kp.expand(x, kp.thin_expansion(f, rounded))
@@ -844,6 +845,7 @@ def rounded_functions(options, m, eps, T, trials):
         most, margin = max(most, rounded.data.size), max(margin, float(error.max()))
         terms += rounded.data.size
         equal &= np.allclose(rounded.data, 1 / s, rtol=1e-12)
+        equal &= np.allclose(near[:, 0], v[:, rounded.indices] @ rounded.data, rtol=1e-10)
     law = equal and p_value(terms, m * trials, s / math.sqrt(m)) > 1e-6
     return failures, most, margin, exact[:, 0], is_trivial(exact, m, T)[:, 0].tolist(), law
 
@@ -892,7 +894,8 @@ def relative_error_of_rounding(options):
         min(controls),
         f"Chance of failure times m^2, exactly, for identical points and equal coefficients, the worst of "
         f"404 values of f, whose f^ is u N/s with N binomial: {'; '.join(rows)}. The rounded coefficients are "
-        f"1/s, and their number is N. Gaussian kernel, m = 1000: {failures} failures of {trials} at "
+        f"1/s, their number is N, and f^ is their sum with the kernel values of their points. Gaussian "
+        f"kernel, m = 1000: {failures} failures of {trials} at "
         f"f = {exact[0]:.1f} and {exact[1]:.1f} around the threshold {T * math.sqrt(math.log(m)):.1f}, at "
         f"most {most} terms of {4 * m / (eps * T):.0f}, relative error at most {margin:.2f}. A step of the "
         f"proof is false for eps > 1/2, the theorem is not: (2) fails at eps = .6 with a deviation of "
