@@ -211,6 +211,13 @@ def test_a_verdict_tells_the_critical_effort_by_its_own_judge():
     assert found.effort == "critical effort m above 16"
 
 
+def test_a_counterexample_lost_the_critical_effort_of_its_mended_form():
+    effort = claims.Effort("m", 16, lambda m: 8.0 / m)
+    mended = claims.bounded(0.5, 1.0, 2.0, "", trivial=4.0, effort=effort)
+    assert refuted(2.0, 1.0, mended).effort == "critical effort m = 8 of 16"
+    assert refuted(0.5, 1.0, mended).effort == ""
+
+
 def test_the_checks_use_nothing_private_of_the_toolkit():
     for path in pathlib.Path(claims.__file__).parent.glob("*.py"):
         text = path.read_text(encoding="utf-8")
@@ -638,6 +645,17 @@ def test_kernel_values_are_counted_as_they_are_evaluated():
     X = np.random.default_rng(0).standard_normal((30, 2))
     assert count(lambda: kp.gram(X, X[:7].copy(), kernel)) == 210 and count(lambda: None) == 0
     assert np.allclose(kp.gram(X, X, kernel), kp.gram(X, X, kp.gaussian(1.0)))
+
+
+@pytest.mark.skipif(
+    not (ams2001.PROCESS / "clear_refs").exists(), reason="the system does not tell peaks of memory"
+)
+def test_the_memory_of_a_projection_was_an_allowance():
+    # the claim compared the allowance with itself
+    array, taken = ams2001.peak_bytes(lambda: np.ones(10_000_000))
+    assert 8e7 <= taken < 1.2e8
+    del array
+    assert ams2001.peak_bytes(lambda: None)[1] < 1e7
 
 
 @pytest.mark.slow

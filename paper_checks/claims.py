@@ -517,6 +517,7 @@ def counterexample(
         f"as printed {printed:.4g}, stated {stated:.4g}; mended {mended.measured:.4g}, bound {mended.bound:.4g}, "
         f"its control {mended.from_control}",
         note=note,
+        effort=mended.effort if verdict in GOOD else "",
         no_trivial=shown.no_trivial if shown else "",
         mended=mended,
     )
