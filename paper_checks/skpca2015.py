@@ -607,9 +607,10 @@ def quoted_frequent_directions(options):
             second = max(second, rest[-1] * weights.max())
             control = max(control, half * weights.max())
     cut = np.linalg.svd(given[0])[2][:ell]  # rows of rank l, for the third quotient
+    late = np.repeat(np.eye(30)[:2], (1100, 40), axis=0)  # a long stream whose last rows are new
     exact = [
         norm(Z.T @ Z - B.T @ B) / norm(Z.T @ Z)
-        for Z in [given[0] @ cut.T @ cut]
+        for Z in (given[0] @ cut.T @ cut, late)
         for B in (kp.frequent_directions(Z, ell, half=flag).B for flag in (False, True))
     ]
     return bounded(
@@ -618,8 +619,8 @@ def quoted_frequent_directions(options):
         control,
         f"largest quotients over all k and x (an eigenproblem): "
         f"{first:.3g} of the first, for Algorithm 1's sketch, {second:.3g} of the second, for that by the "
-        f"(l + 1)-th value; least eigenvalue of A^T A - B^T B {least:.1g} of |A|^2. Of rank l: "
-        f"{max(exact):.1g} of |A|^2, both.",
+        f"(l + 1)-th value; least eigenvalue of A^T A - B^T B {least:.1g} of |A|^2. Of rank l, "
+        f"and of a long stream whose last rows are new: {max(exact):.1g} of |A|^2, both.",
         f"{len(informative)} matrices, 300 x 30, whose spectra fall fast enough for the bound, l = {ell}",
         trivial=min(informative, default=0.0),
         needs={"0 <= |A x|^2 - |B x|^2": least > -1e-12, "rank l is exact": max(exact) < 1e-12},
