@@ -565,15 +565,20 @@ def largest_off_sketch(A, B):
 
 @functools.lru_cache(maxsize=2)
 def matrices(seed):
-    """(random matrices of falling spectra and an adversary, its number of rows in a sketch)."""
+    """(random matrices of falling spectra and two adversaries, the number of rows in a sketch)."""
     rng, n, m, ell = np.random.default_rng(seed), 300, 30, 12
-    # wipe them
-    adversary = np.concatenate([np.tile(np.eye(m)[: ell // 2], (40, 1)), np.eye(m)[ell // 2 :]])
+    # The last rows wipe the first directions.
+    wiped = np.concatenate([np.tile(np.eye(m)[: ell // 2], (40, 1)), np.eye(m)[ell // 2 :]])
+    # Heavy rows, and then a light one so often that it is the heaviest. Without subtraction it is lost each time.
+    scales = np.where(np.arange(m) < ell, math.sqrt(30), 0.1)
+    lost_each_time = np.concatenate(
+        [scales[:, None] * np.eye(m), np.tile(np.eye(m)[ell], (400, 1))]
+    )
     return [
         (rng.standard_normal((n, m)) * np.arange(1, m + 1) ** -rng.uniform(0, 1.5))
         @ np.linalg.qr(rng.standard_normal((m, m)))[0]
         for _ in range(30)
-    ] + [adversary], ell
+    ] + [wiped, lost_each_time], ell
 
 
 def tails(A):
