@@ -7,6 +7,7 @@ largest angle between two subspaces; of functions, in L2(p), for H_t does not li
 
 import functools
 import math
+from typing import NamedTuple
 
 import numpy as np
 from scipy import linalg
@@ -17,6 +18,7 @@ from paper_checks.claims import (
     GAP,
     IDENTITY,
     MENDED,
+    QUOTIENT,
     SLOPE,
     STEP,
     Erratum,
@@ -27,7 +29,7 @@ from paper_checks.claims import (
     counterexample,
     rate,
 )
-from paper_checks.tools import fourier, hermite, sin2, slope
+from paper_checks.tools import fourier, hermite, norm, sin2, slope
 
 UNIT = kp.gaussian(1.0)
 # of the standard normal law
@@ -208,12 +210,24 @@ def single_eigenfunctions(options):
     )
 
 
+def exact_features(X, kernel):
+    """Coordinates of points in the span of their own k(x, .), the largest first: Z Z^T is their Gram matrix."""
+    values, vectors = linalg.eigh(kp.gram(X, X, kernel))
+    return (vectors * np.sqrt(values.clip(0)))[:, ::-1]
+
+
+def distances(found, truth):
+    """|f - v| / |v| of each column f and its v, up to sign."""
+    signs = np.sign((found * truth).sum(0))
+    return np.linalg.norm(found * signs - truth, axis=0) / np.linalg.norm(truth, axis=0)
+
+
 @claim(
     "DSGD-KSVD",
     "dsgd",
-    "Section 4.3, algorithm 3, finds the singular functions of a covariance operator.",
-    measures="relative error of a singular value",
-    control="without the factor sqrt(2)",
+    "Section 4.3, algorithm 3, finds the singular functions of a covariance operator of two views.",
+    measures="relative distance of a function from a singular function, on the points",
+    control="without the factor sqrt(2); kernel PCA of the second view, where beta takes the values of its own view",
     errata=[
         Erratum(
             "E27",
@@ -225,37 +239,28 @@ def single_eigenfunctions(options):
     ],
 )
 def singular_functions(options):
-    rng = np.random.default_rng(options.seed)
-    C, U, V = (
-        rng.standard_normal((6, 5)),
-        0.1 * rng.standard_normal((6, 2)),
-        0.1 * rng.standard_normal((5, 2)),
-    )
-    for _ in range(20_000):
-        W = U.T @ C @ V
-        W = W + W.T
-        U, V = U + 0.01 * (C @ V - U @ W), V + 0.01 * (C.T @ U - V @ W)
-    half, angle = np.abs(U.T @ U - np.eye(2) / 2).max(), sin2(linalg.svd(C)[0][:, :2], U)
-    # the same with random points and features: a pair that shares its point, whose singular values are those of A
-    X = np.random.default_rng([options.seed, 2]).standard_normal((100_000, 1))
-    state = kp.dsgd_ksvd(X, X, UNIT, UNIT, 2, 8192, options.seed, steps=300)
-    moments = np.array(
-        [
-            (kp.dsgd_evaluate(X, state, second=view) ** 2).mean(0) / hermite(NODES, 2)[0]
-            for view in (False, True)
-        ]
-    )
+    # The second view has the first one's point with noise, and a coordinate of its own that varies most.
+    rng, n, k = np.random.default_rng([options.seed, 2]), 600, 2
+    X, noise = rng.standard_normal((n, 1)), rng.standard_normal((n, 2))
+    Y = np.hstack([X + 0.3 * noise[:, :1], 1.5 * noise[:, 1:]])
+    kernels = kp.gaussian(1.0), kp.gaussian(1.5)
+    views = [exact_features(*view) for view in zip((X, Y), kernels)]
+    left, values, right = linalg.svd(views[0].T @ views[1] / n)
+    truth = views[0] @ left[:, :k], views[1] @ right[:k].T
+    state = kp.dsgd_ksvd(X, Y, *kernels, k, 8192, options.seed, steps=200)
+    found = kp.dsgd_evaluate(X, state), kp.dsgd_evaluate(Y, state, second=True)
+    apart = [distances(*pair) for pair in zip(found, truth)]
+    shorter = [distances(f / math.sqrt(2), v).min() for f, v in zip(found, truth)]
     return bounded(
-        np.abs(moments - 1).max(),
+        np.max(apart),
         0.1,
-        np.abs(moments / 2 - 1).min(),
-        f"largest relative error of the second moments of the functions (times sqrt(2)) against the "
-        f"singular values, both views. In R^6 x R^5 the steps end at U^T U = I/2 ({half:.0e}) in the right "
-        f"subspace ({angle:.0e}): the stacked (U; V) has norm 1, so that unit singular functions are "
+        [*shorter, distances(views[1][:, :k], truth[1]).max()],
+        f"largest relative distance of the functions (times sqrt(2)) from the exact ones of the operator of {n} pairs "
+        f"with y other than x: first view {apart[0].max():.2g}, second view {apart[1].max():.2g}; singular values "
+        f"{values[0]:.3g} and {values[1]:.3g}. The stacked (U; V) has norm 1, so that unit singular functions are "
         f"sqrt(2) times the results (a note: the paper claims no norm).",
-        "300 steps, 8192 features",
+        "200 steps, 8192 features, k = 2",
         trivial=1.0,
-        needs={"U^T U = I/2": half < 1e-6 and angle < 1e-6},
     )
 
 
@@ -386,17 +391,60 @@ def sliced_inverse_regression(options):
     )
 
 
-EIGENVALUES = np.array([1, 0.8, 0.6, 0.2, 0.2, 0.1, 0.1, 0.1, 0.05, 0.05])  # gap .4 after the third
+class Law(NamedTuple):
+    """Points of a circle, each with the same chance, and few features, all of which each step uses.
+
+    `dsgd_update` is then update (2) for the kernel z(x).z(y) = sum_j cos(f_j (x - y)) / J of the J frequencies f. The
+    features' coordinates are those of its space; A = diag(values), turned by vectors.
+    """
+
+    points: np.ndarray
+    features: np.ndarray
+    values: np.ndarray
+    vectors: np.ndarray
+    feature_map: kp.FourierMap
+
+
+def law(frequencies, n=512):
+    frequencies = np.repeat(np.array(frequencies, float), 2)[:, None]
+    drawn = kp.fourier_features_map(UNIT, 1, len(frequencies), 0, paired=True)
+    drawn = drawn._replace(frequencies=frequencies)
+    points = 2 * np.pi * np.arange(n)[:, None] / n
+    Z = kp.fourier_features(points, drawn)
+    values, vectors = linalg.eigh(Z.T @ Z / n)
+    return Law(points, Z, values[::-1], vectors[:, ::-1], drawn)
+
+
+# Eigenvalues .5, .25, .25 and .375, .375, .125, .125: a gap of .25 after the first, and after the second.
+LAWS = {1: law((0, 0, 1, 1)), 2: law((1, 1, 1, 2))}
+GAP_OF_LAWS = 0.25
+
+
+def law_state(found, G, c, t0):
+    """A state whose functions have coordinates G, with steps c / (t + t0)."""
+    m, k = G.shape
+    steps = kp.DSGDSteps(feature_batch=m, theta0=c / t0, theta1=1 / t0, initial=m)
+    state = kp.dsgd_start(found.points, found.feature_map, k, steps=steps)
+    return state._replace(coef=G / math.sqrt(m))
+
+
+def coordinates(state):
+    return math.sqrt(len(state.coef)) * state.coef
 
 
 def orthonormal(G):
-    """Columns of each of many matrices made orthonormal, by sign as they were."""
+    """The columns made orthonormal, by sign as they were."""
     Q, R = np.linalg.qr(G)
-    return Q * np.sign(np.diagonal(R, axis1=-2, axis2=-1))[..., None, :]
+    return Q * np.sign(np.diagonal(R))
 
 
-def potentials(G, k):
-    return 1 - np.linalg.svd(np.linalg.qr(G)[0][:, :k], compute_uv=False)[:, -1] ** 2
+def orthogonalised(state, X):
+    """The step of F_t: orth(F + eta A_t F). `dsgd_update` makes F + eta (A_t F - F W), W the mean of f f^T."""
+    f = kp.dsgd_evaluate(X, state)
+    eta = state.theta0 / (1 + state.theta1 * state.step)
+    moved = kp.dsgd_update(state, X)
+    grown = moved.coef + eta / len(X) * state.coef @ (f.T @ f)
+    return moved._replace(coef=orthonormal(grown) / math.sqrt(len(grown)))
 
 
 def mean_exponent(times, potentials_of_runs):
@@ -405,117 +453,65 @@ def mean_exponent(times, potentials_of_runs):
 
 
 @functools.lru_cache
-def subspace_runs(c, explicit, full, seed):
-    """(t + t0, potentials) of update (2), G_t, or of the orthogonalised F_t, in R^10 by mini-batches of 20."""
-    replicates, steps, batch, t0, k = 48 if full else 24, 24_000 if full else 6000, 20, 20 * c, 3
-    rng = np.random.default_rng([seed, int(10 * c)])
-    G = np.repeat(
-        orthonormal(np.r_[np.eye(k), 0.25 * rng.standard_normal((7, k))])[None], replicates, 0
-    )
-    times, found, upcoming = [], [], steps / 8
-    for t in range(1, steps + 1):
-        X = rng.standard_normal((replicates, batch, 10)) * np.sqrt(EIGENVALUES)
-        g = X @ G
-        step = np.swapaxes(X, 1, 2) @ g - (0 if explicit else G @ (np.swapaxes(g, 1, 2) @ g))
-        G = G + c / (t + t0) / batch * step
-        G = orthonormal(G) if explicit else G
-        if t >= upcoming:
-            times.append(t + t0)
-            found.append(potentials(G, k))
-            upcoming = t * 1.15
-    return np.array(times), np.array(found)
+def subspace_runs(k, contraction, batch, explicit, full, seed):
+    """(t + t0, potentials, largest |A - A_t| over gap / 8) of update (2), G_t, or of the orthogonalised F_t.
 
-
-@functools.lru_cache
-def slopes_under_the_hypothesis(explicit, seed, steps=6000, replicates=12, gap=1.0):
-    """Estimates of the exponent of the mean potential in R^10, by (k, c) of steps c / (t + 10). Every |A - A_t| is
-    below gap / 8, of mean 0, and the start has cos^2 > 1/2, as (4) wants; of G_t, or of F_t."""
-    found = {}
-    for k, c in ((1, 2.0), (2, 2.0), (5, 2.0), (2, 0.3)):
-        rng, d = np.random.default_rng([seed, k]), 10
-        values = np.r_[np.full(k, gap), np.zeros(d - k)]
-        G = orthonormal(np.r_[np.eye(k), 0.1 * rng.standard_normal((d - k, k))]) * np.ones(
-            (replicates, 1, 1)
-        )
-        if potentials(G, k).max() >= 0.5:
-            raise ValueError("the start must have cos^2 above 1/2")
-        times, kept, upcoming = [], [], steps / 8
+    Steps are c / (t + t0) with 2 c gap = contraction; the start has cos^2 above 1/2, as (4) wants. The potentials of
+    runs are columns.
+    """
+    found, runs, steps = LAWS[k], 12 if k == 1 else 6, 2400 if full else 500
+    c = contraction / (2 * GAP_OF_LAWS)
+    A, V = found.features.T @ found.features / len(found.points), found.vectors[:, :k]
+    times, potentials, largest = [], [], 0.0
+    for run in range(runs):
+        rng = np.random.default_rng([seed, k, int(10 * contraction), batch, run])
+        start = V + (0.02 if batch > 1000 else 0.15) * rng.standard_normal(V.shape)
+        state = law_state(found, orthonormal(start), c, 5 * c)
+        times, upcoming = [], steps / 12
         for t in range(1, steps + 1):
-            E = rng.standard_normal((replicates, d, d))
-            E += np.swapaxes(E, 1, 2)
-            E *= (
-                gap
-                / 8
-                * rng.uniform(0, 1, (replicates, 1, 1))
-                / np.sqrt((E**2).sum((1, 2)))[:, None, None]
-            )
-            moved, eta = values[:, None] * G + E @ G, c / (t + 10)
-            G = (
-                orthonormal(G + eta * moved)
-                if explicit
-                else G + eta * (moved - G @ (np.swapaxes(G, 1, 2) @ moved))
-            )
+            rows = rng.integers(0, len(found.points), batch)
+            X = found.points[rows]
+            state = orthogonalised(state, X) if explicit else kp.dsgd_update(state, X)
+            Z = found.features[rows]
+            largest = max(largest, norm(Z.T @ Z / batch - A))
             if t >= upcoming:
-                times.append(t + 10)
-                kept.append(potentials(G, k))
+                times.append(t + 5 * c)
+                potentials.append(sin2(V, coordinates(state)))
                 upcoming = t * 1.15
-        found[k, c] = bootstrapped(functools.partial(mean_exponent, times), kept, seed)
-    return found
-
-
-def stored_points_error(explicit, seed):
-    """Largest difference, on a grid, of update (2) over stored points, or of F_t, and of the same steps by vectors of
-    the feature space, whose inner products are the kernel's values; after 60 mini-batches of 8."""
-    rng = np.random.default_rng(seed)
-    points, grid, k = rng.standard_normal((500, 1)), np.linspace(-2, 2, 9)[:, None], 3
-    everything = np.concatenate([points, grid])
-    values, V = np.linalg.eigh(kp.gram(everything, everything, UNIT))
-    features = V * np.sqrt(values.clip(0))  # k(x, y) = <features of x, features of y>
-    stored, alpha = points[:20], kp.kpca(points[:20], UNIT, k).coef
-    G = features[:20].T @ alpha
-    for t in range(60):
-        rows, eta = slice(20 + 8 * t, 28 + 8 * t), 1.0 / (t + 5)
-        x = points[rows]
-        g = kp.gram(x, stored, UNIT) @ alpha  # the functions at the new points
-        gram = g.T @ g / 8
-        kept = alpha if explicit else alpha - eta * alpha @ gram
-        stored, alpha = np.concatenate([stored, x]), np.concatenate([kept, eta / 8 * g])
-        z = features[rows]
-        G = G + eta * (z.T @ (z @ G) / 8 - (0 if explicit else G @ (G.T @ z.T @ z @ G) / 8))
-        if explicit:
-            alpha = alpha @ linalg.inv(
-                linalg.cholesky(alpha.T @ kp.gram(stored, stored, UNIT) @ alpha)
-            )
-            G = G @ linalg.inv(linalg.cholesky(G.T @ G))
-    return np.abs(kp.gram(grid, stored, UNIT) @ alpha - features[500:] @ G).max()
+    potentials = np.array(potentials).reshape(runs, -1).T
+    return np.array(times), potentials, largest / (GAP_OF_LAWS / 8)
 
 
 # The paper draws its mini-batches, so this is how it is meant; the norm condition alone does not give it.
 IN_EXPECTATION = "in expectation, for independent mini-batches"
 
 
+# (k, 2 c gap, points of a mini-batch) of runs with a sufficient step, with and without the hypothesis; with a small one
+SUFFICIENT, SMALL = ((2, 3.2, 20), (1, 3.2, 4096), (2, 3.2, 4096)), (2, 0.4, 20)
+
+
 def converges(options, explicit):
-    """What is judged of F_t or G_t: exponents with a sufficient step, under the hypothesis, and with a small one."""
-    fast, slow = (
-        bootstrapped(functools.partial(mean_exponent, times), runs, options.seed)
-        for times, runs in (
-            subspace_runs(c, explicit, options.full, options.seed) for c in (4.0, 0.5)
-        )
+    """Exponents of F_t or G_t: with a sufficient step, under the hypothesis too, and with one that is too small."""
+    exponents, deviations = {}, {}
+    for key in (*SUFFICIENT, SMALL):
+        times, runs, deviations[key] = subspace_runs(*key, explicit, options.full, options.seed)
+        exponents[key] = bootstrapped(functools.partial(mean_exponent, times), runs, options.seed)
+    words = "; ".join(
+        f"{one.value:.3f} (standard error {one.error:.2g}) for k = {k}, 2 c gap = {contraction}, mini-batches of "
+        f"{batch}, |A - A_t| to {deviations[k, contraction, batch]:.2g} gap/8"
+        for (k, contraction, batch), one in exponents.items()
     )
-    small = dict(slopes_under_the_hypothesis(explicit, options.seed))
-    slowed, stored = small.pop((2, 0.3)), stored_points_error(explicit, options.seed)
     text = (
-        f"exponent of the mean potential in t: {fast.value:.3f} (standard error {fast.error:.2g}) for eta = 4/(t "
-        f"+ 80), where 2 c gap = 3.2 > 1, and {slow.value:.3f} for c = .5, where it is .4: which steps serve is a "
-        f"matter of the gap. With independent A_t of mean A and |A - A_t| < gap/8, as the hypothesis has it: "
-        + ", ".join(f"{one.value:.3f} (k = {k})" for (k, _), one in small.items())
-        + f"; c = .3: {slowed.value:.2f}. Over stored points the steps are these, to {stored:.0e} on a grid."
+        f"exponent of the mean potential in t, for steps of dsgd_update with all features of a kernel of finite "
+        f"dimension: {words}. Which steps serve is a matter of the gap; the exponent 2 c gap of the start lasts "
+        f"longer where noise is small."
     )
-    needs = {
-        "2 c gap < 1 is slower": -0.6 <= slow.value <= -0.3 and -0.8 < slowed.value < -0.4,
-        "stored points": stored < 1e-8,
-    }
-    return [fast, *small.values()], slow, text, needs
+    needs = {"the hypothesis": all(deviations[key] < 1 for key in SUFFICIENT[1:])}
+    slow = exponents.pop(SMALL)
+    return list(exponents.values()), slow, text, needs
+
+
+RUNS_OF_LAWS = "kernels of 8 dimensions on a circle, gap .25, 6 or 12 runs of 500 steps"
 
 
 @claim(
@@ -524,7 +520,7 @@ def converges(options, explicit):
     "Lemma 2: the orthogonalised F_t <- orth(F_t + eta_t A_t F_t) has 1 - cos^2 theta(V, F_t) = "
     "O(1/t).",
     measures="exponent of the potential in t; O(1/t) is -1, and -.9 is asked",
-    control="steps with 2 c gap = .4",
+    control="steps with 2 c gap = .4, too small by a factor",
     no_trivial=SLOPE,
 )
 def orthogonalised_rate(options):
@@ -535,7 +531,7 @@ def orthogonalised_rate(options):
         -0.9,
         control,
         text + " The step (5) of its proof sketch fails for k > 1.",
-        "R^10, k = 3, gap .4, mini-batch 20; k = 1, 2, 5, gap 1",
+        RUNS_OF_LAWS,
         needs=needs,
         good=MENDED,
         note=IN_EXPECTATION,
@@ -547,7 +543,7 @@ def orthogonalised_rate(options):
     "dsgd",
     "Theorem 1: there are eta_i = O(1/i) with 1 - cos^2 theta(V, G_t) = O(1/t).",
     measures="exponent of the potential in t; O(1/t) is -1, and -.9 is asked",
-    control="steps with 2 c gap = .4",
+    control="steps with 2 c gap = .4, too small by a factor",
     no_trivial=SLOPE,
     errata=[
         "E22",
@@ -562,13 +558,16 @@ def orthogonalised_rate(options):
 )
 def stochastic_rate(options):
     exponents, control, text, needs = converges(options, False)
-    # the norm condition without independence: all A_t = A + E, |E| = .1 < gap / 8 in R^2 with gap 1
-    e, G = 0.1, np.array([1.0, 0.0])
-    for t in range(1, 20_001):
-        a = np.array([[1, e], [e, 0]]) @ G
-        G = G + 2.0 / (t + 5) * (a - G * (G @ a))
-    stalled = 1 - G[0] ** 2 / (G @ G)
-    needs["A + E stalls"] = abs(stalled - math.sin(0.5 * math.atan(2 * e)) ** 2) < 1e-3
+    # The norm condition without independence: the same mini-batch in each step.
+    found, k = LAWS[1], 1
+    rows = np.random.default_rng(options.seed).integers(0, len(found.points), 4096)
+    state = law_state(found, found.vectors[:, :k], 6.4, 32.0)._replace(theta1=0.0)
+    for _ in range(500):
+        state = kp.dsgd_update(state, found.points[rows])
+    stalled = sin2(found.vectors[:, :k], coordinates(state))
+    Z = found.features[rows]
+    limit = sin2(found.vectors[:, :k], np.linalg.eigh(Z.T @ Z)[1][:, -k:])
+    needs["the same mini-batch stalls"] = abs(stalled / limit - 1) < 1e-3
     return rate(
         exponents,
         -math.inf,
@@ -576,44 +575,40 @@ def stochastic_rate(options):
         control,
         text
         + f" The rate is one in expectation, for independent mini-batches, as the paper draws them; the "
-        f"norm condition alone (all A_t = A + E) stalls at {stalled:.4f}. The step (5) of lemma 2's "
+        f"norm condition alone (the same mini-batch in each step) stalls at {stalled:.2g}. The step (5) of lemma 2's "
         f"proof sketch fails for k > 1.",
-        "R^10, k = 3, gap .4, mini-batch 20; k = 1, 2, 5, gap 1",
+        RUNS_OF_LAWS,
         needs=needs,
         good=MENDED,
         note=IN_EXPECTATION,
     )
 
 
-def growth(k, sines, level, draws, rng):
-    """(least eigenvalue, and trace, of the derivative in eta of the squared cosines; what (5) promises), a row a draw.
+def growth(k, sine, draws, rng):
+    """(growth of the least squared cosine, and of the sum of all k, over eta; what (5) promises), a row a draw; and the
+    largest |A - A_t| over gap / 8.
 
-    V is spanned by e_1 ... e_k, G (for F_t) by cos e_i + sin e_(k+i), A has 1 on V and 0 beside it: a gap of 1;
-    A_t = A + E with E symmetric, of mean 0, between V and the rest.
+    G (for F_t) has k equal angles with V, towards the next eigenfunctions. Steps of `dsgd_update`, as G_(t+1) and
+    F_(t+1) have the same growth to first order (lemma 3).
     """
-    sines = np.broadcast_to(sines, k)
-    cosines = np.sqrt(1 - sines**2)
-    G, least, out = (
-        np.concatenate([np.diag(cosines), np.diag(sines)]),
-        np.argmax(sines),
-        np.empty((draws, 3)),
-    )
-    # the least cosine's derivative: of its eigenspace
-    equal = np.flatnonzero(sines == sines[least])
+    found, eta, batch = LAWS[k], 1e-5, 4096
+    V, beside = found.vectors[:, :k], found.vectors[:, k : 2 * k]
+    A = found.features.T @ found.features / len(found.points)
+    state = law_state(found, math.sqrt(1 - sine**2) * V + sine * beside, eta, 1.0)
+    out, largest = np.empty((draws, 3)), 0.0
     for t in range(draws):
-        B = rng.standard_normal((k, k)) / math.sqrt(k)
-        B *= min(level, 0.12 / np.linalg.norm(B, 2))  # below gap / 8, as theorem 1 wants
-        moved = np.concatenate([np.diag(cosines) + B * sines, B.T * cosines])  # A_t G
-        grown = moved[:k] - cosines[:, None] * (G.T @ moved)  # of V^T G, orthonormalised
-        change = cosines[:, None] * grown.T
-        change = change + change.T
-        norm = np.linalg.norm(B, 2)
+        rows = rng.integers(0, len(found.points), batch)
+        Z = found.features[rows]
+        deviation = norm(Z.T @ Z / batch - A)
+        largest = max(largest, deviation)
+        G = orthonormal(coordinates(kp.dsgd_update(state, found.points[rows])))
+        sines = linalg.svdvals(G - V @ (V.T @ G)) ** 2
         out[t] = (
-            np.linalg.eigvalsh(change[np.ix_(equal, equal)])[0],
-            np.trace(change),
-            2 * cosines[least] ** 2 * sines[least] ** 2 * (1 - 2 * norm),
+            (sine**2 - sines.max()) / eta,
+            (k * sine**2 - sines.sum()) / eta,
+            2 * (1 - sine**2) * sine**2 * (GAP_OF_LAWS - 2 * deviation),
         )
-    return out
+    return out, largest / (GAP_OF_LAWS / 8)
 
 
 @claim(
@@ -636,44 +631,33 @@ def growth(k, sines, level, draws, rng):
     ],
 )
 def recurrence(options):
-    rows, short, sums, overstated = [], {}, {}, []
-    draws, rng = 20_000, np.random.default_rng(options.seed)
-    for k in (1, 2, 5):
-        found = growth(k, 0.02, 0.034, draws, rng)
+    rows, short, sums, overstated, deviations, falls = [], {}, {}, [], [], {}
+    draws, rng = 2000, np.random.default_rng(options.seed)
+    for k, sine in ((1, 0.015), (2, 0.006)):
+        found, deviation = growth(k, sine, draws, rng)
+        deviations.append(deviation)
         (least, total, promised), errors = found.mean(0), found.std(0) / math.sqrt(draws)
         short[k], sums[k] = (promised - least) / errors[0], (total - k * promised) / errors[1]
         overstated.append((1.5 * k * promised - total) / errors[1])
+        falls[k] = (found[:, 0] < 0).mean()
         rows.append(
-            f"k = {k}: mean {least:.3g} +- {errors[0]:.1g}, promised {promised:.3g}; of the sum of all k "
+            f"k = {k}, sine {sine}: mean {least:.3g} +- {errors[0]:.1g}, promised {promised:.3g}; of the sum of all k "
             f"squared cosines {total:.3g} +- {errors[1]:.1g}, promised k times as much"
         )
-    apart = growth(3, np.array([0.02, 0.015, 0.01]), 0.034, draws, rng)
-    # of unequal angles the sum of c^2 grows by at least the sum over the angles of (5)'s right sides
-    each = np.array([s * s * (1 - s * s) for s in (0.02, 0.015, 0.01)])
-    promised = apart[:, 2].mean() * each.sum() / each[0]
-    unequal = (apart[:, 1].mean() - promised) / (apart[:, 1].std() / math.sqrt(draws))
-    e, s = 0.1, 0.01  # path by path, at k = 1
-    c, A = math.sqrt(1 - s * s), np.array([[1, e], [e, 0.0]])
-    moves = [
-        2 * (g[0] * (A @ g)[0] - c * c * (g @ A @ g)) for g in (np.array([c, s]), np.array([c, -s]))
-    ]
-    stated = 2 * c * c * s * s * (1 - 2 * e)
     return counterexample(
         short[2],
         5.0,
-        f"A step of the proof sketch of lemma 2, for theorem 1. Path by path, as printed, it fails "
-        f"at k = 1 already: one of two signs of A - A_t gives {min(moves):.2g} where {stated:.2g} is "
-        f"promised. In expectation, derivatives in eta for {draws} unbiased A_t with |A - A_t| < "
-        f"gap/8, equal angles of sine .02: {'; '.join(rows)}. So (5) holds in expectation for k = 1; "
-        f"for k > 1 the least of several angles moves by the least eigenvalue of a noise of order |A "
-        f"- A_t| sin, whose mean is not 0. The sum of the squared sines in the place of the largest "
-        f"mends it (for angles of sines .02, .015, .01 it grows by {unequal:+.3g} standard errors "
-        f"more than promised).",
-        "R^2k, k = 1, 2, 5, gap 1",
+        f"A step of the proof sketch of lemma 2, for theorem 1. Path by path, as printed, it fails at k = 1 already: "
+        f"the squared cosine falls in {falls[1]:.0%} of the steps. In expectation, growth over eta in {draws} steps "
+        f"of dsgd_update with independent mini-batches, equal angles, |A - A_t| to {max(deviations):.2g} gap/8: "
+        f"{'; '.join(rows)}. So (5) holds in expectation for k = 1; for k = 2 the least of several angles moves by "
+        f"the least eigenvalue of a noise of order |A - A_t| sin, whose mean is not 0. The sum of the squared sines "
+        f"in the place of the largest mends it.",
+        "kernels of 8 dimensions on a circle, k = 1, 2, gap .25, mini-batches of 4096",
         good=STEP,
         note="(5) is that step, false for k > 1; lemma 2 and theorem 1 are not contradicted",
         mended=bounded(
-            max(-value for value in (*sums.values(), unequal)),
+            max(-value for value in sums.values()),
             5.0,
             overstated,
             "Standard errors by which the sum of the squared cosines grows less than promised. Its control "
@@ -681,9 +665,9 @@ def recurrence(options):
             no_trivial=CHANCE,
         ),
         needs={
-            "short at k = 5": short[5] > 5,
+            "the hypothesis": max(deviations) < 1,
             "not at k = 1": short[1] < 5,
-            "one sign, path by path": min(moves) < 0 < stated,
+            "path by path": falls[1] > 0.01,
         },
     )
 
@@ -697,123 +681,168 @@ def recurrence(options):
     no_trivial=SLOPE,
 )
 def first_order(options):
-    rng, orders, V = np.random.default_rng(options.seed), [], np.eye(10)[:, :3]
-    A, etas = np.diag(EIGENVALUES), np.array([0.2, 0.1, 0.05, 0.025, 0.0125])
-    for spread in (0.0, 0.05):
-        G = linalg.qr(rng.standard_normal((10, 3)), mode="economic")[
-            0
-        ] + spread * rng.standard_normal((10, 3))
+    found, k = LAWS[2], 2
+    rng, V = np.random.default_rng(options.seed), found.vectors[:, :k]
+    etas, X = np.array([0.2, 0.1, 0.05, 0.025, 0.0125]), found.points[rng.integers(0, 512, 30)]
+
+    def order(G, step, other):
+        """Order in eta of the difference of the potentials after two steps from G, by the same mini-batch."""
+        states = [law_state(found, G, eta, 1.0) for eta in etas]
         gaps = [
-            abs(sin2(V, G + eta * (A @ G - G @ (G.T @ A @ G))) - sin2(V, G + eta * A @ G))
-            for eta in etas
+            abs(sin2(V, coordinates(step(s, X))) - sin2(V, coordinates(other(s, X))))
+            for s in states
         ]
-        orders.append(slope(etas, gaps))
+        return slope(etas, gaps)
+
+    start = orthonormal(V + 0.2 * rng.standard_normal(V.shape))
+    starts = start, start + 0.05 * rng.standard_normal(V.shape)
+    orders = [order(G, kp.dsgd_update, orthogonalised) for G in starts]
     return rate(
-        [Estimate(order) for order in orders],
+        [Estimate(one) for one in orders],
         1.8,
         2.2,
-        Estimate(slope(etas, [abs(sin2(V, G + eta * A @ G) - sin2(V, G)) for eta in etas])),
-        f"{orders[0]:.3f} (G orthonormal), {orders[1]:.3f} (not).",
-        "R^10, k = 3",
+        Estimate(order(start, kp.dsgd_update, lambda state, X: state)),
+        f"{orders[0]:.3f} (G orthonormal), {orders[1]:.3f} (not); a step of dsgd_update by 30 points and the "
+        f"orthogonalised one.",
+        "a kernel of 8 dimensions on a circle, k = 2",
     )
 
 
 # where functions are compared, fixed before anything is drawn
 PLACES = np.array([0.0, 0.7, 1.5, -2.0])[:, None]
-H_POTENTIAL, COMPANION, ERROR, NOISE = range(4)
+
+
+def in_space(x, count=25):
+    """Coordinates of k(x, .) in the kernel's space, by its eigenfunctions of norm 1: V is the first k, A diagonal."""
+    values, functions = hermite(x[:, 0], count)
+    return functions * np.sqrt(values)
+
+
+def decomposed(companion, H, k):
+    """What (6) compares, of one state: its companion's coordinates, its functions at PLACES.
+
+    For v each of the first k eigenfunctions, w = (G~^T G~)^-1 G~^T v, z = G~ w and h = H w; E25 is about G~^T v.
+    """
+    at_places, gram = in_space(PLACES), companion.T @ companion
+    w = np.linalg.solve(gram, companion[:k].T)
+    z, v, identity = companion @ w, at_places[:, :k], np.eye(len(companion))[:, :k]
+    potential = sin2(identity, companion)
+    apart = ((identity - z) ** 2).sum(0)
+    oblique = ((identity - companion @ companion[:k].T) ** 2).sum(0)
+    error, noise = (v - H @ w) ** 2, (at_places @ z - H @ w) ** 2
+    sizes = np.linalg.eigvalsh(gram)
+    return {
+        "companion": [potential],
+        "error": error.sum(1),
+        "noise": ((at_places @ companion - H) ** 2).sum(1),
+        "least of G~^T G~": [sizes[0]],
+        "largest of G~^T G~": [sizes[-1]],
+        "(6)": [(error / (2 * apart + 2 * noise)).max()],
+        "(6) without 2": [(error / (apart + noise)).max()],
+        "projected": [apart.max() / potential],
+        "oblique": [oblique.max() / potential],
+    }
 
 
 @functools.lru_cache
 def hermite_runs(k, c, t0, feature_batch, runs, steps, seed):
-    """(t + t0, measured): on the Hermite data, of each run (last axis), the potential of H and of the companion G~, and
-    at PLACES |v - H w|^2 and |g~ - h|^2, the largest over unit v in V, and unit w: (times, 2 + 2 x 4, runs).
+    """(t + t0, measured, largest |A - A_i| over gap / 8 and share of the steps where that is below 1), of the Hermite
+    data; measured has `decomposed` of each run (last axis): {name: (times, columns, runs)}.
 
-    G~ takes the same steps with k(x, .) in the place of features, the values of h on the points being those of H.
+    The companion G~ takes the same steps with k(x, .) in the place of features, the values of h on the points being
+    those of H. Its start is that of H, too.
     """
-    batch, places = 32, np.concatenate([NODES[:, None], PLACES])
-    (values, functions), (_, at_nodes) = hermite(PLACES[:, 0], k), hermite(NODES, k)
-    times, measured = [], []
+    batch, times, measured, deviations = 32, [], {}, []
+    values = hermite(0.0, 25)[0]
     for r in range(runs):
         rng = np.random.default_rng([seed, k, r, feature_batch])
         found = kp.fourier_features_map(UNIT, 1, 40 + feature_batch * steps, 1000 * seed + r)
+        first = rng.standard_normal((30, 1))
         state = kp.dsgd_start(
-            rng.standard_normal((30, 1)),
+            first,
             found,
             k,
             steps=kp.DSGDSteps(
                 feature_batch=feature_batch, theta0=c / t0, theta1=1 / t0, initial=40
             ),
         )
-        companion, upcoming, times = kp.dsgd_evaluate(places, state), steps / 5, []
+        # h = sum over the first points of k^(x_i, .) h(x_i) / (n l), l the mean of h^2, k^ by features
+        h = kp.dsgd_evaluate(first, state)
+        companion, upcoming, times = in_space(first).T @ (h / (h**2).sum(0)), steps / 5, []
         for t in range(steps):
             X, eta = rng.standard_normal((batch, 1)), c / (t0 + t)
-            h = kp.dsgd_evaluate(X, state)
-            companion += eta / batch * (kp.gram(places, X, UNIT) @ h - companion @ (h.T @ h))
+            h, Z = kp.dsgd_evaluate(X, state), in_space(X)
+            deviations.append(norm(Z.T @ Z / batch - np.diag(values)))
+            companion = companion + eta / batch * (Z.T @ h - companion @ (h.T @ h))
             state = kp.dsgd_update(state, X)
             if t + 1 >= upcoming:
-                H = kp.dsgd_evaluate(places, state)
-                w = np.linalg.lstsq(ROOTS * H[:60], ROOTS * at_nodes * np.sqrt(values), rcond=None)[
-                    0
-                ]
-                measured.append(
-                    np.concatenate(
-                        [
-                            [hermite_potential(H[:60], k), hermite_potential(companion[:60], k)],
-                            ((functions * np.sqrt(values) - H[60:] @ w) ** 2).sum(1),
-                            ((companion - H)[60:] ** 2).sum(1),
-                        ]
-                    )
-                )
+                one = decomposed(companion, kp.dsgd_evaluate(PLACES, state), k)
+                for name, columns in one.items():
+                    measured.setdefault(name, []).append(columns)
                 times.append(t + 1 + t0)
                 upcoming = 1.2 * (t + 1)
-    return np.array(times), np.array(measured).reshape(runs, len(times), -1).transpose(1, 2, 0)
+    measured = {
+        name: np.array(rows).reshape(runs, len(times), -1).transpose(1, 2, 0)
+        for name, rows in measured.items()
+    }
+    relative = np.array(deviations) / ((values[k - 1] - values[k]) / 8)
+    return np.array(times), measured, (relative.max(), (relative < 1).mean())
 
 
 DELTAS = (0.3, 0.05)
 
 
+SETTINGS = ((1, 4.0, 10.0), (2, 8.0, 40.0))  # k, c and t0 of steps c / (t + t0)
+
+
+def hermite_sizes(options):
+    """(runs, steps)."""
+    return (200, 1500) if options.full else (60, 480)
+
+
 def judged_quantiles(options, which, what, note, text=""):
     """Quantiles of level 1 - delta over the runs, at each place by itself: they must fall like ln(t / delta) / t, with
-    a constant that does not grow with t."""
-    runs, steps = (200, 1500) if options.full else (60, 480)
-    names = []
-    columns, exponents, growths, constants = (
-        {H_POTENTIAL: [0], COMPANION: [1], ERROR: [2, 3, 4, 5], NOISE: [6, 7, 8, 9]}[which],
-        [],
-        {},
-        {},
-    )
+    a constant that does not grow with t. The hypotheses are measured in each step."""
+    runs, steps = hermite_sizes(options)
+    exponents, growths, constants, words, hypotheses = [], {}, {}, [], []
 
     def quantiles(measured, delta):
-        return np.quantile(measured[:, columns], 1 - delta, axis=2).max(1)
+        return np.quantile(measured, 1 - delta, axis=2).max(1)
 
     def exponent(t, measured, delta):
         return bootstrapped(lambda drawn: slope(t, quantiles(drawn, delta)), measured, options.seed)
 
-    for k, c, t0 in ((1, 4.0, 10.0), (2, 8.0, 40.0)):
-        t, measured = hermite_runs(k, c, t0, 8, runs, steps, options.seed)
+    for k, c, t0 in SETTINGS:
+        t, found, (largest, share) = hermite_runs(k, c, t0, 8, runs, steps, options.seed)
+        measured = found[which]
         for delta in DELTAS:
             scaled = quantiles(measured, delta) * t / np.log(t / delta)
             exponents.append(exponent(t, measured, delta))
-            names.append(f"(k = {k}, delta = {delta})")
+            words.append(
+                f"{exponents[-1].value:.2f} (standard error {exponents[-1].error:.2g}; k = {k}, delta = {delta})"
+            )
             growths[k, delta], constants[k, delta] = (
                 scaled[-3:].mean() / scaled[:3].mean(),
                 scaled.mean(),
             )
-    t, measured = hermite_runs(1, 0.05, 10.0, 1, 40, steps, options.seed)
+        isotropic = found["least of G~^T G~"].min(), found["largest of G~^T G~"].max()
+        hypotheses.append(
+            f"k = {k}: |A - A_i| below gap/8 in {share:.1%} of the steps (to {largest:.2g} of it), eigenvalues of "
+            f"G~^T G~ from {isotropic[0]:.2f} to {isotropic[1]:.2f}"
+        )
+    t, found, _ = hermite_runs(1, 0.05, 10.0, 1, 40, steps, options.seed)
     tails = max(constants[k, DELTAS[1]] / constants[k, DELTAS[0]] for k in (1, 2))
-    words = ", ".join(f"{one.value:.2f} {name}" for one, name in zip(exponents, names))
     return rate(
         exponents,
         -math.inf,
-        -0.7,
-        exponent(t, measured, DELTAS[0]),
-        text=f"exponents in t of the quantiles of level 1 - delta, over {runs} runs, of {what}: {words}; over "
-        f"ln(t / delta) / t the last are {max(growths.values()):.2g} times the first at most. How they "
-        f"grow as delta falls is not judged by two values: those of {DELTAS[1]} are {tails:.2g} times "
-        f"those of {DELTAS[0]} (of a squared normal variable 2.9, of a tail of 1/delta 4.8). Mini-batches "
-        f"of 32 are smaller than the hypothesis |A - A_i| < gap/8 wants, and the rate is met all the "
-        f"same.{text}",
+        -0.8,
+        exponent(t, found[which], DELTAS[0]),
+        text=f"exponents in t of the quantiles of level 1 - delta, over {runs} runs, of {what}: {', '.join(words)}; "
+        f"over ln(t / delta) / t the last are {max(growths.values()):.2g} times the first at most. Over a factor of 5 "
+        f"in t these errors do not tell t^-1 from t^-.8. How they grow as delta falls is not judged by two values: "
+        f"those of {DELTAS[1]} are {tails:.2g} times those of {DELTAS[0]} (of a squared normal variable 2.9, of a "
+        f"tail of 1/delta 4.8). Hypotheses: {'; '.join(hypotheses)}. The first is not met by mini-batches of 32, and "
+        f"the rate is met all the same.{text}",
         parameters=f"Hermite data, 32 points and 8 features a step, eta = 4/(t + 10), 8/(t + 40), {steps} "
         f"steps",
         good=GAP,
@@ -822,7 +851,7 @@ def judged_quantiles(options, which, what, note, text=""):
     )
 
 
-RATE = "exponent in t of the quantiles; ln(t)/t is about -.87 here, and -.7 is asked"
+RATE = "exponent in t of the quantiles; ln(t)/t is about -.87 here, and -.8 is asked"
 SLOW = "one feature a step and c = .05, far below 1/(2 lambda_1)"
 
 
@@ -837,11 +866,9 @@ SLOW = "one feature a step and c = .05, far below 1/(2 lambda_1)"
 def companion_rate(options):
     return judged_quantiles(
         options,
-        COMPANION,
-        "the potential of the companion",
-        "it repeats the step (5), which is false for k > 1",
-        " Angles are those in L2(p), and the companion begins with H's functions, as both are "
-        "compared by their values.",
+        "companion",
+        "the potential of the companion in the kernel's space",
+        "it repeats the step (5), which is false for k > 1; rate in t alone, hypothesis not met",
     )
 
 
@@ -856,9 +883,9 @@ def companion_rate(options):
 def feature_noise(options):
     return judged_quantiles(
         options,
-        NOISE,
+        "noise",
         "|g~_t(x) - h_t(x)|^2, at the worst of 4 places x fixed before",
-        "its sum is no martingale, as later factors depend on the same features",
+        "its sum is no martingale, as later factors depend on the same features; rate in t alone, hypothesis not met",
         " The difference after t steps is a sum over the steps, each term times the later factors I - eta h h^T. "
         "These depend on the features of that term, so that the sum is no martingale as the sketch has it. The "
         "supplement that it refers to was not read.",
@@ -877,30 +904,87 @@ def feature_noise(options):
         Erratum(
             "E24",
             "arguable",
-            "Theorem 4",
+            "Theorem 4 (by reading)",
             "for any x and v there is h",
             "h = H w fixed before x, as section 5.2 begins",
         ),
+    ],
+)
+def doubly_stochastic_rate(options):
+    return judged_quantiles(
+        options,
+        "error",
+        "|v(x) - H w(x)|^2, w = (G~^T G~)^-1 G~^T v fixed before x, summed over the eigenfunctions v, at the worst of "
+        "4 x",
+        "it stands on lemmas 5 and 6; rate in t alone, hypothesis not met",
+        " As quantified (h after x) the statement would be empty; meant is h = H w, fixed before x.",
+    )
+
+
+@claim(
+    "DSGD-(6)",
+    "dsgd",
+    "(6): |v(x) - h(x)|^2 <= 2 kappa^2 |v - z|^2 + 2 |z(x) - h(x)|^2, kappa = 1 here, and |v - z|^2 <= 1 - cos^2 "
+    "theta(V, G~_t), for the w of the projection onto G~.",
+    measures="largest quotient of the two sides",
+    control="the factor 1 in the place of 2; w = G~^T v, as printed, for |v - z|",
+    no_trivial=QUOTIENT,
+    errata=[
         Erratum(
             "E25",
             "arguable",
             "section 5.2",
             "w = G~^T v, factor 2 kappa^2",
-            "w = (G~^T G~)^-1 G~^T v, factor 2 kappa; the paper has G~ roughly orthonormal, where both are "
-            "alike",
+            "w = (G~^T G~)^-1 G~^T v, factor 2 kappa (by reading); the paper has G~ roughly orthonormal, where both "
+            "w are alike",
         ),
     ],
 )
-def doubly_stochastic_rate(options):
-    # E25: with w = G~^T v for G~ = 2 V, z = G~ w = 4 v, so that |v - z| = 3 |v| where 0 is claimed
-    return judged_quantiles(
-        options,
-        ERROR,
-        "|v(x) - H w(x)|^2, one w for all x and v the worst, at the worst of 4 x",
-        "it stands on lemmas 5 and 6; the rate in t is judged, and not that in delta",
-        f" As quantified (h after x) the statement would be empty; meant is h = H w, fixed before "
-        f"x. w = G~^T v serves only for orthonormal G~: for G~ = 2 V it errs by {abs(1 - 2 * 2)} "
-        f"|v|; w = (G~^T G~)^-1 G~^T v serves.",
+def error_in_two_parts(options):
+    found = [
+        hermite_runs(*setting, 8, *hermite_sizes(options), options.seed)[1] for setting in SETTINGS
+    ]
+    worst = {
+        name: max(one[name].max() for one in found)
+        for name in ("(6)", "projected", "(6) without 2", "oblique")
+    }
+    return bounded(
+        max(worst["(6)"], worst["projected"]),
+        1.0,
+        [worst["(6) without 2"], worst["oblique"]],
+        f"(6) {worst['(6)']:.3g} and 1 - cos^2 {worst['projected']:.3g}, the largest over the runs of theorem 4, "
+        f"their steps, 4 places x and the eigenfunctions v. With w = G~^T v, |v - z|^2 comes to "
+        f"{worst['oblique']:.3g} times 1 - cos^2, as G~ is orthonormal only roughly. For kernels with k(x, x) = "
+        f"kappa below 1 the factor is 2 kappa.",
+        "Hermite data, k = 1, 2",
+        rounding=1e-6,
+    )
+
+
+@claim(
+    "DSGD-T4-isotropy",
+    "dsgd",
+    "Theorem 4 needs Omega(1) = lambda_k(G~_t^T G~_t) <= lambda_1 = O(1); section 5.2 says that this should be, as G~ "
+    "is roughly orthonormal.",
+    measures="largest |eigenvalue of G~^T G~ - 1|, and 1/2",
+    control="functions sqrt(2) too long",
+)
+def companions_stay_roughly_orthonormal(options):
+    words, apart, longer = [], [], []
+    for setting in SETTINGS:
+        _, found, _ = hermite_runs(*setting, 8, *hermite_sizes(options), options.seed)
+        sizes = np.stack([found["least of G~^T G~"], found["largest of G~^T G~"]])
+        apart.append(np.abs(sizes - 1).max())
+        longer.append(np.abs(2 * sizes - 1).max())
+        words.append(f"k = {setting[0]}: {sizes.min():.2f} to {sizes.max():.2f}")
+    return bounded(
+        max(apart),
+        0.5,
+        min(longer),
+        f"Eigenvalues of G~^T G~ in all runs of theorem 4, from a fifth of the steps on: {'; '.join(words)}. They "
+        f"come to 1, from a start of 40 features.",
+        "Hermite data, k = 1, 2",
+        trivial=1.0,
     )
 
 
