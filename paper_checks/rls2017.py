@@ -417,7 +417,7 @@ def weights_do_not_matter(options):
     control="K~ with (S^T K S + lam)^-1",
 )
 def algorithm_1_keeps_its_promise(options):
-    n, delta, trials = 1500, 0.1, 29
+    n, delta, trials = 1200, 0.1, 29
     X, kernel = rough(options, n)
     K = kp.gram(X, X, kernel)
     whole = kp.spectral_norm(K, 0)
@@ -690,9 +690,9 @@ def recursion_geometry(seed, name):
     """(points, lam) for algorithm 2. At far sites a landmark that is missing is an error above lam. Features have 150
     dimensions, which any sample of more spans: they have deviations, and no errors."""
     if name == "far sites":
-        return far_sites(7500, 5000, 2.0), 1000.0
-    of = features(seed, 9000)
-    return of, of.values[2]
+        return far_sites(6200, 4100, 2.0), 1200.0
+    of = features(seed, 6600)
+    return of, 2 * of.values[2]
 
 
 @functools.lru_cache(maxsize=None)
@@ -729,7 +729,8 @@ def recursive_sample(seed, name, trial, oversampling=16.0):
     ],
 )
 def algorithm_2_keeps_its_promise(options):
-    trials, failures, rows = 33, np.zeros(33, bool), []
+    trials, shares, rows = 33, [], []
+    failures = np.zeros(trials, bool)
     for name in ("far sites", "features"):
         of, lam = recursion_geometry(options.seed, name)
         d = (of.values / (of.values + lam)).sum()
@@ -740,8 +741,7 @@ def algorithm_2_keeps_its_promise(options):
         rows.append(
             f"{name}: s at most {sizes.max()} (bound {allowed:.4g} < n = {len(of.points)}), d_eff = {d:.3g}"
         )
-        if allowed > 0.8 * len(of.points):
-            raise ValueError(f"{name}: the bound {allowed:.4g} is near n")
+        shares.append(allowed / len(of.points))
     of, lam = recursion_geometry(options.seed, "far sites")
     n, halves, wrong = len(of.points), 10, 0
     found = [recursive_sample(options.seed, "far sites", trial) for trial in range(trials)]
@@ -777,7 +777,11 @@ def algorithm_2_keeps_its_promise(options):
         measured=errors.max(),
         bound=1.0,
         trivial=of.values[0] / lam,
-        needs={"3/2 of each score": below < 1e-9, "corner": 650 > base},
+        needs={
+            "3/2 of each score": below < 1e-9,
+            "corner": 650 > base,
+            "the bound below n": max(shares) < 0.8,
+        },
         good=MENDED,
         note="with scores capped at 1, and d_eff + 1 where d_eff < .6",
         effort=Effort("oversampling", 16, missed),
@@ -804,8 +808,10 @@ def recursion_keeps_the_spectrum(options):
         wrong |= [of.deviation(unweighted(one), lam) > 0.5 for one in found]
         worst[name], trivial = norms.max(), min(trivial, of.values[0] / (of.values[0] + lam))
 
+    of, lam = recursion_geometry(options.seed, "far sites")
+
     def deviates(factor, trial):
-        return of.deviation(recursive_sample(options.seed, "features", trial, factor), lam) > 0.5
+        return of.deviation(recursive_sample(options.seed, "far sites", trial, factor), lam) > 0.5
 
     return probability(
         int(failures.sum()),
@@ -821,7 +827,7 @@ def recursion_keeps_the_spectrum(options):
         trivial=trivial,
         good=MENDED,
         note="with scores capped at 1",
-        effort=Effort("oversampling of features", 16, deviates),
+        effort=Effort("oversampling at far sites", 16, deviates),
     )
 
 
@@ -1518,45 +1524,38 @@ def contractions_do_not_add_dimension(options):
 )
 def kernel_values_grow_like_n_s(options):
     # s is that of the sample, for the accelerated method that of its lower levels
-    (kernel, count), found, sites = counted_kernel(1.0), {}, far_sites(10_000, 8000)
-
-    def values(sample):
-        """(kernel values, landmarks) of a sampler."""
-        drawn = []
-        return count(lambda: drawn.append(sample())), drawn[0].indices.size
-
+    (kernel, count), found, wholes, s = counted_kernel(1.0), {}, [], 100
+    sites = far_sites(10_000, 8000).points
     for name, sample in (
         (
             "algorithm 2",
-            lambda: kp.recursive_rls(sites.points, kernel, 2000.0, options.seed, delta=DELTA),
+            lambda: kp.recursive_rls(sites, kernel, 2000.0, options.seed, delta=DELTA),
         ),
         (
             "algorithm 3",
             lambda: kp.recursive_rls_fixed(
-                sites.points,
-                kernel,
-                170,
-                options.seed,
-                delta=DELTA,
-                constant=40.0,
-                oversampling=4.0,
+                sites, kernel, 170, options.seed, delta=DELTA, constant=40.0, oversampling=4.0
             ),
         ),
     ):
-        evaluated, size = values(sample)
-        found[name] = evaluated / (len(sites.points) * size)
-    s, recursive, accelerated, slow = 100, [], [], []
-    for n in (5000, 10_000, 20_000):
+        drawn = []
+        evaluated = count(lambda: drawn.append(sample()))
+        size = drawn[0].indices.size
+        found[name] = evaluated / (len(sites) * size)
+        wholes.append(len(sites) / (2 * size))
+    recursive, accelerated, slow = [], [], []
+    for n in (4000, 8000, 16_000):
         X = np.random.default_rng(options.seed).standard_normal((n, 3))
         level = math.ceil(math.sqrt(s + s**3 / n))
         plain, fast = (
-            values(lambda: method(X, kernel, s, options.seed, delta=0.1))[0] / n
+            count(lambda: method(X, kernel, s, options.seed, delta=0.1)) / n
             for method in (kp.recursive_rls_practical, kp.recursive_rls_accelerated)
         )
         recursive.append(plain / s)
         accelerated.append(fast / level)
         slow.append(plain / level)
-    exact, _ = values(lambda: kp.rls_nystrom(X[:2000], kernel, 10.0, options.seed, delta=0.1))
+        wholes.append(n / (2 * s))
+    exact = count(lambda: kp.rls_nystrom(X[:2000], kernel, 10.0, options.seed, delta=0.1))
     return bounded(
         max(*found.values(), *recursive, *accelerated),
         9.0,
@@ -1565,8 +1564,8 @@ def kernel_values_grow_like_n_s(options):
         + ", ".join(f"{name} {value:.3g}" for name, value in found.items())
         + f" (far sites), practical {', '.join(f'{value:.3g}' for value in recursive)}, accelerated over n "
         f"times the lower samples {', '.join(f'{value:.3g}' for value in accelerated)}.",
-        "far sites: n = 10,000; n = 5, 10 and 20 thousand, s = 100",
-        trivial=5000 / s / 2,  # all of K, of the fewest points
+        "far sites: n = 10,000, algorithm 3 with small constants; n = 4, 8 and 16 thousand, s = 100",
+        trivial=min(wholes),  # all of K
         needs={"recursive, no growth with n": max(recursive) < 2 * min(recursive)},
     )
 
