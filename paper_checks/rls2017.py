@@ -57,10 +57,10 @@ def uneven(options, n):
 class Features:
     """Random cosines of a line, (n, D), taken as the very feature map: K = B B^T is known through D x D matrices."""
 
-    def __init__(self, seed, n, D=150):
+    def __init__(self, seed, n, D=150, width=1.0):
         rng = np.random.default_rng(seed)
         self.points = math.sqrt(2 / D) * np.cos(
-            rng.standard_normal((n, 1)) @ rng.standard_normal((1, D))
+            width * rng.standard_normal((n, 1)) @ rng.standard_normal((1, D))
             + rng.uniform(0, 2 * math.pi, D)
         )
         self.inner, self.kernel = self.points.T @ self.points, kp.linear()
@@ -924,8 +924,8 @@ def algorithm_3_keeps_its_promise(options):
     trials, c, rows, worst, trivial = 33, 160.0, [], 0.0, 1.0
     failures, wrong = np.zeros((2, trials), bool)
     for name, of, k in (
-        ("features", features(options.seed, 4000), 2),
-        ("far sites", far_sites(2400, 2100), 1),
+        ("features", features(options.seed, 1800, width=0.4), 1),
+        ("far sites", far_sites(1800, 1500), 1),
     ):
         s, lam = fixed_size(k, c), of.values[k:].sum() / k
         found = [fixed_sample(of, k, c, seed) for seed in seeds(options, trials)]
