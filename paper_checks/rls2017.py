@@ -1673,11 +1673,11 @@ def sizes_of_table_1(options):
 )
 def bounds_of_certificates(options):
     # A trace proves the bound, or a norm by products with random vectors: only the latter can fail.
-    n, trials, kernel = 30, 2000, kp.laplacian(3.0)
+    n, trials, kernel = 40, 2000, kp.laplacian(3.0)
     ratios, chances = [], []
     for seed in seeds(options, trials):
         X = np.random.default_rng(seed).standard_normal((n, 3))
-        found, K = kp.nystrom_to(X, kernel, 0.03, seed), kp.gram(X, X, kernel)
+        found, K = kp.nystrom_to(X, kernel, 0.05, seed), kp.gram(X, X, kernel)
         error = norm(K - found.factor @ found.factor.T) / norm(K)
         ratios.append(found.error_bound / error)
         chances.append(found.chance)
@@ -1691,6 +1691,6 @@ def bounds_of_certificates(options):
         f"Stated: at most {chances.max():.1g}, and 0 for {(chances == 0).mean():.2g} of the seeds, whose bound "
         f"is a trace. Bounds are {ratios.min():.5g} to {ratios.max():.3g} times the error, in the median "
         f"{np.median(ratios):.3g}.",
-        f"{trials} sets of {n} points, laplacian(3), error .03",
+        f"{trials} sets of {n} points, laplacian(3), error .05",
         needs={"mostly by products": (chances > 0).mean() > 0.5, "as stated": chances.max() < 1e-4},
     )
