@@ -21,6 +21,7 @@ from paper_checks import (
     headlines,
     implicit_steps,
     report,
+    rls2017,
     rls2017_experiments,
     rskpca2013,
     skpca2015,
@@ -471,6 +472,26 @@ def test_points_of_a_table_may_have_names(tmp_path):
     (tmp_path / "points.csv").write_text("nan,1\n" + "\n".join(rows))
     with pytest.raises(ValueError, match="NaN or infinity"):
         data.Users(tmp_path / "points.csv")
+
+
+def test_weights_tell_the_levels_of_algorithm_2(rng):
+    n, lam = 3500, 600.0
+
+    def sample(rows, delta):
+        """Algorithm 2 where K = I: rows, weights, and the least weight squared of each level."""
+        if len(rows) <= 192 * math.log(1 / delta):
+            return rows, np.ones(len(rows)), []
+        kept, weights, levels = sample(rows[rng.random(len(rows)) < 0.5], delta / 3)
+        squares = np.zeros(n)
+        squares[kept] = weights**2
+        scores = 1.5 / (squares[rows] + lam)
+        p = np.minimum(1, 16 * scores * math.log(scores.sum() / delta))
+        drawn = rng.random(len(rows)) < p
+        return rows[drawn], p[drawn] ** -0.5, [1 / p.max(), *levels]
+
+    _, weights, levels = sample(np.arange(n), 0.03)
+    found, base = rls2017.levels_by_weights(weights, lam)
+    np.testing.assert_allclose([*found, base], [*levels, 1.0], rtol=1e-9)
 
 
 def test_experiments_could_only_end_well(monkeypatch, tmp_path):
