@@ -2,9 +2,9 @@
 """kpcasketch: randomized kernel PCA in one file, compiled by Numba.
 
 Copy this file next to your notebook, or install it. Functions take and return plain arrays and
-named tuples. They keep no state: the same seed (default 0) gives bit-identical results for any
-number of threads. A function is compiled at its first call. A line on stderr says so, unless QUIET
-is True or KPCASKETCH_QUIET is set in the environment. `warm_up()` compiles typical tasks.
+named tuples, and keep no state: a seed (default 0) gives the same bits for any number of threads. A
+function is compiled at its first call. A line on stderr says so, unless QUIET is True or
+KPCASKETCH_QUIET is set in the environment. `warm_up()` compiles typical tasks.
 
 In signatures, n is the number of points, d of coordinates, k of components, m of random features or
 centers, s of landmarks, and ell of rows in a sketch. In functions that sample the entries of a
@@ -120,25 +120,24 @@ Dask
 
 Results and their uses
 ----------------------
-Kernels are Kernel tuples. Functions of points take them as arguments. Eigensolvers return an Eigen
-for `kpca_from_eigen`. `matmat`, eigensolvers and error functions take a square array, CSR, Bits,
-Implicit, LowRank, Difference or Centered. Kernel PCA and `nystrom_ridge` return an Expansion for
-`expand`. `nystrom_map` returns a NystromMap for `nystrom_features`.
+Functions of points take a Kernel. Eigensolvers return an Eigen for `kpca_from_eigen`. `matmat`,
+eigensolvers and error functions take a square array, CSR, Bits, Implicit, LowRank, Difference or
+Centered. Kernel PCA and `nystrom_ridge` return an Expansion for `expand`, and `nystrom_map` a
+NystromMap for `nystrom_features`.
 
 Samplers return Landmarks. `nystrom`, `nystrom_map`, `nystrom_kpca` and `nystrom_ridge` take them, or
 an array of row numbers or points. `nystrom_to` returns a CertifiedNystrom: landmarks, their factor
 and a bound on its error. Points may be sparse matrices of scipy in `gram`, `kpca`, `expand`,
-`residual` and functions of landmarks. Models of these hold their points as SparsePoints.
-`learn_metric` returns a Metric for `scale_points`.
+`residual` and functions of landmarks, whose models hold them as SparsePoints. `learn_metric`
+returns a Metric for `scale_points`.
 
-Functions that choose centers return a ReducedSet of centers and weights. `rskpca`, `mmd`,
-`weighted_nystrom` and the functions that return a Manifold take it. The centers also serve as
-landmarks. `manifold_features` takes a Manifold. Streams and DSGD take a FourierMap, which the
-`..._features_map` functions return. A stream returns its state as an FDState, SKPCAState,
-RNCAState, ReservoirState, RLSState or ShadowState. An FDState contains two FDRuns. `skpca`
-and `rnca` return a Subspace for `skpca_transform`. DSGD functions take a DSGDSteps and share a
-DSGDState, in which `dsgd_ksir` stores Slices. Sketch, Clustering, Correlations, Reliable,
-SketchError, Advice, Choice and ShadowBounds only report results.
+Functions that choose centers return a ReducedSet of centers and weights, for `rskpca`, `mmd`,
+`weighted_nystrom` and the functions that return a Manifold for `manifold_features`. The centers
+also serve as landmarks. Streams and DSGD take a FourierMap from a `..._features_map` function. The
+state of a stream is an FDState (with two FDRuns), SKPCAState, RNCAState, ReservoirState, RLSState
+or ShadowState. `skpca` and `rnca` return a Subspace for `skpca_transform`. DSGD functions take a
+DSGDSteps and share a DSGDState, in which `dsgd_ksir` stores Slices. Sketch, Clustering,
+Correlations, Reliable, SketchError, Advice, Choice and ShadowBounds only report results.
 
     import numpy as np
     import kpcasketch as kp
@@ -156,14 +155,13 @@ Which method, s and delta
 For at most 8000 points, `kpca` is exact and takes seconds. `block_lanczos` of an Implicit handles
 100,000 points in little memory. If n^2 bits fit into memory but n^2 floats do not, the sketch by
 `quantize_gram` preserves the eigenvalues well above 2 sqrt(n) max |K_ij|. `sample_gram` evaluates
-only 1/s of the kernel values, with sqrt(s) times the error. This pays off for expensive kernels.
+only 1/s of the kernel values, with sqrt(s) times the error, which pays off for expensive kernels.
 
 For more points, or for fast features of new points, use landmarks. If n s floats fit into memory,
-take `rpcholesky`: its error was the smallest of all samplers on nearly every data set tried. (A
-hundred centers of `kmeans_select` had an even smaller error than a hundred landmarks.) Otherwise
-take `recursive_rls_practical` or the cheaper `recursive_rls_accelerated`. For clusters of similar
-size, `uniform_landmarks` suffices. `advise` predicts the number of landmarks from a pilot run, and
-`nystrom_to` adds landmarks until the error is as small as requested.
+take `rpcholesky`: its error was the smallest on nearly every data set tried, except for a hundred
+centers of `kmeans_select`. Otherwise take `recursive_rls_practical` or the cheaper
+`recursive_rls_accelerated`. For clusters of similar size, `uniform_landmarks` suffices. `advise`
+predicts the number of landmarks, and `nystrom_to` adds landmarks until the error is small enough.
 
 For any sketch, `sketch_error` estimates the errors of eigenvalues and directions, and
 `reliable_components` bounds the errors of directions. Leave delta at None. For a theorem's
@@ -224,10 +222,10 @@ __version__ = "0.1.0"
 #
 # The sections ("rooms") follow each other as in a paper: a function uses only names defined above.
 # A public function is plain Python. It checks its arguments (room 2), prepares them with NumPy,
-# calls cores and LAPACK, and returns a tuple. A core is a compiled function that Python calls. It
-# does work that is slow in NumPy, such as kernel values, samples and bits. Loops over `prange` run
-# on all threads or serially. Each task writes to its own slot of an array, and slots are added in
-# order, so the results do not depend on the number of threads. BLAS does only small products (6.2).
+# calls cores and LAPACK, and returns a tuple. A core is compiled. It does what is slow in NumPy,
+# such as kernel values, samples and bits. Loops over `prange` run on all threads or serially. Each
+# task writes to its own slot of an array, and slots are added in order, so the results do not
+# depend on the number of threads. BLAS does only small products (6.2).
 #
 # To add a part, write:
 # - public function: `@_public` above it, and an entry in a table of the module docstring. Results
@@ -300,9 +298,9 @@ def _while_compiling():
 _SUMS = {"contract", "reassoc", "nsz", "arcp"}
 _STRICT = {"contract"}
 _OPTIONS = dict(nogil=True, error_model="numpy", no_cfunc_wrapper=True)
-# LLVM inlines helpers. If they were also compiled separately, each helper would have two orders of
+# LLVM inlines helpers. If they were also compiled separately, each would have two orders of
 # summation, and earlier compilations would decide which one a core uses. First calls are 15 %
-# faster without wrappers for Python. Without a wrapper, a call from Python ends the process.
+# faster without a wrapper for Python, but then a call from Python ends the process.
 _helper = _while_compiling()(
     njit(fastmath=_SUMS, forceinline=True, no_cpython_wrapper=True, **_OPTIONS)
 )
@@ -317,10 +315,10 @@ _CACHED = (
 
 # Single-thread work, in nanoseconds, above which a core runs on all threads.
 _SHARED_FROM = 100_000
-# On a busy processor, a parallel region waits until the system has run all its threads. Measured:
-# with two processes, each region of .1 or 1 ms took 8 ms. If a short region takes more than twice
-# its estimated work, the excess is added to a debt. At 8 ms of debt, short regions run serially for
-# half a second, and half of the debt remains. Regions after a pause or a compilation do not count.
+# On a busy processor, a parallel region waits until the system has run all its threads: measured, 8
+# ms for .1 or 1 ms of work. If a short region takes more than twice its estimated work, the excess
+# is added to a debt. At 8 ms of debt, short regions run serially for half a second, and half of the
+# debt remains. Regions after a pause or a compilation do not count.
 _SHORT_REGION = 10_000_000
 _PAUSE = 10_000_000
 _DEBT = 8_000_000
@@ -477,8 +475,8 @@ def _core_alone(function):
 # 1.2 Registers and memory
 #
 # A vector register has 64 bytes with AVX-512, and 32 without. A tile has 4 rows of 4 (or 2)
-# vectors. It fills half of the 32 (or 16) registers. Products with few columns use 2 vectors and 8
-# (or 4) rows, and make 36 (or 31) billion multiply-adds per second.
+# vectors, which is half of the registers. Products with few columns use 2 vectors and 8 (or 4)
+# rows.
 try:
     _AVX512 = bool(llvm.get_host_cpu_features().get("avx512f", False))
 except RuntimeError:
@@ -555,8 +553,8 @@ def _register_tile(term, rows, vectors, accumulate=True, transposed=False):
 
     out[r:r+rows, c:c+width] (+)= sum_t X[i:i+rows, t] panel[t, :] for the term "product". The terms
     "square" and "size" sum squares and magnitudes of X[i:i+rows, t] - panel[t, :]. If transposed,
-    X^T replaces X. Row `last` replaces later rows. Sums stay in registers: 76 billion multiply-adds
-    per second for d = 54. Loops with sums in memory reach 40 billion."""
+    X^T replaces X. Row `last` replaces later rows. Sums stay in registers, which is twice as
+    fast."""
 
     @intrinsic
     def register_tile(typing, X, i, last, start, stop, panel, out, r, c):
@@ -767,8 +765,8 @@ def _all_below(X, limit=math.inf):
 
 class SparsePoints(NamedTuple):
     """Points in compressed sparse rows, in float64: point i has data[p] in columns indices[p] for
-    indptr[i] <= p < indptr[i + 1]. Like an array, it has a length, a shape, a type and rows X[rows].
-    `tocsr` returns a csr_array of scipy."""
+    indptr[i] <= p < indptr[i + 1]. Like an array, it has a length, a shape, a type and rows
+    X[rows]. `tocsr` returns a csr_array of scipy."""
 
     data: np.ndarray
     indices: np.ndarray
@@ -971,8 +969,9 @@ def _require_finite(what, result):
 
 
 def _checked_out(name, out, shape, dtype, read):
-    """The array for a result that is computed from the tuple `read`: the caller's `out`, checked, or
-    if it is None, a new one. The size of the argument `name` determines the size of the result."""
+    """The array for a result that is computed from the tuple `read`: the caller's `out`, checked,
+    or if it is None, a new one. The size of the argument `name` determines the size of the
+    result."""
     if out is None:
         _fits(name, math.prod(shape) * dtype.itemsize)
         return _new_array(shape, dtype)
@@ -1623,7 +1622,6 @@ def _as_sigma(sigma):
 @_public
 def gaussian(sigma=None, *, gamma=None):
     """Gaussian kernel k(x, y) = exp(-|x - y|^2 / (2 sigma^2)) = exp(-gamma |x - y|^2).
-
     RSKPCA, SKPCA, DSGD and RLS use it. In RSKPCA, sigma means sqrt(2) times this sigma.
 
     Args:
@@ -1998,9 +1996,6 @@ def kernel_value(kernel, x, y):
         y: (d,) array. Second vector. Compiled code does not check that it is as long as x.
     Returns:
         float: The value, always in float64. As in `gram`, tiny values are 0.
-    Example:
-        >>> kernel_value(linear(), np.array([1.0, 2.0]), np.array([3.0, 4.0]))
-        11.0
     """
     x = _checked_points("x", _as_array("x", x, 1, _DOUBLE)[None])
     y = _checked_points("y", _as_array("y", y, 1, _DOUBLE)[None], x.shape[1])
@@ -2267,18 +2262,13 @@ def gram(X, Y, kernel, *, out=None):
 
     Args:
         X: (n, d) array, or scipy sparse matrix as in `kpca`. Points.
-        Y: (m, d) array, sparse if X is. Points. Passing X itself halves the work and makes K exactly
-            symmetric.
+        Y: (m, d) array, sparse if X is. Passing X itself halves the work and makes K symmetric.
         kernel: Kernel.
         out: (n, m) array, or None. Array of the result's dtype to write the result to. It must not
             overlap X, Y or the table of a precomputed kernel. If values overflow, it is undefined.
     Returns:
         array: (n, m), float32 if X and Y are float32, else float64. Exact up to rounding. Values
             below 1e-300 (float32: 1e-37) times the largest possible value are 0.
-    Example:
-        >>> X = np.array([[0.0], [1.0]])
-        >>> gram(X, X, gaussian(1.0)).round(4).tolist()
-        [[1.0, 0.6065], [0.6065, 1.0]]
     """
     P, Q = _in_common_precision(*_checked_two(X, "Y", Y))
     kernel = _checked_kernel("kernel", kernel, X=P, Y=Q)
@@ -2294,8 +2284,7 @@ def gram_diagonal(X, kernel):
     """Diagonal of the Gram matrix, k(x_i, x_i) (AMS section 2).
 
     Args:
-        X: (n, d) array. Points.
-        kernel: Kernel.
+        X, kernel: See `gram`.
     Returns:
         array: (n,), in the precision of X.
     """
@@ -2454,16 +2443,13 @@ def _gram_product(kernel, X, Y, V, symmetric=False):
 @_public
 def gram_matmat(X, Y, V, kernel, *, out=None):
     """Gram matrix times vectors, (K V)_iq = sum_j k(x_i, y_j) V_jq, without forming K.
-
     This is step 2a of AMS section 2. It costs O(n m (d + p)) time.
 
     Args:
         X: (n, d) array. Points.
         Y: (m, d) array. Points. Passing X itself needs half as many kernel values if n p <= 2^20.
         V: (m, p) array. Vectors, converted to the precision of the points.
-        kernel: Kernel.
-        out: (n, p) array, or None. Array of the result's dtype to write the result to. It must not
-            overlap an argument.
+        kernel, out: See `gram`. The shape of out is (n, p).
     Returns:
         array: (n, p), float32 if X and Y are float32, else float64.
     """
@@ -2760,9 +2746,8 @@ def _csr_product(A, V):
     return out
 
 
-# A word has five parts of 7, 7, 6, 6 and 6 bits: (shift, mask). Their tables take 28 KB, so they fit
-# into an L1 cache. (Four tables for its bytes would take 64 KB. They are 3 to 7 % slower on one
-# thread, and two threads of a processor core share a cache.) Table q begins at row 128 q.
+# A word has five parts of 7, 7, 6, 6 and 6 bits: (shift, mask). Their tables take 28 KB, which fits
+# into an L1 cache. (Four tables for bytes are 3 to 7 % slower.) Table q begins at row 128 q.
 _PARTS = ((0, 127), (7, 127), (14, 63), (20, 63), (26, 63))
 
 
@@ -2789,8 +2774,8 @@ def _add_table_rows(typing, total, row, table, word):
 
 @_helper
 def _fill_tables(V, start, table):
-    """table[128 q + e] = sum over part q's bits of +-V[start + bit]: + if the bit is set in e. V has
-    a multiple of 32 rows."""
+    """table[128 q + e] = sum over part q's bits of +-V[start + bit]: + if the bit is set in e. V
+    has a multiple of 32 rows."""
     for q in range(5):
         base = 128 * q
         begin = start + 6 * q + min(q, 2)
@@ -3053,9 +3038,6 @@ def matmat(A, V):
     Returns:
         array: A V, in the shape of V and in the precision of A (for Bits, of V). If a row of a CSR
             has more than 16,384 entries, in float64.
-    Example:
-        >>> matmat(LowRank(np.array([[1.0], [2.0]])), np.eye(2)).tolist()
-        [[1.0, 2.0], [2.0, 4.0]]
     """
     A = _as_operator("A", A)
     product = _product(A, _checked_points("V", _as_columns("V", V, _FLOATS), rows=_size(A)))
@@ -3112,9 +3094,6 @@ def center(A):
         A: (n, n) symmetric array or operator.
     Returns:
         Centered: operator. Its product with p vectors costs O(n p) time more than for A.
-    Example:
-        >>> dense(center(np.array([[1.0, 0.0], [0.0, 1.0]]))).tolist()
-        [[0.5, -0.5], [-0.5, 0.5]]
     """
     A = _as_operator("A", A)
     sums = _product(A, np.ones((_size(A), 1)))
@@ -3128,9 +3107,8 @@ def center(A):
 
 # 7.1 Small matrices
 # Small eigenproblems inside other computations use LAPACK for more than 512 rows only. Its threads
-# would spin and slow the next core, as in 6.2. On a busy processor, they wait for each other at each
-# row. Measured for 500 rows: 27 ms with one thread, 1.6 s with two threads next to three processes,
-# and 67 ms without LAPACK.
+# would slow the next core, as in 6.2. On a busy processor, they wait for each other at each row:
+# measured for 500 rows, 1.6 s next to three processes, and 67 ms without LAPACK.
 
 
 @_validated(
@@ -3308,18 +3286,17 @@ def _solve_ridge(squares, products, lam):
 
 # 7.2 Arrays
 #
-# Arrays are solved by LAPACK, or up to 32 MB by Lanczos iteration with single vectors. Measured in
-# CPU time of one thread: for n = 1000 and k = 10, 6 ms with single vectors, 24 ms with blocks, and
-# 52 ms by LAPACK. LAPACK takes less time if k >= n / 8 or n <= 128. Beyond 32 MB, products with
-# single vectors wait for memory. About 1.5 k + 14 rows of a basis sufficed for Gaussian kernels. If
-# n / 2 rows do not, LAPACK takes less time. A second search with residuals of 1e-3 instead of 1e-4
-# of value k overlooked copies of repeated eigenvalues.
+# Arrays are solved by LAPACK, or up to 32 MB by Lanczos iteration with single vectors. Measured for
+# n = 1000 and k = 10: 6 ms with single vectors, 24 ms with blocks, and 52 ms by LAPACK. LAPACK
+# takes less time if k >= n / 8 or n <= 128, or if n / 2 rows of a basis do not suffice. Beyond 32
+# MB, products with single vectors wait for memory. A second search with residuals of 1e-3 instead
+# of 1e-4 of value k overlooked copies of repeated eigenvalues.
 _SINGLE_VECTOR_BYTES = 2**25
 
 
 def _lapack_pairs(A, k):
-    """The k largest eigenvalues, ascending, and their vectors, by reduction to a tridiagonal matrix.
-    For k = n / 4, scipy's eigh with subset_by_index takes 1.3 times as long, and for n / 2 twice."""
+    """The k largest eigenvalues, ascending, and their vectors, by reduction to a tridiagonal
+    matrix. For k = n / 4, scipy's eigh with subset_by_index takes 1.3 times as long."""
     from scipy.linalg import eigh_tridiagonal, lapack  # the import takes 0.1 s
 
     reduce, reflect = lapack.get_lapack_funcs(("sytrd", "ormqr"), (A,))
@@ -3332,9 +3309,9 @@ def _lapack_pairs(A, k):
 
 
 def _without(gemv, rows, w):
-    """w, which is overwritten, minus its projection onto the span of orthonormal rows, and the squared
-    length of this projection. NumPy's BLAS has threads of its own, and those of SciPy's symv would
-    wait for them: for n = 2000 and k = 200, a search took seven times as long. So `gemv` is SciPy's."""
+    """w, which is overwritten, minus its projection onto the span of orthonormal rows, and the
+    squared length of this projection. `gemv` is SciPy's: NumPy's BLAS has threads of its own, for
+    which SciPy's symv waits. A search then took seven times as long."""
     if not len(rows):
         return w, 0.0
     shares = gemv(1.0, rows.T, w, trans=1)
@@ -3342,9 +3319,9 @@ def _without(gemv, rows, w):
 
 
 def _krylov_pairs(product, Q, first, check, k, tol, margin, rng):
-    """The k largest eigenvalues, ascending, of a matrix on the space orthogonal to the first rows of
-    Q, by Lanczos iteration. Returns them, their vectors as combinations of the next rows, and the
-    number of rows. If residuals of max(tol max |values|, margin) need more rows than Q has, the
+    """The k largest eigenvalues, ascending, of a matrix on the space orthogonal to the first rows
+    of Q, by Lanczos iteration. Returns them, their vectors as combinations of the next rows, and
+    the number of rows. If residuals of max(tol max |values|, margin) need more rows than Q has, the
     values are NaN. The first residuals are computed from `check` rows."""
     from scipy.linalg import eigh_tridiagonal, get_blas_funcs  # the import takes 0.1 s
 
@@ -3380,10 +3357,9 @@ def _krylov_pairs(product, Q, first, check, k, tol, margin, rng):
 
 
 def _single_vector_pairs(A, unit, k, key, tol):
-    """The same result as `_lapack_pairs`, by Lanczos iteration, or NaN if it fails. A Krylov space of
-    one vector has one eigenvector of a repeated eigenvalue. So a second search is orthogonal to the
-    k vectors found. In tests, it found each missed eigenvalue that exceeds value k by 1e-6 of the
-    largest."""
+    """The same result as `_lapack_pairs`, by Lanczos iteration, or NaN if it fails. A Krylov space
+    of one vector has one eigenvector of a repeated eigenvalue. So a second search is orthogonal to
+    the k vectors found. It found each missed eigenvalue beyond value k by 1e-6 of the largest."""
     from scipy.linalg import get_blas_funcs
 
     symv, gemm = get_blas_funcs(("symv", "gemm"), (A,))  # symv reads half of A
@@ -3405,8 +3381,8 @@ def _single_vector_pairs(A, unit, k, key, tol):
 
 
 def _eigen_of_array(A, k, key, tol):
-    """Eigenpairs of a symmetric array. `residual` is tol if single vectors are used, but at least the
-    rounding error of LAPACK: measured, up to 4 times the precision for n = 2000."""
+    """Eigenpairs of a symmetric array. `residual` is tol if single vectors are used, but at least
+    the rounding error of LAPACK: measured, up to 4 times the precision for n = 2000."""
     from scipy.linalg import blas  # the import takes 0.1 s
 
     n = len(A)
@@ -3721,17 +3697,18 @@ def block_lanczos(A, k, seed=0, *, tol=1e-8, max_iterations=1000):
 
     "Largest" is meant with sign, because sketched matrices may have negative eigenvalues (AMS
     section 2, footnote 1). Let S be the largest magnitude of a Ritz value. The search stops when
-    every residual |A v - value v| is at most tol S or 16 rounding errors of a product. It also
-    stops when residuals below 1e-9 S have not fallen for 20 iterations. Each value is within its
-    residual of an eigenvalue of A. Blocks have b vectors, where b is k rounded up to a multiple of
-    16, at most 64. An eigenvalue may be missed if it exceeds value k by at most a few times S
-    max(tol, min(1e-4, tol sqrt(n / b))). If the basis of 2 k + 8 b vectors is full, even larger
-    eigenvalues may be missed. If b values agree to 1 %, the search repeats with new random blocks
-    until the sum of the values no longer grows. An iteration costs a product with b vectors and O(n
-    (k + b) b) time. Memory is 2 n (2 k + 8 b) floats. For n <= 2 k + 9 b, A is formed.
-    An array is solved without blocks if it takes at most 32 MB or if k >= n / 8: by LAPACK, or by
-    Lanczos iteration with single vectors. Then max_iterations has no effect. An eigenvalue may be
-    missed there if it exceeds value k by at most 1e-6 S (measured).
+    every residual |A v - value v| is at most tol S or 16 rounding errors of a product, or when
+    residuals below 1e-9 S have not fallen for 20 iterations. Each value is within its residual of
+    an eigenvalue of A. Blocks have b vectors, where b is k rounded up to a multiple of 16, at most
+    64. An eigenvalue may be missed if it exceeds value k by at most a few times S max(tol,
+    min(1e-4, tol sqrt(n / b))), or by more if the basis of 2 k + 8 b vectors is full. If b values
+    agree to 1 %, the search repeats with new random blocks until the sum of the values no longer
+    grows. An iteration costs a product with b vectors and O(n (k + b) b) time. Memory is 2 n (2 k +
+    8 b) floats. For n <= 2 k + 9 b, A is formed.
+
+    An array of at most 32 MB, or with k >= n / 8, is solved by LAPACK or by Lanczos iteration with
+    single vectors. Then max_iterations has no effect. An eigenvalue may be missed there if it
+    exceeds value k by at most 1e-6 S (measured).
 
     Args:
         A: (n, n) symmetric array or operator.
@@ -3763,9 +3740,7 @@ def block_lanczos_of(product, n, k, seed=0, *, tol=1e-8, max_iterations=1000):
         product: function. Returns A V, in float64 or float32, for an (n, b) float64 array V. It may
             call a cluster, a GPU or a scipy LinearOperator. float32 residuals stay above 2e-6.
         n: int, at least 1. Number of rows of A.
-        k: int from 1 to n. Number of eigenpairs.
-        seed: int from 0 to 2**64 - 1. Seed of the random blocks.
-        tol, max_iterations: See `block_lanczos`.
+        k, seed, tol, max_iterations: See `block_lanczos`.
     Returns:
         Eigen: k pairs. If an operator A is not an array and `product` is bit-identical to `matmat`,
             they are bit-identical to block_lanczos(A, k, ...).
@@ -3788,8 +3763,7 @@ def orthogonal_iteration(A, k, seed=0, *, tol=1e-8, max_iterations=10000):
     (claim AMS-C). It costs a product with k vectors and O(n k^2) time. Memory is O(n k).
 
     Args:
-        A: (n, n) symmetric array or operator.
-        k: int from 1 to n. Number of eigenpairs.
+        A, k: See `block_lanczos`.
         seed: int from 0 to 2**64 - 1. Seed of the random Q.
         tol: float, at least 0. Residual of the subspace, relative to the largest Ritz value.
         max_iterations: int, at least 1. Largest number of products with k vectors.
@@ -3835,9 +3809,6 @@ def spectral_norm(A, seed=0, *, tol=1e-2, max_iterations=1000):
         max_iterations: int, at least 1. Largest number of products. If reached, tol may be missed.
     Returns:
         float: |A|_2, or slightly less.
-    Example:
-        >>> round(spectral_norm(np.diag(np.array([3.0, 1.0, -5.0])), 0), 9)
-        5.0
     """
     A, _, _, tol, max_iterations = _checked_search(A, 1, seed, tol, max_iterations)
     return _norm(A, _checked_key(seed, _NORMS), tol, max_iterations)[0]
@@ -3951,11 +3922,6 @@ def kpca_from_eigen(X, kernel, eigen):
         eigen: Eigen. Eigenpairs of the Gram matrix or of its sketch.
     Returns:
         Expansion: k components over the n points.
-    Example:
-        >>> X = np.array([[1.0], [2.0]])
-        >>> eigen = block_lanczos(gram(X, X, linear()), 1, 0)
-        >>> kpca_from_eigen(X, linear(), eigen).values.round(12).tolist()
-        [5.0]
     """
     X, kernel = _points_and_kernel(X, kernel)
     eigen = _checked_as(Eigen, "eigen", eigen)
@@ -3964,8 +3930,8 @@ def kpca_from_eigen(X, kernel, eigen):
 
 
 def _about_mean(kernel, X, centered=True):
-    """If `centered`, points with the centered Gram matrix of X. A linear kernel loses digits far from
-    0, so the mean is subtracted for it. Before, X[0] is subtracted: equal points become 0."""
+    """If `centered`, points with the centered Gram matrix of X. A linear kernel loses digits far
+    from 0, so the mean is subtracted for it. Before, X[0] is subtracted: equal points become 0."""
     return _minus_row(_minus_row(X, X[:1])) if centered and _is_linear(kernel) else X
 
 
@@ -4040,28 +4006,23 @@ def kpca(X, kernel, k, seed=0, *, centered=False):
     Feature j of x is sum_i coef_ij k(x_i, x), where coef_j is eigenvector j of the Gram matrix K
     divided by the square root of its eigenvalue (AMS section 2). The entry of largest magnitude in
     each eigenvector is positive. If an eigenvalue is a rounding error, its component is 0. The
-    features of X itself are model.coef * model.values, which takes no kernel values. If `centered`,
-    H K H replaces K, where H = I - 1 1^T / n (Schoelkopf, Smola, Mueller 1998). Then features equal
-    those of scikit-learn's `KernelPCA`, up to signs and rounding. For tolerances other than 1e-13,
-    call `block_lanczos` and `kpca_from_eigen`.
+    features of X itself are model.coef * model.values. If `centered`, H K H replaces K, where H = I
+    - 1 1^T / n (Schoelkopf, Smola, Mueller 1998). Then features equal scikit-learn's `KernelPCA`,
+    up to signs and rounding. For other tolerances than 1e-13, call `block_lanczos`.
 
-    Sparse points are computed in float64, without their mean being subtracted for a linear kernel.
-    |x - y|^2 is |x|^2 + |y|^2 - 2 x.y: its relative error is 1e-16 (|x|^2 + |y|^2) / |x - y|^2.
-
-    A product of K with b vectors costs O(n^2 (d + b))
-    time, where b is k rounded up to a multiple of 16, at most 64. K is stored up to n = 8192. For
-    larger n, memory is O(n (d + 4 k + 16 b)).
+    Sparse points are computed in float64. A linear kernel does not subtract their mean first. The
+    relative error of |x - y|^2 is 1e-16 (|x|^2 + |y|^2) / |x - y|^2. A product of K with b vectors
+    costs O(n^2 (d + b)) time, where b is k rounded up to a multiple of 16, at most 64. K is stored
+    up to n = 8192. For larger n, memory is O(n (d + 4 k + 16 b)).
 
     Args:
         X: (n, d) array or scipy sparse matrix. Points, one per row.
-        kernel: Kernel. For example, `gaussian(sigma)`. Of x.y or the Euclidean distance if X is sparse.
+        kernel: Kernel, such as `gaussian(sigma)`. Of x.y or Euclidean distance if X is sparse.
         k: int from 1 to n. Number of components.
         seed: int from 0 to 2**64 - 1. Seed of the first block of vectors.
         centered: bool. If True, subtract the mean of X in feature space. It is in the offset.
     Returns:
         Expansion: k components over the n points, for `expand`.
-    Raises:
-        ValueError: If kernel values on X overflow.
     Example:
         >>> X = np.array([[1.0], [2.0], [6.0]])
         >>> expand(X, kpca(X, linear(), 1)).round(12).tolist()
@@ -4131,11 +4092,11 @@ def expand(X, expansion, *, out=None):
     and converted 8192 rows at a time. In addition to the result, this takes O(c (d + k)) memory.
 
     Args:
-        X: (q, d) array. New points. For a kernel `precomputed(K)` and c > 1, a (q, c) array also works:
-            row i has the entries that K would have for new point i and the expansion's points.
+        X: (q, d) array. New points. For a kernel `precomputed(K)` and c > 1, a (q, c) array also
+            works: row i has the entries that K would have for new point i and the expansion's
+            points.
         expansion: Expansion with c points and k components, or fitted estimator.
-        out: (q, k) or (q,) array, or None. Array of the result's shape and dtype to write the result
-            to. It must not overlap an argument. If features overflow, it is undefined.
+        out: See `gram`. Its shape is that of the result.
     Returns:
         array: (q, k), or (q,) if `expansion.targets` is 1. float32 if all points are, else float64.
     Example:
@@ -4218,13 +4179,11 @@ def relevance(X, model, *, full=False, by_component=False):
     """Share of each column of X in the mean squared gradient of a model's features (textbook).
 
     The shares are the diagonal of M = (1/n) sum_ij g_ij g_ij^T divided by its trace, where g_ij is
-    gradient(X, model)[i, j] (Radhakrishnan, Beaglehole, Pandit, Belkin 2024). Standardize columns of
-    different units before the model is made.
+    gradient(X, model)[i, j] (Radhakrishnan, Beaglehole, Pandit, Belkin 2024). Standardize X first.
 
     Args:
         X: (n, d) array. Points. A few thousand training points suffice.
-        model: Expansion or fitted estimator. Its kernel is polynomial or depends on the Euclidean
-            distance.
+        model: Expansion or fitted estimator. Its kernel is as in `gradient`.
         full: bool. If True, return M.
         by_component: bool. If True, do not sum over j: the result has a first axis of length k.
     Returns:
@@ -4488,10 +4447,6 @@ def sample_gram(X, kernel, s, seed=0):
         seed: int from 0 to 2**64 - 1. Seed of the random numbers.
     Returns:
         CSR: symmetric, with data in the precision of X. Its int32 indices rise in each row.
-    Example:
-        >>> X = np.array([[0.0], [1.0]])
-        >>> dense(sample_gram(X, gaussian(1.0), 1, 0)).round(4).tolist()
-        [[1.0, 0.6065], [0.6065, 1.0]]
     """
     return _sampled_gram(X, kernel, s, seed, False)
 
@@ -4548,10 +4503,6 @@ def quantize_gram(X, kernel, seed=0):
         X, kernel, seed: See `sample_gram`.
     Returns:
         Bits: the rounded matrix, which is symmetric.
-    Example:
-        >>> X = np.array([[0.0], [0.0]])
-        >>> dense(quantize_gram(X, gaussian(1.0), 0)).tolist()
-        [[1.0, 1.0], [1.0, 1.0]]
     """
     X, kernel = _points_and_kernel(X, kernel)
     key = _checked_key(seed, _ROUND_UP)
@@ -4632,9 +4583,6 @@ def rademacher_projection(X, s, seed=0):
         seed: int from 0 to 2**64 - 1. Seed of the random numbers.
     Returns:
         array: (n, s) projected points, in the precision of X.
-    Example:
-        >>> np.abs(rademacher_projection(np.array([[3.0, 0.0]]), 4, 0)).tolist()
-        [[1.5, 1.5, 1.5, 1.5]]
     """
     sparse = hasattr(X, "tocsr")
     if sparse:
@@ -5036,9 +4984,6 @@ def kmeans_select(X, m, seed=0, *, restarts=1, max_iterations=100):
         max_iterations: int, at least 1. Limit on Lloyd iterations. Each costs O(n m d) time.
     Returns:
         ReducedSet: Cluster means. A center that loses all its points is kept with weight 0.
-    Example:
-        >>> kmeans_select(np.array([[0.0], [1.0], [10.0]]), 2, 0).weights.tolist()
-        [1.0, 2.0]
     """
     X = _checked_points("X", X)
     m = _checked_whole("m", m, 1, len(X))
@@ -5200,9 +5145,7 @@ def kernel_thin(X, kernel, m, seed=0, *, delta=None):
     each point by the point of X that minimizes the MMD. Costs about 2 n^2 kernel values.
 
     Args:
-        X: (n, d) array. Points.
-        kernel: Kernel.
-        m: int from 1 to n. Number of centers.
+        X, kernel, m: See `herd`.
         seed: int from 0 to 2**64 - 1. Seed of the random halves.
         delta: float between 0 and 1. Chance that the halves are not balanced. None means 1/2.
     Returns:
@@ -5222,7 +5165,7 @@ def compress_thin(X, kernel, m, seed=0, *, g=4, delta=None):
     Costs O(max(n, 4^g m^2) log n) kernel values, and n m kernel values for the labels.
 
     Args:
-        X, kernel, m: See `kernel_thin`.
+        X, kernel, m: See `herd`.
         seed: int from 0 to 2**64 - 1. Seed of the random quarters and halves.
         g: int from 2 to 16. Increasing g by 1 halves the compression error at four times the cost.
         delta: See `kernel_thin`.
@@ -5428,11 +5371,6 @@ def laplacian_eigenmap(C, w, kernel, k, seed=0):
         seed: int from 0 to 2**64 - 1. Seed of the eigensolver's starting vectors.
     Returns:
         Manifold: A map for `manifold_features`. Its values are lambda in ascending order.
-    Example:
-        >>> C = np.array([[0.0], [1.0], [5.0]])
-        >>> f = manifold_features(C, laplacian_eigenmap(C, np.ones(3), gaussian(1.0), 1))
-        >>> bool(abs(f[0] - f[1]) < .01 * abs(f[2] - f[1]))
-        True
     """
     found, total, n = _manifold_of(C, w, kernel, k, seed)
     factor = 1.0 / (math.sqrt(total) * math.sqrt(kernel.scale) * n)
@@ -5547,11 +5485,7 @@ def mmd(X, C, w, kernel):
         C, w: See `rskpca`. w must sum to n.
         kernel: Kernel. It must be positive semidefinite.
     Returns:
-        float: The biased MMD. Values below about sqrt(2e-16 (10 + n / 200) max k) are rounding
-            error. For n = 3000 and max k = 1, this threshold is 7e-8.
-    Example:
-        >>> round(mmd(np.array([[0.0], [2.0]]), np.array([[1.0]]), np.array([2.0]), linear()), 12)
-        0.0
+        float: The biased MMD. Values below sqrt(2e-16 (10 + n / 200) max k) are rounding errors.
     """
     return _distance_of_means(X, C, w, kernel, False)
 
@@ -5573,16 +5507,15 @@ def operator_distance(X, C, w, kernel):
 @_public
 def projection_distance(model, other):
     """Hilbert-Schmidt distance between the projections of two expansions (RSKPCA theorem 5.4).
-
     Costs c^2 kernel values for c points. As for `residual`, orthonormal components are kept.
 
     Args:
         model: Expansion without an offset, for example from `kpca`, `rskpca` or `nystrom_kpca`.
         other: Expansion without an offset and with the same kernel.
     Returns:
-        float: (D + D' - 2 sum_ab <u_a, u'_b>^2)^1/2 for orthonormal bases u and u' of the spans of
-            the components in feature space. D and D' are their dimensions. The rounding error is
-            1e-7, or more if eigenvalues are near rounding error.
+        float: (D + D' - 2 sum_ab <u_a, u'_b>^2)^1/2 for orthonormal bases u and u' of the spans in
+            feature space, of dimensions D and D'. The rounding error is 1e-7, or more if
+            eigenvalues are near rounding error.
     """
     a = _checked_expansion("model", model)
     b = _checked_expansion("other", other)
@@ -5726,8 +5659,8 @@ def _quasi_directions(key, count, d):
 
 
 def _frequencies(feature_map, first, count):
-    """Frequencies (count, d), starting at feature `first`: 0, if orthogonal or quasi-random ones are
-    not stored. Not available for Fastfood."""
+    """Frequencies (count, d), starting at feature `first`: 0, if orthogonal or quasi-random ones
+    are not stored. Not available for Fastfood."""
     if len(feature_map.frequencies):
         return feature_map.frequencies[first : first + count]
     key = _key(feature_map.seed, _FREQUENCIES)
@@ -5918,11 +5851,9 @@ def fourier_features_map(kernel, d, m, seed=0, *, stored=True, paired=False):
 
     z_j(x) = sqrt(2 k(x, x) / m) cos(r_j.x + gamma_j), with r_j drawn from the kernel's spectral
     density and gamma_j uniform on [0, 2 pi). The mean squared error of z(x).z(y) is c / m, where c
-    depends on x - y. For the Gaussian kernel at |x - y| = sigma, c is .70, or .40 if paired. The
-    paired alternatives were measured for d = 1, 3, 10 and 30. `orthogonal_features_map` has
-    c = .42, .2, .08 and .06 for any m from 64 to 4000. The error of `quasi_features_map` falls
-    faster than 1 / m. For d = 3, 10 and 30, it has c = .04, .26 and .35 at m = 64, .014, .11 and
-    .33 at m = 256, and .004, .04 and .23 at m = 1000. For d = 1, c is below .004.
+    depends on x - y. For the Gaussian kernel at |x - y| = sigma, c is .70, or .40 if paired. For d
+    = 1, 3, 10 and 30, `orthogonal_features_map` has c = .42, .2, .08 and .06. The error of
+    `quasi_features_map` falls faster than 1 / m: c is at most .004, .004, .04 and .23 for m = 1000.
 
     Args:
         kernel: Kernel. gaussian, laplacian, matern, rational_quadratic or cauchy, scaled or not.
@@ -5943,9 +5874,7 @@ def orthogonal_features_map(kernel, d, m, seed=0, *, stored=True, paired=True):
 
     Args:
         kernel: Kernel. gaussian, laplacian (norm 2), matern, rational_quadratic or cauchy.
-        d, m: See `fourier_features_map`.
-        seed: int from 0 to 2**64 - 1. Seed of the directions, lengths and phases.
-        stored, paired: See `fourier_features_map`. If unpaired, the c defined there is .5 to .7.
+        d, m, seed, stored, paired: See `fourier_features_map`. If unpaired, c is .5 to .7.
     Returns:
         FourierMap: An unbiased alternative to the map of SKPCA section 2. Costs O(d^2 m) time.
     """
@@ -5958,9 +5887,7 @@ def quasi_features_map(kernel, d, m, seed=0, *, stored=True, paired=True):
 
     Args:
         kernel: Kernel. gaussian, laplacian (norm 2), matern, rational_quadratic or cauchy.
-        d, m: See `fourier_features_map`.
-        seed: int from 0 to 2**64 - 1. Seed of the permutations, lengths and phases.
-        stored, paired: See `fourier_features_map`. If unpaired, the c defined there is .5 to .7.
+        d, m, seed, stored, paired: See `fourier_features_map`. If unpaired, c is .5 to .7.
     Returns:
         FourierMap: An unbiased alternative to the map of SKPCA section 2. Costs O(d m log m) time.
     """
@@ -5972,15 +5899,13 @@ def fastfood_features_map(kernel, d, m, seed=0, *, paired=True):
     """A map to Fourier features by Walsh-Hadamard transforms (Le, Sarlos, Smola 2013; SKPCA 1.2).
 
     The vectors r_j of `fourier_features_map` are the rows of S H G P H B. H is the Walsh-Hadamard
-    matrix of order D, the power of two in [d, 2 d), and P is a random permutation. B, G
-    and S are diagonal: random signs, normal numbers and row lengths. A point costs O(m log d)
-    time. Other maps are faster below about d = 100. If m / D is small, squared errors may double.
+    matrix of order D, the power of two in [d, 2 d), and P is a random permutation. B, G and S are
+    diagonal: random signs, normal numbers and row lengths. A point costs O(m log d) time. Other
+    maps are faster below about d = 100. If m / D is small, squared errors may double.
 
     Args:
         kernel: Kernel. gaussian, laplacian (norm 2), matern, rational_quadratic or cauchy.
-        d, m: See `fourier_features_map`.
-        seed: int from 0 to 2**64 - 1. Seed of B, P, G, S and the phases.
-        paired: bool. If True, features are pairs of a cosine and a sine.
+        d, m, seed, paired: See `fourier_features_map`.
     Returns:
         FourierMap: The map. It stores no r_j. Each call draws about 4 m numbers for B, P, G and S.
     """
@@ -5999,16 +5924,11 @@ def equispaced_features_map(kernel, low, high, eps):
         kernel: Kernel. gaussian, scaled or not.
         low: (d,) array. Lowest corner of the box, for d from 1 to 3.
         high: (d,) array. Highest corner of the box. Points outside the box are refused.
-        eps: float from 1e-12 to 0.5. Bound for errors in the box, relative to k(x, x), for points in
-            float64. It must be at least 1.8e-15 (4 d + sum(high - low) / sigma), due to rounding.
+        eps: float from 1e-12 to 0.5. Bound for errors in the box, relative to k(x, x), for points
+            in float64. It must be at least 1.8e-15 (4 d + sum(high - low) / sigma), due to
+            rounding.
     Returns:
         FourierMap: The map to m = prod(2 M + 1) features. DSGD and compiled code refuse it.
-    Example:
-        >>> X = np.random.default_rng(0).random((50, 2))
-        >>> found = equispaced_features_map(gaussian(1.0), [0.0, 0.0], [1.0, 1.0], 1e-6)
-        >>> Z = fourier_features(X, found)
-        >>> bool(np.abs(Z @ Z.T - gram(X, X, gaussian(1.0))).max() < 1e-6)
-        True
     """
     kernel = _checked_kernel("kernel", kernel)
     _require(kernel.kind == _GAUSSIAN, f"kernel must be gaussian, got {kernel}")
@@ -6039,7 +5959,6 @@ def equispaced_features_map(kernel, low, high, eps):
 @_public
 def fourier_features(X, feature_map):
     """Random Fourier features z_j(x) = sqrt(2 k(x, x) / m) cos(r_j.x + gamma_j) (SKPCA section 2).
-
     Costs n m cosines and n d m multiply-adds, or n m log d additions for Fastfood.
 
     Args:
@@ -6068,8 +5987,8 @@ def fourier_features(X, feature_map):
     means=1,
 )
 class FDRuns(NamedTuple):
-    """A sketch of runs of rows z. columns: (m, size) array. Its first `used` columns are the rows of
-    the sketch. shrunk: squared lengths subtracted. squares: sum of |z|^2. count: number of rows.
+    """A sketch of runs of rows z. columns: (m, size) array. Its first `used` columns are the rows
+    of the sketch. shrunk: squared lengths subtracted. squares: sum of |z|^2. count: number of rows.
     means: (m,), mean of the rows if they are centered, else empty."""
 
     columns: np.ndarray
@@ -6095,8 +6014,8 @@ def _shapes(runs):
     ),
 )
 class FDState(NamedTuple):
-    """A frequent directions sketch in progress. run: sketch of the current run. older: sketch of all
-    earlier runs. count: rows of all runs. Other fields: see `fd_start`."""
+    """A frequent directions sketch in progress. run: sketch of the current run. older: sketch of
+    all earlier runs. count: rows of all runs. Other fields: see `fd_start`."""
 
     run: FDRuns
     older: FDRuns
@@ -6286,11 +6205,11 @@ def _fill(X, features, fade, used, run, mean, mass):
 
 @_core
 def _sketch_runs(X, features, begins, rules, fade, last, mass, runs, lengths):
-    """Sketch runs of rows of X, begins[t] to begins[t + 1] - 1, or of their features, by `fd_start`.
-    If `last`, the squared length of column ell + 1 is subtracted. runs: FDRuns with an array for
-    each field. The first run has rows of weight `mass` already. Lengths come from eigenvalues of A^T A,
-    where A is the columns, with rounding errors relative to the largest. LAPACK's SVD takes 4 to 8
-    times as long."""
+    """Sketch runs of rows of X, begins[t] to begins[t + 1] - 1, or of their features, by
+    `fd_start`. If `last`, the squared length of column ell + 1 is subtracted. runs: FDRuns with an
+    array for each field. The first run has rows of weight `mass` already. Lengths come from
+    eigenvalues of A^T A, where A is the columns, with rounding errors relative to the largest.
+    LAPACK's SVD takes 4 to 8 times as long."""
     # Inside the loop, numba removes some stores to arrays of a tuple, as if nobody read them.
     columns, filled, shrunk, sums, counts, means = runs
     for index in prange(len(lengths)):
@@ -6497,11 +6416,6 @@ def frequent_directions(Z, ell, *, half=True, share=1.0):
         ell, half, share: See `fd_start`.
     Returns:
         Sketch: B, as from `fd_finish`. Costs O(n m ell) time and O(m ell) memory.
-    Example:
-        >>> Z = np.random.default_rng(0).standard_normal((100, 8))
-        >>> found = frequent_directions(Z, 6)
-        >>> bool(np.linalg.norm(Z.T @ Z - found.B.T @ found.B, 2) <= found.shrunk <= 1600 / 3)
-        True
     """
     Z = _checked_points("Z", Z)
     return fd_finish(fd_update(fd_start(ell, Z.shape[1], half=half, share=share), Z))
@@ -6570,7 +6484,8 @@ def skpca_update(state, X):
 
     Args:
         state: SKPCAState. It is not modified.
-        X: (n, d) array. Points. Calls with at least 16 max(1000, 20 ell) points use 16 threads best.
+        X: (n, d) array. Points. Calls with at least 16 max(1000, 20 ell) points use 16 threads
+            best.
     Returns:
         SKPCAState: The new state. If half_life is None, the split into calls changes no bits.
     """
@@ -6717,12 +6632,6 @@ def skpca_residual(X, subspace):
         subspace: Subspace. The result of `skpca_finish`, `skpca`, `rnca_finish` or `rnca`.
     Returns:
         array: (n,) in float64. About sqrt(k(x, x)) for points far from all training points.
-    Example:
-        >>> X = np.random.default_rng(0).standard_normal((200, 2))
-        >>> subspace = skpca(X, gaussian(3.0), 5, 300, 20)
-        >>> near, far = skpca_residual(np.array([[0.0, 0.0], [20.0, 20.0]]), subspace)
-        >>> bool(near < 0.2 < 0.8 < far)
-        True
     """
     return _by_slabs(_off, X, subspace)
 
@@ -6766,8 +6675,7 @@ def rnca_start(feature_map, *, centered=False, half_life=None):
     """Start randomized nonlinear component analysis (Lopez-Paz et al. 2014; SKPCA section 1.2).
 
     Args:
-        feature_map: FourierMap. It contains the kernel.
-        centered: bool. If True, subtract the mean of the features.
+        feature_map, centered: See `skpca_start`.
         half_life: float, at least 1, or None. Points after which a weight halves. None means never.
     Returns:
         RNCAState: The state before the first point. Needs O(m^2) memory.
@@ -6851,7 +6759,7 @@ def rnca(X, feature_map, k, seed=0, *, centered=False):
         X: (n, d) array. Points.
         feature_map: FourierMap. It contains the kernel.
         k, seed: See `rnca_finish`.
-        centered: See `rnca_start`.
+        centered: See `skpca_start`.
     Returns:
         Subspace: Directions with shrunk = 0. Costs O(n m (d + m)) time and O(m^2) memory.
     """
@@ -6989,8 +6897,7 @@ def reservoir_nystrom(X, kernel, k, s, seed=0):
 
     Args:
         X: (n, d) array. Points.
-        kernel: Kernel. Positive semidefinite, with the same k(x, x) for all points.
-        k: int from 1 to s. Rank of W_k. If k = s and W is invertible, W_k^+ is W^-1.
+        kernel, k: See `reservoir_finish`. If k = s and W is invertible, W_k^+ is W^-1.
         s: int, at least 1. Number of points to draw with replacement.
         seed: int from 0 to 2**64 - 1. Seed of the draws.
     Returns:
@@ -7070,10 +6977,11 @@ _TWO_VIEWS = (_SINGULAR, _CANONICAL)
 class DSGDState(NamedTuple):
     """Doubly stochastic gradients in progress. Fields not listed are as in the start or DSGDSteps.
 
-    task: 0 to 4 for PCA, PCA by the Hebbian rule, SVD, CCA and SIR; feature_map, coef (m, k), other and
-    other_coef: features and coefficients of both views; moment (k, k): mean of W, with weight t + 1
-    at step t; constraint (k, k): the same mean of `_constraint`, or empty; used and step: numbers
-    of features and steps so far; chosen: True if theta0 was None; names: as in Expansion."""
+    task: 0 to 4 for PCA, PCA by the Hebbian rule, SVD, CCA and SIR; feature_map, coef (m, k), other
+    and other_coef: features and coefficients of both views; moment (k, k): mean of W, with weight t
+    + 1 at step t; constraint (k, k): the same mean of `_constraint`, or empty; used and step:
+    numbers of features and steps so far; chosen: True if theta0 was None; names: as in
+    Expansion."""
 
     task: int
     feature_map: FourierMap
@@ -7271,19 +7179,19 @@ def dsgd_start(X, feature_map, k, *, steps=DSGDSteps(), centered=False, individu
 
     The start is kernel PCA of X with steps.initial features. Its functions have eigenvalues l_i and
     are orthonormal, as equation (4) requires. (Algorithm 1 starts from an empty sum, which no step
-    can change.) Step t has size theta0 / (1 + theta1 t). A step of the default theta0 cannot overshoot.
-    Its block of features raises the variance of h by at most 5 %. Default steps on n points are at
-    most .6 n / k(x, x). Errors fall like 1 / t if 2 (l_k - l_(k+1)) theta0 / theta1 > 1. This
-    condition is ours. Theorem 1 only says that suitable step sizes exist. The defaults satisfy the
-    condition if l_k - l_(k+1) > l_k / 20. Costs O(n initial (d + initial) + initial^3) time.
+    can change.) Step t has size theta0 / (1 + theta1 t). A step of the default theta0 cannot
+    overshoot. Its block of features raises the variance of h by at most 5 %. Default steps on n
+    points are at most .6 n / k(x, x). Errors fall like 1 / t if 2 (l_k - l_(k+1)) theta0 / theta1 >
+    1. This condition is ours. Theorem 1 only says that suitable step sizes exist. The defaults
+    satisfy the condition if l_k - l_(k+1) > l_k / 20. Costs O(n initial (d + initial) + initial^3)
+    time.
 
     Args:
         X: (n, d) array. Points; a few hundred or thousand suffice.
         feature_map: FourierMap. Contains the kernel, the seed and the number m of features.
         k: int from 1 to the rank of the first features on X. Number of functions.
-        steps: DSGDSteps. Its count and batch are ignored. By default, theta0 is
-            min(.5 / l_1, sqrt(feature_batch / 20) / k(x, x)), and theta1 is
-            theta0 max(l_k - l_(k+1), l_k / 10).
+        steps: DSGDSteps, whose count and batch are ignored. Default: theta0 = min(.5 / l_1,
+            sqrt(feature_batch / 20) / k(x, x)), theta1 = theta0 max(l_k - l_(k+1), l_k / 10).
         centered: bool. True subtracts the functions' means over each mini-batch.
         individual: bool. True finds each eigenfunction (Hebbian rule, DSGD 4.3), False their span.
     Returns:
@@ -7515,11 +7423,6 @@ def dsgd_evaluate(X, state, *, second=False):
         second: bool. True evaluates the second view's functions at points X of the second view.
     Returns:
         array: (n, k), in the precision of X.
-    Example:
-        >>> X = np.random.default_rng(0).standard_normal((5000, 1))
-        >>> state = dsgd_kpca(X, gaussian(1.0), 1, 2000, 0)
-        >>> bool(abs((dsgd_evaluate(X, state) ** 2).mean() / 0.618 - 1) < 0.1)
-        True
     """
     state = _checked_as(DSGDState, "state", state)
     second = _as_flag("second", second)
@@ -7762,8 +7665,8 @@ def dsgd_ksir(
 @_validated("Landmarks")
 class Landmarks(NamedTuple):
     """Selected points: indices (s,); weights (s,), 1 / sqrt(probability); kernel evaluations. Their
-    number s is len(landmarks.indices), because len of the tuple is 4. points (s, d) are given if the
-    rows alone do not tell them, for example after a stream, and else empty."""
+    number s is len(landmarks.indices), because len of the tuple is 4. points (s, d) are given if
+    the rows alone do not tell them, for example after a stream, and else empty."""
 
     indices: np.ndarray
     weights: np.ndarray
@@ -8142,9 +8045,6 @@ def ridge_leverage_scores(X, kernel, lam):
         lam: float. Positive ridge, in the units of the eigenvalues of K.
     Returns:
         array: (n,) scores, from 2^-52 k(x, x) / lam (their rounding error) to 1.
-    Example:
-        >>> ridge_leverage_scores(np.array([[1.0], [2.0]]), linear(), 5.0).round(12).tolist()
-        [0.1, 0.4]
     """
     X, kernel = _points_and_kernel(X, kernel)
     lam = _checked_real("lam", lam, 1e-300)
@@ -8235,7 +8135,6 @@ def sample_landmarks(scores, seed=0, *, delta, oversampling=16.0):
 @_public
 def rls_nystrom(X, kernel, lam, seed=0, *, delta, oversampling=16.0):
     """Landmarks drawn with exact ridge leverage scores (RLS algorithm 1).
-
     With probability 1 - delta, K~ <= K <= K~ + lam I. Costs O(n^3) time and O(n^2) memory.
 
     Args:
@@ -8273,7 +8172,8 @@ def _practical_delta(s):
 def _recursive(X, kernel, key, delta, lam, size, top, constant=1.0, factor=1.0, oversampling=1.0):
     """RLS algorithm 2 (lam given), RLS algorithm 3 (lam None), and practical variants, which draw
     exactly `top` landmarks at the top level. Comments number steps as in algorithm 3 (algorithm 2).
-    `factor` multiplies scores. Only the algorithms, not the variants, divide delta by 3 per level."""
+    `factor` multiplies scores. Only the algorithms, not the variants, divide delta by 3 per
+    level."""
     # depth: number of successive halvings that a point survives, each with probability 1/2.
     words = _words(_python_subkey(key, _HALVING), np.arange(len(X)))
     depth = np.frexp(_in_double(~words & (words + np.uint64(1))))[1] - 1
@@ -8326,12 +8226,6 @@ def recursive_rls(X, kernel, lam, seed=0, *, delta, oversampling=16.0):
         oversampling: See `sample_landmarks`.
     Returns:
         Landmarks: O(d_eff(lam) log(d_eff(lam) / delta)) points, with weights 1 / sqrt(p_i).
-    Example:
-        >>> X, kernel = np.linspace(0.0, 9.0, 2000).reshape(-1, 1), gaussian(1.0)
-        >>> found = recursive_rls(X, kernel, 50.0, delta=0.03)
-        >>> error = spectral_error(LowRank(nystrom(X, found, kernel)), Implicit(X, kernel))
-        >>> found.indices.size < 2000, error < 50.0
-        (True, True)
     """
     X, kernel = _points_and_kernel(X, kernel)
     lam = _checked_real("lam", lam, 1e-300)
@@ -8386,18 +8280,10 @@ def recursive_rls_practical(X, kernel, s, seed=0, *, delta=None):
     applies. Costs about 2 n s kernel values, n s (s + 2 d) multiplications and O(n + s^2) memory.
 
     Args:
-        X: (n, d) array. Points.
-        kernel: Kernel. Positive semidefinite.
-        s: int, at least 1. Number of landmarks. If s >= n, all points are returned.
-        seed: int from 0 to 2**64 - 1.
+        X, kernel, s, seed: See `rpcholesky`.
         delta: float between 0 and 1. None means 1 / (2 log s). Lower values spread the landmarks.
     Returns:
         Landmarks: Ascending indices. Sums weighted by weights^2 are unbiased for sums over X.
-    Example:
-        >>> X = np.concatenate([np.zeros((990, 1)), np.arange(10.0).reshape(-1, 1)])  # outliers
-        >>> found = recursive_rls_practical(X, gaussian(0.3), 20)
-        >>> found.indices.size, bool((found.indices >= 990).sum() > 5)
-        (20, True)
     """
     return _practical(X, kernel, s, seed, delta, False)
 
@@ -8408,11 +8294,12 @@ def recursive_rls_accelerated(X, kernel, s, seed=0, *, delta=None):
 
     This is `recursive_rls_practical` with samples of r = sqrt((n s + s^3) / n) points below the top
     level. Costs about 2 n r kernel values and n r (r + 2 d) multiplications. Small, distant groups
-    of points may be missed. Measured for s = 200 (r = 25) of 20,000 points, 3 % of them distant:
-    |K - K~|_2 was 4.4, but .52 for `recursive_rls_practical` and .00009 for `rpcholesky`.
+    of points may be missed. Measured for s = 200 (r = 25) of 20,000 points, 3 % of them distant: |K
+    - K~|_2 was 4.4, but .52 for `recursive_rls_practical` and .00009 for `rpcholesky`.
 
     Args:
-        X, kernel, s, seed, delta: See `recursive_rls_practical`.
+        X, kernel, s, seed: See `rpcholesky`.
+        delta: See `recursive_rls_practical`.
     Returns:
         Landmarks: Ascending indices. Sums weighted by weights^2 are unbiased for sums over X.
     """
@@ -8604,7 +8491,6 @@ def rls_finish(state):
 @_public
 def nystrom_map(X, landmarks, kernel):
     """Map from points to Nystrom features: landmarks and their Cholesky factor (RLS section 2.1).
-
     Costs about s^2 kernel values, O(s^2 (d + s)) time and O(s (d + s)) memory.
 
     Args:
@@ -8649,7 +8535,6 @@ def _map_features(P, found):
 @_public
 def nystrom_features(X, feature_map):
     """Nystrom features of points: rows y(x)^T with y(x) = L^-1 k(landmarks, x) (RLS (35)).
-
     K~(x, x') = y(x).y(x'). Costs n s kernel values and O(n s (d + s)) time.
 
     Args:
@@ -8677,9 +8562,6 @@ def nystrom(X, landmarks, kernel):
         kernel: Kernel. Positive semidefinite.
     Returns:
         array: (n, s) factor in X's precision, in pivot order. Columns past the rank of K~ are 0.
-    Example:
-        >>> nystrom(np.array([[1.0], [2.0]]), np.array([1]), linear()).tolist()
-        [[1.0], [2.0]]
     """
     X, kernel = _points_and_kernel(X, kernel)
     Z = _checked_landmarks(X, landmarks)
@@ -8688,10 +8570,10 @@ def nystrom(X, landmarks, kernel):
 
 
 def _about_landmarks(X, Z, kernel, centered, weights=None):
-    """X, the map of the landmarks Z, and twice None. If `centered`, the last item is the mean of the
-    landmarks' features: if it is subtracted first, few digits are lost. Inner products lose digits
-    far from 0. A linear kernel takes X and Z minus the mean of X, which is returned as `origin`,
-    unless they are sparse."""
+    """X, the map of the landmarks Z, and twice None. If `centered`, the last item is the mean of
+    the landmarks' features: if it is subtracted first, few digits are lost. Inner products lose
+    digits far from 0. A linear kernel takes X and Z minus the mean of X, which is returned as
+    `origin`, unless they are sparse."""
     origin = None
     if centered and _is_linear(kernel) and not (_is_sparse(X) or _is_sparse(Z)):
         mean = X.mean(0, np.float64) if weights is None else np.average(X, 0, weights)
@@ -8720,8 +8602,8 @@ def _translated(E, origin):
 def _normal_equations(P, found, T, middle=None, factors=None, values=False):
     """F^T F and F^T T, where F holds the features of P, or P if found is None, minus `middle`, with
     rows multiplied by `factors` (n, 1). The precision is that of T: float32 loses a small ridge. If
-    `values` is True, F holds kernel values of the landmarks instead of features. If found is None, P
-    may be overwritten."""
+    `values` is True, F holds kernel values of the landmarks instead of features. If found is None,
+    P may be overwritten."""
     squares = products = 0.0
     for rows in _slabs(len(P), _SLAB):
         F = P[rows].astype(T.dtype, copy=False)
@@ -8779,17 +8661,18 @@ def nystrom_kpca(X, landmarks, kernel, k, seed=0, *, centered=False):
     """Kernel PCA of all points, with components in the span of the landmarks (RLS theorem 17).
 
     The components are Phi^T S C, orthonormal in feature space. Row i of Phi is the feature vector
-    of point i, C = (S^T K S)^+ S^T K~^(1/2) W~, and W~ holds the leading eigenvectors of K~. If
-    K <= K~ + lam I for lam = (eps / k) sum_{i > k} sigma_i(K), the squared error of the components
-    is at most (1 + 2 eps) times the minimum.
-    Costs n s kernel values, O(n s (d + s)) time and O(n + s^2) memory.
+    of point i, C = (S^T K S)^+ S^T K~^(1/2) W~, and W~ holds the leading eigenvectors of K~. If K
+    <= K~ + lam I for lam = (eps / k) sum_{i > k} sigma_i(K), the squared error of the components is
+    at most (1 + 2 eps) times the minimum. Costs n s kernel values, O(n s (d + s)) time and O(n +
+    s^2) memory.
 
     Args:
         X, landmarks, kernel: See `nystrom`.
         k: int from 1 to the number of landmarks. Number of components.
         seed: int from 0 to 2**64 - 1.
         centered: bool. If True, use H K~ H with H = I - 1 1^T / n instead of K~. A linear kernel
-            takes X and landmarks minus the mean of X. With other kernels, a large mean loses digits.
+            takes X and landmarks minus the mean of X. With other kernels, a large mean loses
+            digits.
     Returns:
         Expansion: Over the landmarks. `values` has eigenvalues of K~ or H K~ H, 0 past the rank.
     Example:
@@ -8892,10 +8775,11 @@ def nystrom_to(X, kernel, error, seed=0, *, limit=None):
 
 def _weighted_equations(P, T, weights, found, at, lam=0.0, F=None):
     """F^T W F, F^T W T and `at`, where F holds features of P minus `at`, and W = diag(weights). If
-    `at` is given, there is an intercept, and the weighted mean of the features replaces it. Errors of
-    F^T W F up to 2e-6 lam are allowed. The features of P may be given as F, which is overwritten. The
-    products of float32 features are in float32 if their rounding error is below lam. (Measured: this
-    changes predictions by at most a fifth of the change caused by landmarks chosen in float32.)"""
+    `at` is given, there is an intercept, and the weighted mean of the features replaces it. Errors
+    of F^T W F up to 2e-6 lam are allowed. The features of P may be given as F, which is
+    overwritten. The products of float32 features are in float32 if their rounding error is below
+    lam. (Measured: this changes predictions by at most a fifth of the change caused by landmarks
+    chosen in float32.)"""
     T = np.column_stack([T, np.ones(len(P))])
     factors = None
     if np.ptp(weights) or weights[0] != 1.0:
@@ -8932,8 +8816,8 @@ def _deviations(T, weights):
 
 
 def _ridge_by_map(found, squares, products, lam, targets, mean=0.0, at=None):
-    """Ridge regression on Nystrom features, as an expansion. `targets` is the dimension of Y. If `at`
-    is given, an offset makes the prediction for these features equal to `mean`."""
+    """Ridge regression on Nystrom features, as an expansion. `targets` is the dimension of Y. If
+    `at` is given, an offset makes the prediction for these features equal to `mean`."""
     weights = _solve_ridge(squares, products, lam)
     expansion = _expansion_by_map(found, weights, np.zeros(products.shape[1]))
     _require_finite("Y must be smaller: coefficients", expansion.coef)
@@ -8967,8 +8851,8 @@ def _map_of_factor(F, rows, Z, kernel):
 
 
 def _ridge_over(X, Y, landmarks, kernel, lam, intercept, weights, F=None):
-    """`nystrom_ridge`. If F is given, it is the factor of X, computed by the sampler of `landmarks`,
-    for a kernel that is not linear. Then F is overwritten."""
+    """`nystrom_ridge`. If F is given, it is the factor of X, computed by the sampler of
+    `landmarks`, for a kernel that is not linear. Then F is overwritten."""
     X, kernel = _points_and_kernel(X, kernel)
     lam = _checked_real("lam", lam, 1e-300)
     T = _checked_targets(Y, len(X))
@@ -9038,8 +8922,8 @@ def kernel_ridge_cg(X, Y, kernel, lam, s=1000, seed=0, *, tol=1e-8, max_iteratio
     f(x) = sum_i a_i k(x_i, x) (RLS (32) for K). The preconditioner is F F^T + lam I, where F has s
     pivots of `rpcholesky`. It reduces the condition number to at most 1 + |K - F F^T|_2 / lam
     (Diaz, Epperly, Frangella, Tropp, Webber 2023). F costs O(n s (d + s)) time and 2 n s floats.
-    Each step costs n^2 kernel values. If n <= 8192, they are computed once and stored. If n <= 4096,
-    the preconditioner is the Cholesky factorization of K + lam I, in n^3 / 3 operations.
+    Each step costs n^2 kernel values. If n <= 8192, they are computed once and stored. If n <=
+    4096, the preconditioner is the Cholesky factorization of K + lam I, in n^3 / 3 operations.
 
     Args:
         X, Y, kernel, lam: See `nystrom_ridge`.
@@ -9049,12 +8933,8 @@ def kernel_ridge_cg(X, Y, kernel, lam, s=1000, seed=0, *, tol=1e-8, max_iteratio
         max_iterations: int, at least 1. Maximum number of products of K with t vectors.
     Returns:
         Expansion: f over X. At q points, `expand` gives (q, t), or (q,) if Y is a vector. `values`
-        has |Y - (K + lam I) a| / |Y|, which may exceed tol at max_iterations or if a is float32.
-    Example:
-        >>> X = np.linspace(0.0, 6.0, 50).reshape(-1, 1)
-        >>> found = kernel_ridge_cg(X, np.sin(X), gaussian(1.0), 1e-8)
-        >>> bool(np.abs(expand(X, found) - np.sin(X)).max() < 1e-4)
-        True
+            has |Y - (K + lam I) a| / |Y|, which may exceed tol at max_iterations or if a is
+            float32.
     """
     X, kernel = _points_and_kernel(X, kernel)
     n = len(X)
@@ -9185,9 +9065,7 @@ def kernel_kmeans(F, k, seed=0, *, restarts=10, max_iterations=300):
     Args:
         F: (n, r) array. Factor of K~ = F F^T.
         k: int from 1 to n. Number of clusters.
-        seed: int from 0 to 2**64 - 1. Seed of the starts.
-        restarts: int, at least 1. Number of runs. The best run is returned.
-        max_iterations: int, at least 1. Limit of passes over the rows per run. Each costs O(n k r).
+        seed, restarts, max_iterations: See `kmeans_select`. A pass costs O(n k r) time.
     Returns:
         Clustering: Its cost is tr(K~ - C C^T K~ C C^T) for normalized indicators C (RLS (42)).
     """
@@ -9255,9 +9133,9 @@ def mmd_test(X, Y, kernel, s=100, seed=0, *, permutations=999):
 
     The statistic is |mean f(x_i) - mean f(y_j)| for Nystrom features f over s landmarks. It is
     compared with its values for other divisions of all points into n and m. If all divisions are at
-    most 1 + permutations, they are all taken. Otherwise, they are drawn. If all points have one law,
-    P(p <= alpha) <= alpha for any s. This holds over seeds if divisions are drawn, and for each seed
-    if all are taken. Costs O((n + m) s (d + s + permutations)) time.
+    most 1 + permutations, they are all taken. Otherwise, they are drawn. If all points have one
+    law, P(p <= alpha) <= alpha for any s. This holds over seeds if divisions are drawn, and for
+    each seed if all are taken. Costs O((n + m) s (d + s + permutations)) time.
 
     Args:
         X: (n, d) array. First sample.
@@ -9315,9 +9193,6 @@ def spectral_error(A, B, seed=0, *, tol=1e-2, max_iterations=1000):
         tol, max_iterations: See `spectral_norm`.
     Returns:
         float: |A - B|_2, or slightly less, but at least the rounding error of the products.
-    Example:
-        >>> round(spectral_error(np.eye(3), np.diag(np.array([1.0, 3.0, 0.0])), 0), 9)
-        2.0
     """
     return spectral_norm(
         Difference(*_checked_pair(A, B, True)), seed, tol=tol, max_iterations=max_iterations
@@ -9356,8 +9231,8 @@ def principal_angles(U, V):
         U: (n, p) array. Its columns may depend on each other. A column of zeros counts for nothing.
         V: (n, q) array. Columns as in U.
     Returns:
-        array: In radians, descending, each accurate up to rounding. The smaller of the two dimensions
-            is the number of angles.
+        array: In radians, descending, each accurate up to rounding. The smaller of the two
+            dimensions is the number of angles.
     """
     from scipy.linalg import subspace_angles  # the import takes 0.1 s
 
@@ -9370,10 +9245,11 @@ def effective_dimension(A, lam, seed=0, *, probes=32, steps=64):
     """Estimate of tr A (A + lam I)^-1 for a positive semidefinite operator A (RLS definition 1).
 
     The estimate is n times the mean of w^T A (A + lam I)^-1 w over random orthonormal vectors w,
-    from block Lanczos quadrature (Ubaru, Chen, Saad 2017). Each term is at most |w - (A + lam I) y|^2
-    too large, where y is the Krylov solution. Steps end when this bound is .1 % of the result. Costs
-    up to `steps` products with `probes` vectors, O(n (probes steps)^2) time and O(n probes steps)
-    memory. If n <= 512 or the basis would exceed n / 4 columns, the value is exact, in O(n^3) time.
+    from block Lanczos quadrature (Ubaru, Chen, Saad 2017). Each term is at most |w - (A + lam I)
+    y|^2 too large, where y is the Krylov solution. Steps end when this bound is .1 % of the result.
+    Costs up to `steps` products with `probes` vectors, O(n (probes steps)^2) time and O(n probes
+    steps) memory. If n <= 512 or the basis would exceed n / 4 columns, the value is exact, in
+    O(n^3) time.
 
     Args:
         A: (n, n) symmetric positive semidefinite array or operator.
@@ -9383,9 +9259,6 @@ def effective_dimension(A, lam, seed=0, *, probes=32, steps=64):
         steps: int, at least 1. Limit on products. If it is too small, a ValueError gives bounds.
     Returns:
         float: The estimate, from 0 to n.
-    Example:
-        >>> effective_dimension(np.diag(np.array([1.0, 3.0])), 1.0, 0)
-        1.25
     """
     A = _as_operator("A", A, True)
     lam = _checked_real("lam", lam, 1e-300)
@@ -9500,9 +9373,6 @@ def features(X, model):
         model: Expansion, NystromMap, Subspace, FourierMap, DSGDState, Manifold or fitted estimator.
     Returns:
         array: (n, k), computed by the model's own function, such as `expand`.
-    Example:
-        >>> features(np.array([[3.0]]), kpca(np.array([[1.0], [2.0]]), linear(), 1)).round(6)
-        array([[3.]])
     """
     model = _model_in(model)
     return _of_model("model", model, "features")(X, model)
@@ -9767,7 +9637,8 @@ def sketch_error(sketch, X, kernel, k=None, seed=0, *, rows=512, centered=False)
         X: (n, d) array. Points of the sketch.
         kernel: Kernel. Kernel of the exact matrix K.
         k: int or None. Components to judge. None means half of them, at most 10.
-        seed: int from 0 to 2**64 - 1. Seed of the rows, and of the search for a matrix's directions.
+        seed: int from 0 to 2**64 - 1. Seed of the rows, and of the search for a matrix's
+            directions.
         rows: int, at least 1. Number of rows of K to evaluate. Each costs n kernel values.
         centered: bool. True if the exact matrix is H K H, and the model or Eigen is centered.
     Returns:
@@ -9829,10 +9700,6 @@ def residual_of(x, model, out):
         out: (s,) array. Receives the features, as in `features_of`.
     Returns:
         float: The entry of `residual`, up to rounding errors of 1e-7. No memory is allocated.
-    Example:
-        >>> found = nystrom_map(np.eye(2), np.array([0]), linear())
-        >>> round(residual_of(np.array([3.0, 4.0]), found, np.empty(1)), 6)
-        0.8
     """
     _of_model("model", model, "residual_of_one")
     features_of(x, model, out)
@@ -9911,7 +9778,8 @@ def finish(state, *arguments):
 
     Args:
         state: named tuple. State of the stream. It is not modified, and the stream may continue.
-        *arguments: any. Further arguments of the stream's own function, such as k of `skpca_finish`.
+        *arguments: any. Further arguments of the stream's own function, such as k of
+            `skpca_finish`.
     Returns:
         tuple: The result of the stream's own function.
     Example:
@@ -9961,8 +9829,8 @@ _PREPARED = ("missing.median", "standardized.mean", "standardized.scale", "colum
 @_validated("an Advice")
 class Advice(NamedTuple):  # must be defined before _TUPLES
     """Prediction for one method. size: s, or the number of landmarks or features, or 0 for none.
-    error: |K - A|_2 / |K|_2. works: whether no limit is exceeded; otherwise, seconds is NaN. reason:
-    the exceeded limit, and the basis of the prediction."""
+    error: |K - A|_2 / |K|_2. works: whether no limit is exceeded; otherwise, seconds is NaN.
+    reason: the exceeded limit, and the basis of the prediction."""
 
     method: str
     size: float
@@ -9975,9 +9843,9 @@ class Advice(NamedTuple):  # must be defined before _TUPLES
 
 @_validated("a Choice", factors=1)
 class Choice(NamedTuple):
-    """kernel and lam have the smallest error, 1 - R^2 by leave-one-out, up to 1e-6. errors: (f, l) sums
-    of squared leave-one-out errors, divided by those about the mean, for `factors` (f,) times the
-    bandwidth and `lams` (f, l)."""
+    """kernel and lam have the smallest error, 1 - R^2 by leave-one-out, up to 1e-6. errors: (f, l)
+    sums of squared leave-one-out errors, divided by those about the mean, for `factors` (f,) times
+    the bandwidth and `lams` (f, l)."""
 
     kernel: Kernel
     lam: float
@@ -10030,8 +9898,8 @@ def _write_arrays(path, arrays):
 
 
 def _arrays_in(path, mapped=None, kept=None):
-    """{name: array} of a .npz file, or of a .npy file with the name "". Pickles are refused. mapped:
-    mmap_mode of numpy.load. kept: names to read; all other arrays become None."""
+    """{name: array} of a .npz file, or of a .npy file with the name "". Pickles are refused.
+    mapped: mmap_mode of numpy.load. kept: names to read; all other arrays become None."""
     try:
         # A file that is opened here is closed here.
         with (
@@ -10203,9 +10071,9 @@ def _grouped(P, T, weights):
 
 
 def _left_out(P, T, weights, found, lams, at):
-    """Weighted sums of squared leave-one-out errors of `nystrom_ridge`, and ridges: `lams`, or if None,
-    shares of the trace. For F^T W F = V D V^T, Y = F V and weight w_i, h_i = w_i (1 / sum_j w_j +
-    sum_j y_ij^2 / (d_j + lam)), without the first term if there is no intercept."""
+    """Weighted sums of squared leave-one-out errors of `nystrom_ridge`, and ridges: `lams`, or if
+    None, shares of the trace. For F^T W F = V D V^T, Y = F V and weight w_i, h_i = w_i (1 / sum_j
+    w_j + sum_j y_ij^2 / (d_j + lam)), without the first term if there is no intercept."""
     squares, products, at = _weighted_equations(P, T, weights, found, at)
     intercept = at is not None
     if lams is None:
@@ -10232,10 +10100,10 @@ def _left_out(P, T, weights, found, lams, at):
 def choose(X, Y, landmarks, kernel, k=10, *, lam=None, factors=None, intercept=True, weights=None):
     """Bandwidth and ridge of `nystrom_ridge` with the smallest leave-one-out error (textbook).
 
-    The error at point i of a model of all other points is e_i / (1 - h_i), where e_i is the residual
-    of the model of all points, and h_i = dy^_i / dy_i is the leverage. Equal points are left out
-    together. For given landmarks, this is exact. A warning is given if the best bandwidth is at an
-    end of the grid, or if nothing was learned. Costs O(n s (d + s)) time per bandwidth.
+    The error at point i of a model of all other points is e_i / (1 - h_i), where e_i is the
+    residual of the model of all points, and h_i = dy^_i / dy_i is the leverage. Equal points are
+    left out together. For given landmarks, this is exact. A warning is given if the best bandwidth
+    is at an end of the grid, or if nothing was learned. Costs O(n s (d + s)) time per bandwidth.
 
     If Y is None, a rule chooses the bandwidth with which ridge regression best predicts the points
     from k components of kernel PCA (Alam, Fukumizu 2014). If k >= d, it says little.
@@ -10249,11 +10117,10 @@ def choose(X, Y, landmarks, kernel, k=10, *, lam=None, factors=None, intercept=T
         lam: float, or None. The only ridge to try. None tries 10^-9.5, 10^-9, ..., 1 times tr K~.
         factors: (f,) array, or None. Multiples of the bandwidth to try. None means 1/16, 1/8, ...,
             32, or for constant Y and for kernels without a bandwidth, 1.
-        intercept: bool. Whether models have an intercept, as `nystrom_ridge` with intercept=True.
-        weights: (n,) array, or None. Weights of the points, at least 0. None means 1.
+        intercept, weights: See `nystrom_ridge`.
     Returns:
-        Choice: Its kernel and lam are for `nystrom_ridge`, and its error is 1 - R^2 by leave-one-out.
-            If Y is None, only the kernel is of use.
+        Choice: Its kernel and lam are for `nystrom_ridge`, and its error is 1 - R^2 by
+            leave-one-out. If Y is None, only the kernel is of use.
     Example:
         >>> X = np.linspace(0.0, 9.0, 200).reshape(-1, 1)
         >>> choose(X, np.sin(3.0 * X), np.arange(0, 200, 4), gaussian(4.0)).kernel
@@ -10335,9 +10202,9 @@ def advise(X, kernel, error, k=10, seed=0, *, memory=None):
 
     A pilot on at most 4096 points, run on this machine, is scaled to n: |K|_2 grows like n, and
     errors from independent noise grow like sqrt(n) (AMS theorem 1). At most 1024 landmarks (skpca:
-    features) are tried. Their relative error is assumed not to depend on n. An error
-    above 80 % of `error` is rejected. The error of exact methods is 0 or a rounding error. The pilot
-    may miss small clusters.
+    features) are tried. Their relative error is assumed not to depend on n. An error above 80 % of
+    `error` is rejected. The error of exact methods is 0 or a rounding error. The pilot may miss
+    small clusters.
 
     Args:
         X: (n, d) array. Points, one per row.
@@ -10444,9 +10311,9 @@ def _as_targets(y):
 
 
 def _fit_landmarks(own, X, y, seed, weights=None):
-    """Set kernel_ and landmarks_ of an estimator. Returns the landmarks as points, lam, and the factor
-    of X if the sampler computed it. Equal points count once, because a weight acts like a number of
-    equal points."""
+    """Set kernel_ and landmarks_ of an estimator. Returns the landmarks as points, lam, and the
+    factor of X if the sampler computed it. Equal points count once, because a weight acts like a
+    number of equal points."""
     given = np.ndim(own.landmarks) > 0
     if given:
         Z = _checked_landmarks(X, own.landmarks)
@@ -10569,15 +10436,16 @@ def _define_features(base, Estimator, _):
         2000 random points). At most one of kernel, sigma and gamma may be given.
 
         Args:
-            landmarks: int or array. Number of landmarks (n_components of Nystroem). Equal points count
-                once. All points are used if there are fewer. An array gives their row numbers, or
-                points.
+            landmarks: int or array. Number of landmarks (n_components of Nystroem). Equal points
+                count once. All points are used if there are fewer. An array gives their row
+                numbers, or points.
             n_components: int or float. Components of `nystrom_kpca`. A float between 0 and 1 is the
                 share of the variance that the fewest components explain, if all landmarks explain
                 it. None means `nystrom_features`.
             kernel: Kernel. None means a Gaussian kernel.
-            sigma: float. Bandwidth of the Gaussian. Default without gamma: `median_bandwidth`. "auto"
-                is by `choose` with y. Strings, and integers of at most 32 values, are classes.
+            sigma: float. Bandwidth of the Gaussian. Default without gamma: `median_bandwidth`.
+                "auto" is by `choose` with y. Strings, and integers of at most 32 values, are
+                classes.
             gamma: float. 1 / (2 sigma^2), an alternative to sigma.
             sampler: str. "rpcholesky", "rls", "rls-accelerated", "uniform" or "kmeans". "auto" is
                 "rpcholesky" if n * landmarks < 10^8, and "rls-accelerated" otherwise.
@@ -10663,8 +10531,8 @@ def _define_ridge(base, _, Ridge):
     class LandmarkRidge(base.MultiOutputMixin, base.RegressorMixin, Ridge):
         """Kernel ridge regression over landmarks, with an intercept, by `nystrom_ridge` (RLS C.1).
 
-        `fit` sets kernel_, landmarks_, lam_, n_features_in_ and model_ (Expansion). It does not store
-        features of X. sigma="auto" and lam="auto" are chosen by `choose`.
+        `fit` sets kernel_, landmarks_, lam_, n_features_in_ and model_ (Expansion). It does not
+        store features of X. sigma="auto" and lam="auto" are chosen by `choose`.
 
         Args:
             landmarks: int or array. Number of landmarks, or landmarks. See `LandmarkFeatures`.
@@ -10674,8 +10542,8 @@ def _define_ridge(base, _, Ridge):
 
         @_public
         def fit(self, X, y, sample_weight=None):
-            """Fit X, (n, d), and targets y, (n,) or (n, t). A weight acts like a number of equal points:
-            landmarks and, if it is chosen, sigma depend only on the distinct points."""
+            """Fit X, (n, d), and targets y, (n,) or (n, t). A weight acts like a number of equal
+            points: landmarks and, if it is chosen, sigma depend only on the distinct points."""
             with self._refit():
                 X, y = self._points(X, y, reset=True, multi_output=True, y_numeric=True)
                 return self._learn(X, y, sample_weight)
@@ -10694,9 +10562,9 @@ def _define_classifier(base, _, Ridge):
         """Classifier by kernel ridge regression over landmarks, on targets 1 and -1 (RLS C.1).
 
         Each class has a target: 1 for its points, and -1 for others. `fit` sets classes_, kernel_,
-        landmarks_, lam_, n_features_in_ and model_ (Expansion). sigma="auto" and lam="auto" minimize
-        the squared leave-one-out error of the targets, by `choose`. It is exact for given landmarks,
-        and unlike the accuracy, it is not constant between nearby ridges.
+        landmarks_, lam_, n_features_in_ and model_ (Expansion). sigma="auto" and lam="auto"
+        minimize the squared leave-one-out error of the targets, by `choose`. It is exact for given
+        landmarks, and unlike the accuracy, it is not constant between nearby ridges.
 
         Args:
             landmarks: int or array. Number of landmarks, or landmarks. See `LandmarkFeatures`.
@@ -10709,8 +10577,8 @@ def _define_classifier(base, _, Ridge):
 
         @_public
         def fit(self, X, y, sample_weight=None):
-            """Fit X, (n, d), and classes y, (n,): strings or numbers. A weight acts like a number of
-            equal points."""
+            """Fit X, (n, d), and classes y, (n,): strings or numbers. A weight acts like a number
+            of equal points."""
             with self._refit():
                 X, y = self._points(X, y, reset=True)
                 utils = importlib.import_module("sklearn.utils")
@@ -10749,9 +10617,9 @@ def _define_streaming(base, Estimator, _):
         """Kernel PCA of a stream, by random features and frequent directions (SKPCA algorithm 1).
 
         The memory depends neither on the number of points nor on that of blocks. `fit` and
-        `partial_fit` set kernel_, n_features_in_, map_ (Subspace) and explained_variance_ratio_: the
-        eigenvalues of the sketch, divided by the variance of the random features. The sketch makes
-        eigenvalues smaller, by at most map_.shrunk.
+        `partial_fit` set kernel_, n_features_in_, map_ (Subspace) and explained_variance_ratio_:
+        the eigenvalues of the sketch, divided by the variance of the random features. The sketch
+        makes eigenvalues smaller, by at most map_.shrunk.
 
         Args:
             n_components: int. Number of components, at most `rows`.
@@ -10818,20 +10686,21 @@ def _define_detector(base, Estimator, _):
     class NoveltyDetector(base.OutlierMixin, Estimator):
         """Novelty by `residual` over landmarks of a stream, with a calibrated threshold (RLS 2.1).
 
-        `rls_update` chooses landmarks. Residuals of points that it has not seen give the threshold: the
-        a-th largest of the latest m <= 2000, a = floor(false_alarms (m + 1)). A new point of the same
-        law exceeds it with probability at most false_alarms after `fit`, and about false_alarms after
-        `partial_fit`, whose residuals are from earlier models. `fit` does not learn a random fifth of the
-        points. `partial_fit` computes the residuals of a block before it learns the block, because
-        points may depend on time. It does not learn the last fifth of its first block. If a = 0, a
-        warning is given, and a is 1. This is not scikit-learn's contamination.
+        `rls_update` chooses landmarks. Residuals of points that it has not seen give the threshold:
+        the a-th largest of the latest m <= 2000, a = floor(false_alarms (m + 1)). A new point of
+        the same law exceeds it with probability at most false_alarms after `fit`, and about
+        false_alarms after `partial_fit`, whose residuals are from earlier models. `fit` does not
+        learn a random fifth of the points. `partial_fit` computes the residuals of a block before
+        it learns the block, because points may depend on time. It does not learn the last fifth of
+        its first block. If a = 0, a warning is given, and a is 1. This is not scikit-learn's
+        contamination.
 
         `fit` sets kernel_, residuals_, map_, n_features_in_ and offset_, minus the threshold.
 
         Args:
             false_alarms: float between 0 and 1. Probability of -1 for a point that is not novel.
-            landmarks, kernel, sigma, gamma, random_state: See `LandmarkFeatures`. The first block sets
-                sigma. A warning is given if later points show that it is too small.
+            landmarks, kernel, sigma, gamma, random_state: See `LandmarkFeatures`. The first block
+                sets sigma. A warning is given if later points show that it is too small.
         """
 
         landmarks: int = 300
@@ -10992,8 +10861,8 @@ def _run_typical(name, dtype):
 @_public
 def warm_up(*names):
     """Compile the code of typical tasks in both precisions before their first calls (textbook).
-
-    The code serves all kernels except `custom`. All of it takes minutes. Stderr names each function.
+    The code serves all kernels except `custom`. All of it takes minutes. Stderr names each
+    function.
 
     Args:
         *names: str or function. Functions that your program calls, for example "rpcholesky" and
@@ -11101,7 +10970,6 @@ def _joined(function, parts):
 @_public
 def dask_map(function, X, *model):
     """Apply a function to the blocks of a Dask array, lazily (textbook).
-
     A first call with one point finds the type of the result, and rejects a model that does not fit.
 
     Args:
@@ -11195,9 +11063,7 @@ def dask_landmarks(X, kernel, s, seed=0):
 
     Args:
         X: (n, d) dask array. Points, chunked by rows.
-        kernel: Kernel. Positive semidefinite.
-        s: int, at least 1. Number of landmarks.
-        seed: int from 0 to 2**64 - 1. Seed of the random choices.
+        kernel, s, seed: See `rls_start`.
     Returns:
         Landmarks: In the order of the rows, with points. Equal chunks give equal landmarks.
     Example:
@@ -11229,11 +11095,10 @@ def dask_nystrom_kpca(X, landmarks, kernel, k, seed=0, *, centered=False):
 
     Args:
         X: (n, d) dask array. Points, chunked by rows.
-        landmarks: Landmarks with points, row numbers, or (s, d) array. Landmarks, as in `nystrom_map`.
+        landmarks: Landmarks with points, row numbers, or (s, d) array. Landmarks, as in
+            `nystrom_map`.
         kernel: Kernel. Positive semidefinite.
-        k: int from 1 to s. Number of components.
-        seed: int from 0 to 2**64 - 1. Seed of the first block of vectors.
-        centered: bool. Whether to subtract the mean in feature space.
+        k, seed, centered: See `nystrom_kpca`.
     Returns:
         Expansion: The k components over the landmarks, equal to `nystrom_kpca` up to rounding.
     """
@@ -11255,8 +11120,7 @@ def dask_nystrom_ridge(X, Y, landmarks, kernel, lam):
     Args:
         X: (n, d) dask array. Points, chunked by rows.
         Y: (n,) or (n, t) array or dask array. Targets.
-        landmarks: Landmarks with points, row numbers, or (s, d) array. Landmarks, as in `nystrom_map`.
-        kernel: Kernel. Positive semidefinite.
+        landmarks, kernel: See `dask_nystrom_kpca`.
         lam: float above 0. The ridge, in the units of the eigenvalues of K.
     Returns:
         Expansion: The result of `nystrom_ridge` up to rounding. `expand` returns t columns.
@@ -11360,16 +11224,10 @@ def prepared_points(path, X):
 
     Args:
         path: str, path, or file open for reading. The .npz file of the model.
-        X: (n, d) array or DataFrame. Points. An array has the model's columns in their order.
-            The columns of a DataFrame are found by name, and others are ignored.
+        X: (n, d) array or DataFrame. Points. An array has the model's columns in their order. The
+            columns of a DataFrame are found by name, and others are ignored.
     Returns:
         array: (n, d) points. They are X if the model was trained without these options.
-    Example:
-        >>> import io
-        >>> file = io.BytesIO()
-        >>> np.savez(file, **{"standardized.mean": [1.0], "standardized.scale": [2.0]})
-        >>> file.seek(0), prepared_points(file, np.array([[5.0]]))
-        (0, array([[2.]]))
     """
     held = _preparation(_arrays_in(path))
     if hasattr(X, "columns") and "columns" in held:
