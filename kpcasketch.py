@@ -3635,9 +3635,9 @@ def block_lanczos(A, k, seed=0, *, tol=1e-8, max_iterations=1000):
     sum of the values no longer grows. An iteration costs a product with b vectors and O(n (k + b)
     b) time. Memory is 2 n (2 k + 8 b) floats. For n <= 2 k + 9 b, A is formed.
 
-    An array of at most 32 MB, or with k >= n / 8, is solved by LAPACK or single-vector Lanczos
-    iteration. Then max_iterations has no effect, and eigenvalues 1e-6 S above value k may be
-    missed.
+    An array of at most 32 MB, or with k >= n / 8, is solved by LAPACK or by Lanczos iteration with
+    single vectors. Then max_iterations has no effect, and an eigenvalue may be missed if it exceeds
+    value k by at most 1e-6 S (measured).
 
     Args:
         A: (n, n) symmetric array or operator.
@@ -4664,7 +4664,7 @@ def _shadows(X, known, eps, grow):
 @_public
 def shadow_select(X, eps):
     """Reduced set with a new center at each point that has no earlier center closer than eps.
-    RSKPCA algorithm 2, with at most n m distances. `shadow_bounds` bounds the errors.
+    This is RSKPCA algorithm 2. It takes at most n m distances. `shadow_bounds` bounds the errors.
 
     Args:
         X: (n, d) array. Points. The result depends on their order.
@@ -6183,9 +6183,9 @@ def fd_start(ell, m, *, half=True, share=1.0, half_life=None):
     """Start a frequent directions sketch of rows of length m (Liberty 2013; SKPCA algorithm 1).
 
     When the buffer is full, its rows are made orthogonal and sorted by length. If the rank exceeds
-    ell, the squared length of row ell / 2, or ell + 1 if `half` is False, is subtracted from all
-    squared lengths. Sketches of max(1000, 20 ell) rows are computed on all threads and merged in
-    order. Needs O(m ell) memory, and a call up to 64 MB, or 16 sketches if that is more.
+    ell, the squared length of row ell / 2, or of row ell + 1 if `half` is False, is subtracted from
+    all squared lengths. Sketches of max(1000, 20 ell) rows are computed on all threads and merged
+    in order. Needs O(m ell) memory, and a call up to 64 MB, or 16 sketches if that is more.
 
     Args:
         ell: int from 1 to m. Number of rows of the result.
@@ -6409,8 +6409,8 @@ def skpca(X, kernel, k, m, ell, seed=0, *, centered=False):
     """Streaming kernel PCA of an array in one call (SKPCA algorithm 1).
 
     Z W W^T Z^T approximates the Gram matrix for features Z and directions W. For k(x, x) = 1, m =
-    O(log(n) / eps^2) and ell = k = 8 / eps, with high probability, the spectral error is at most
-    eps n (SKPCA lemma 3.1, theorem 3.2). Costs O(n m (d + ell)) time and O(m (d + ell)) memory.
+    O(log(n) / eps^2) and ell = k = 8 / eps, the spectral error is with high probability at most eps
+    n (SKPCA lemma 3.1, theorem 3.2). Costs O(n m (d + ell)) time and O(m (d + ell)) memory.
 
     Args:
         X: (n, d) array. Points.
@@ -8026,8 +8026,8 @@ def recursive_rls(X, kernel, lam, seed=0, *, delta, oversampling=16.0):
     First draws landmarks of a random half of the points in the same way, unless at most 192 log(1 /
     delta) points are left. These landmarks give scores of all points (RLS lemma 6).
     `sample_landmarks` uses 3/2 times the scores. With probability 1 - 3 delta, K~ <= K <= K~ + lam
-    I (RLS theorems 7 and 8). With s landmarks per level, it costs about 2 n s kernel values and O(n
-    s (d + s)) time.
+    I (RLS theorems 7 and 8). With s landmarks per level, it costs about 2 n s kernel values, O(n s
+    (d + s)) time and O(n + s^2) memory.
 
     Args:
         X, kernel, lam: See `rls_nystrom`.
@@ -8100,8 +8100,8 @@ def recursive_rls_practical(X, kernel, s, seed=0, *, delta=None):
 def recursive_rls_accelerated(X, kernel, s, seed=0, *, delta=None):
     """Exactly s landmarks from the accelerated recursive method (RLS section 5.2.1).
 
-    `recursive_rls_practical` with samples of r = sqrt(s + s^3 / n) points below the top level.
-    Costs about 2 n r kernel values and n r (r + 2 d) multiplications. It may miss small groups.
+    This is `recursive_rls_practical` with samples of r = sqrt(s + s^3 / n) points below the top.
+    Costs about 2 n r kernel values and n r (r + 2 d) multiplications. Small groups may be missed.
 
     Args:
         X, kernel, s, seed: See `rpcholesky`.
@@ -9839,7 +9839,7 @@ def choose(X, Y, landmarks, kernel, k=10, *, lam=None, factors=None, intercept=T
         kernel: Kernel. Positive semidefinite: gaussian(median_bandwidth(X)), or one chosen before.
         k: int, at least 1. Number of components. Ignored unless Y is None.
         lam: float, or None. The only ridge to try. None tries 10^-9.5, 10^-9, ..., 1 times tr K~.
-        factors: (f,) array, or None. Multiples of the bandwidth to try. None: 1/16, 1/8, ..., 32.
+        factors: (f,) array, or None. Multiples of the bandwidth. None: 1/16, ..., 32 (no sigma: 1).
         intercept, weights: See `nystrom_ridge`.
     Returns:
         Choice: kernel and lam for `nystrom_ridge`, and error = 1 - R^2. Without Y, only the kernel.
@@ -9923,9 +9923,8 @@ def advise(X, kernel, error, k=10, seed=0, *, memory=None):
     """Predicted size, cost and error of sketches of the Gram matrix, best first.
 
     A pilot on at most 4096 points is scaled to n: |K|_2 grows like n, and independent noise like
-    sqrt(n) (AMS theorem 1). At most 1024 landmarks (skpca: features) are tried. Their relative
-    error is assumed constant. Errors above 80 % of `error` are rejected. Small clusters may be
-    missed.
+    sqrt(n) (AMS theorem 1). Up to 1024 landmarks (skpca: features) are tried. Their error is
+    assumed constant. Errors above 80 % of `error` are rejected. Small clusters may be missed.
 
     Args:
         X, kernel: See `rpcholesky`.
