@@ -2,20 +2,19 @@
 """kpcasketch: randomized kernel PCA in one file, compiled by Numba.
 
 Copy this file next to your notebook, or install it. Functions take and return plain arrays and
-named tuples. They keep no state: the same seed (default 0) gives bit-identical results for any
-number of threads. A function is compiled at its first call. A line on stderr says so, unless QUIET
-is True or KPCASKETCH_QUIET is set in the environment. `warm_up()` compiles typical tasks.
+named tuples, and keep no state: a seed (default 0) gives the same bits for any number of threads. A
+function is compiled at its first call. A line on stderr says so, unless QUIET is True or
+KPCASKETCH_QUIET is set in the environment. `warm_up()` compiles typical tasks.
 
 In signatures, n is the number of points, d of coordinates, k of components, m of random features or
 centers, s of landmarks, and ell of rows in a sketch. In functions that sample the entries of a
 matrix, each entry is kept with probability 1/s. lam is a ridge, delta a probability of failure, and
 eps a radius or an error.
 
-Start with
-----------
-`gaussian` makes a kernel, and `median_bandwidth` proposes its sigma. `kpca` computes components,
-and `expand` computes their values (features) at any points. For many points, `rpcholesky` chooses
-landmarks, and `nystrom_kpca` computes components over them. `residual` measures novelty.
+Start with `gaussian`, which makes a kernel, and `median_bandwidth`, which proposes its sigma.
+`kpca` computes components, and `expand` their values (features) at any points. For many points,
+`rpcholesky` chooses landmarks, and `nystrom_kpca` computes components over them. `residual`
+measures novelty.
 
 For most tasks
 --------------
@@ -27,7 +26,7 @@ kernels (r is the distance between x and y)
 kernel PCA
     kpca                   exact, centered or not   expand                 features of any points
     explained_variance_ratio  per component         kernel_pca_preimage    points from features
-    residual               novelty of points        novelty_pvalues        compared with known points
+    residual               novelty of points        novelty_pvalues        against known points
     gradient               derivatives of features  relevance              of the columns of X
 many points
     rpcholesky             s accurate landmarks     kmeans_select          m centers as landmarks
@@ -35,19 +34,18 @@ many points
     nystrom_features       features from that map   nystrom_ridge          regression over landmarks
     nystrom_to             for a requested error    advise                 proposes method and size
     choose                 bandwidth and ridge by leave-one-out
-    recursive_rls_accelerated  in little memory     LandmarkFeatures       for scikit-learn
-    LandmarkRidge          for scikit-learn         NoveltyDetector        for scikit-learn
-    learn_metric           distances for targets    scale_points           applies a metric
+    recursive_rls_accelerated  in little memory     learn_metric           distances for targets
+    scale_points           applies a metric
+estimators for scikit-learn
+    LandmarkFeatures, LandmarkRidge, LandmarkClassifier, NoveltyDetector, StreamingKernelPCA
 streams
     skpca                  kernel PCA in one pass   skpca_transform        features from skpca
     skpca_start, skpca_update, skpca_merge, skpca_finish  the same, block by block
-any stream
+any stream or model
     update                 more points              merge                  two streams
-    finish                 the result
-any model
-    features               of any points            save                   writes a model to a file
-    load                   reads a model            warm_up                compiles typical tasks
-    prepared_points        prepares X for a model
+    finish                 the result of a stream   features               of any points
+    save                   writes a model to a file  load                  reads a model
+    warm_up                compiles typical tasks   prepared_points        prepares X for a model
 
 From the papers
 ---------------
@@ -120,50 +118,44 @@ Dask
 
 Results and their uses
 ----------------------
-Kernels are Kernel tuples. Functions of points take them as arguments. Eigensolvers return an Eigen
-for `kpca_from_eigen`. `matmat`, eigensolvers and error functions take a square array, CSR, Bits,
-Implicit, LowRank, Difference or Centered. Kernel PCA and `nystrom_ridge` return an Expansion for
-`expand`. `nystrom_map` returns a NystromMap for `nystrom_features`.
+Functions of points take a Kernel. Eigensolvers return an Eigen for `kpca_from_eigen`. `matmat`,
+eigensolvers and error functions take a square array, CSR, Bits, Implicit, LowRank, Difference or
+Centered. Kernel PCA and `nystrom_ridge` return an Expansion for `expand`, and `nystrom_map` a
+NystromMap for `nystrom_features`.
 
-Samplers return Landmarks. `nystrom`, `nystrom_map`, `nystrom_kpca` and `nystrom_ridge` take them, or
-an array of row numbers or points. `nystrom_to` returns a CertifiedNystrom: landmarks, their factor
-and a bound on its error. Points may be sparse matrices of scipy in `gram`, `kpca`, `expand`,
-`residual` and functions of landmarks. Models of these hold their points as SparsePoints.
-`learn_metric` returns a Metric for `scale_points`.
+Samplers return Landmarks. `nystrom`, `nystrom_map`, `nystrom_kpca` and `nystrom_ridge` take them,
+or an array of row numbers or points. `nystrom_to` returns a CertifiedNystrom: landmarks, their
+factor and a bound on its error. Points may be sparse matrices of scipy in `gram`, `kpca`, `expand`,
+`residual` and functions of landmarks, whose models hold them as SparsePoints. `learn_metric`
+returns a Metric for `scale_points`.
 
-Functions that choose centers return a ReducedSet of centers and weights. `rskpca`, `mmd`,
-`weighted_nystrom` and the functions that return a Manifold take it. The centers also serve as
-landmarks. `manifold_features` takes a Manifold. Streams and DSGD take a FourierMap, which the
-`..._features_map` functions return. A stream returns its state as an FDState, SKPCAState,
-RNCAState, ReservoirState, RLSState or ShadowState. An FDState contains two FDRuns. `skpca`
-and `rnca` return a Subspace for `skpca_transform`. DSGD functions take a DSGDSteps and share a
-DSGDState, in which `dsgd_ksir` stores Slices. Sketch, Clustering, Correlations, Reliable,
-SketchError, Advice, Choice and ShadowBounds only report results.
+Functions that choose centers return a ReducedSet of centers and weights, for `rskpca`, `mmd`,
+`weighted_nystrom` and the functions that return a Manifold for `manifold_features`. The centers
+also serve as landmarks. Streams and DSGD take a FourierMap from a `..._features_map` function. The
+state of a stream is an FDState (with two FDRuns), SKPCAState, RNCAState, ReservoirState, RLSState
+or ShadowState. `skpca` and `rnca` return a Subspace for `skpca_transform`. DSGD functions take a
+DSGDSteps and share a DSGDState, in which `dsgd_ksir` stores Slices. Sketch, Clustering,
+Correlations, Reliable, SketchError, Advice, Choice and ShadowBounds only report results.
 
-    import numpy as np
     import kpcasketch as kp
 
-    rng = np.random.default_rng(0)                      # ten clusters in 16 dimensions
-    X = (3.0 * rng.standard_normal((10, 16)))[rng.integers(10, size=6000)] + 0.5 * rng.standard_normal((6000, 16))
-    kernel = kp.gaussian(6.0)
-    K = kp.quantize_gram(X, kernel)                     # one bit per entry
-    eigen = kp.block_lanczos(K, 10)                     # largest eigenvalues, vectors, residuals
-    features = kp.expand(X, kp.kpca_from_eigen(X, kernel, eigen))
-    print(kp.spectral_error(K, kp.Implicit(X, kernel)) / eigen.values[0])
+    kernel = kp.gaussian(kp.median_bandwidth(X))
+    landmarks = kp.rpcholesky(X, kernel, 500)
+    model = kp.nystrom_kpca(X, landmarks, kernel, 10)
+    features = kp.expand(new_points, model)
 
 Which method, s and delta
 -------------------------
 For at most 8000 points, `kpca` is exact and takes seconds. `block_lanczos` of an Implicit handles
 100,000 points in little memory. If n^2 bits fit into memory but n^2 floats do not, the sketch by
 `quantize_gram` preserves the eigenvalues well above 2 sqrt(n) max |K_ij|. `sample_gram` evaluates
-only 1/s of the kernel values, with sqrt(s) times the error. This pays off for expensive kernels.
+only 1/s of the kernel values, with sqrt(s) times the error, which pays off for expensive kernels.
 
 For more points, or for fast features of new points, use landmarks. If n s floats fit into memory,
-take `rpcholesky`: its error was the smallest of all samplers on nearly every data set tried. (A
-hundred centers of `kmeans_select` had an even smaller error than a hundred landmarks.) Otherwise
-take `recursive_rls_practical` or the cheaper `recursive_rls_accelerated`. For clusters of similar
-size, `uniform_landmarks` suffices. `advise` predicts the number of landmarks from a pilot run, and
-`nystrom_to` adds landmarks until the error is as small as requested.
+take `rpcholesky`: its error was the smallest on nearly every data set tried, except for a hundred
+centers of `kmeans_select`. Otherwise take `recursive_rls_practical` or the cheaper
+`recursive_rls_accelerated`. For clusters of similar size, `uniform_landmarks` suffices. `advise`
+predicts the number of landmarks, and `nystrom_to` adds landmarks until the error is small enough.
 
 For any sketch, `sketch_error` estimates the errors of eigenvalues and directions, and
 `reliable_components` bounds the errors of directions. Leave delta at None. For a theorem's
@@ -224,10 +216,10 @@ __version__ = "0.1.0"
 #
 # The sections ("rooms") follow each other as in a paper: a function uses only names defined above.
 # A public function is plain Python. It checks its arguments (room 2), prepares them with NumPy,
-# calls cores and LAPACK, and returns a tuple. A core is a compiled function that Python calls. It
-# does work that is slow in NumPy, such as kernel values, samples and bits. Loops over `prange` run
-# on all threads or serially. Each task writes to its own slot of an array, and slots are added in
-# order, so the results do not depend on the number of threads. BLAS does only small products (6.2).
+# calls cores and LAPACK, and returns a tuple. A core is compiled. It does work that is slow in
+# NumPy, such as kernel values, samples and bits. Loops over `prange` run on all threads or
+# serially. Each task writes to its own slot of an array, and slots are added in order, so the
+# results do not depend on the number of threads. BLAS does only small products (6.2).
 #
 # To add a part, write:
 # - public function: `@_public` above it, and an entry in a table of the module docstring. Results
@@ -236,20 +228,16 @@ __version__ = "0.1.0"
 #   function (5.2), a branch in `_apply_kernel` that replaces the record's base, for example
 #   |x - y|^2 for _DISTANCES (5.3), and a row in `_KERNELS` for the command line (18.1). `gradient`
 #   needs derivative in the record. A kernel with a law of frequencies needs drop and slope, and a
-#   law of its own a branch in `_mixture_scale` (5.3). Test: a row in KERNELS of tables.py, with
-#   values in naive.py
-# - operator: a tuple under `@_validated`, its functions, and an entry in `_OPERATORS` (6.5)
+#   law of its own a branch in `_mixture_scale` (5.3). Test: a row in KERNELS of tables.py, naive.py
+# - operator: a tuple under `@_validated`, its functions, and an entry in `_OPERATORS` (6.4)
 # - sampler of landmarks: a function of (X, kernel, s, seed) that draws by `_checked_key(seed,
 #   _LANDMARKS)` and returns `Landmarks` (`uniform_landmarks(n, n)` if s >= n), and a row in
-#   `_METHODS` (16.1). Test: a row in SAMPLERS of tables.py. To compare it with others: python -m
-#   paper_checks --help
-# - model: a tuple under `@_validated`, and a record in `_models` (15.2). Test: a row in MODELS of
-#   tables.py
-# - stream: a tuple under `@_validated`, start, update, merge (if there is one) and finish functions,
-#   and a row in `_STREAMS` (15.5). Test: a row in STREAMS of tables.py
+#   `_METHODS` (16.1). Test: a row in SAMPLERS of tables.py. To compare: python -m paper_checks
+# - model: a tuple under `@_validated`, and a record in `_models` (15.2). Test: MODELS of tables.py
+# - stream: a tuple under `@_validated`, functions start, update, merge (if possible) and finish,
+#   and a row in `_STREAMS` (15.4). Test: a row in STREAMS of tables.py
 # - command: a function, a row in `_COMMANDS`, and its options in `_ARGUMENTS` (18)
 # - claim about a paper: see the head of paper_checks/claims.py
-# --------------------------------------------------------------------------------------------------
 
 # --------------------------------------------------------------------------------------------------
 # 1. Compilation
@@ -257,7 +245,6 @@ __version__ = "0.1.0"
 # A core is a compiled function that Python calls. A helper is inlined into cores. Arguments are
 # numbers, arrays in C order, and tuples of both. A core writes to its arguments, returns nothing or
 # a number, and never raises. Python handles signals such as Ctrl-C between two calls of cores.
-# --------------------------------------------------------------------------------------------------
 
 # 1.1 Cores and helpers
 
@@ -300,9 +287,9 @@ def _while_compiling():
 _SUMS = {"contract", "reassoc", "nsz", "arcp"}
 _STRICT = {"contract"}
 _OPTIONS = dict(nogil=True, error_model="numpy", no_cfunc_wrapper=True)
-# LLVM inlines helpers. If they were also compiled separately, each helper would have two orders of
+# LLVM inlines helpers. If they were also compiled separately, each would have two orders of
 # summation, and earlier compilations would decide which one a core uses. First calls are 15 %
-# faster without wrappers for Python. Without a wrapper, a call from Python ends the process.
+# faster without a wrapper for Python, but then a call from Python ends the process.
 _helper = _while_compiling()(
     njit(fastmath=_SUMS, forceinline=True, no_cpython_wrapper=True, **_OPTIONS)
 )
@@ -317,10 +304,10 @@ _CACHED = (
 
 # Single-thread work, in nanoseconds, above which a core runs on all threads.
 _SHARED_FROM = 100_000
-# On a busy processor, a parallel region waits until the system has run all its threads. Measured:
-# with two processes, each region of .1 or 1 ms took 8 ms. If a short region takes more than twice
-# its estimated work, the excess is added to a debt. At 8 ms of debt, short regions run serially for
-# half a second, and half of the debt remains. Regions after a pause or a compilation do not count.
+# On a busy processor, a parallel region waits until the system has run all its threads: measured, 8
+# ms for .1 or 1 ms of work. If a short region takes more than twice its estimated work, the excess
+# is added to a debt. At 8 ms of debt, short regions run serially for half a second, and half of the
+# debt remains. Regions after a pause or a compilation do not count.
 _SHORT_REGION = 10_000_000
 _PAUSE = 10_000_000
 _DEBT = 8_000_000
@@ -475,10 +462,8 @@ def _core_alone(function):
 
 
 # 1.2 Registers and memory
-#
 # A vector register has 64 bytes with AVX-512, and 32 without. A tile has 4 rows of 4 (or 2)
-# vectors. It fills half of the 32 (or 16) registers. Products with few columns use 2 vectors and 8
-# (or 4) rows, and make 36 (or 31) billion multiply-adds per second.
+# vectors: half of the registers. Products with few columns use 2 vectors and 8 (or 4) rows.
 try:
     _AVX512 = bool(llvm.get_host_cpu_features().get("avx512f", False))
 except RuntimeError:
@@ -539,12 +524,10 @@ def _addend(builder, term, x, y):
 
 
 def _array_arguments(context, builder, signature, args, places):
-    """The arrays among the arguments of an intrinsic."""
     return [context.make_array(signature.args[k])(context, builder, args[k]) for k in places]
 
 
 def _broadcast(builder, number, vector):
-    """A vector of this type with the number in each lane."""
     empty = vector(ir.Undefined)
     first = builder.insert_element(empty, number, ir.IntType(32)(0))
     return builder.shuffle_vector(first, empty, ir.VectorType(ir.IntType(32), vector.count)(None))
@@ -555,8 +538,7 @@ def _register_tile(term, rows, vectors, accumulate=True, transposed=False):
 
     out[r:r+rows, c:c+width] (+)= sum_t X[i:i+rows, t] panel[t, :] for the term "product". The terms
     "square" and "size" sum squares and magnitudes of X[i:i+rows, t] - panel[t, :]. If transposed,
-    X^T replaces X. Row `last` replaces later rows. Sums stay in registers: 76 billion multiply-adds
-    per second for d = 54. Loops with sums in memory reach 40 billion."""
+    X^T replaces X. Row `last` replaces later rows. Sums stay in registers: twice as fast."""
 
     @intrinsic
     def register_tile(typing, X, i, last, start, stop, panel, out, r, c):
@@ -620,7 +602,6 @@ _add_transposed_product = _register_tile("product", _PRODUCT_ROWS, 2, transposed
 #
 # A check takes the name of an argument and its value. It returns a C-ordered array of float64 or
 # float32, a Python number, or a tuple of them. If the value is wrong, it raises a ValueError.
-# --------------------------------------------------------------------------------------------------
 
 # 2.1 Arrays
 
@@ -638,7 +619,7 @@ _USERS_LINE = 3  # stack level of warnings: `_public` adds a frame
 
 
 def _model_in(value):
-    """The model of a fitted estimator, with the names of its columns. Other values are unchanged."""
+    """The model of a fitted estimator, with the names of its columns, or the value itself."""
     model = getattr(value, "model_", getattr(value, "map_", None))
     if not isinstance(model, tuple):
         return value
@@ -647,7 +628,7 @@ def _model_in(value):
 
 
 def _names(value):
-    """Names of a frame's columns, also if a model was made from it, in JSON. "" if there are none."""
+    """Names of the columns of a frame, or of a model made from it, in JSON, or ""."""
     value = _model_in(value)
     if isinstance(value, tuple):
         return getattr(value, "names", b"").decode()
@@ -664,7 +645,6 @@ def _require_same_columns(names, argument, value):
     )
 
 
-# Public functions that take sparse points and models over sparse points.
 _TAKE_SPARSE = """
     gram gram_diagonal gram_matmat rademacher_projection
     kpca kpca_from_eigen center_expansion expand features residual novelty_pvalues
@@ -767,8 +747,7 @@ def _all_below(X, limit=math.inf):
 
 class SparsePoints(NamedTuple):
     """Points in compressed sparse rows, in float64: point i has data[p] in columns indices[p] for
-    indptr[i] <= p < indptr[i + 1]. Like an array, it has a length, a shape, a type and rows X[rows].
-    `tocsr` returns a csr_array of scipy."""
+    indptr[i] <= p < indptr[i + 1]. Like an array, it has a length, shape, type and rows X[rows]."""
 
     data: np.ndarray
     indices: np.ndarray
@@ -834,7 +813,6 @@ def _checked_points(name, X, columns=None, numbers=None, rows=None):
 
 
 def _checked_vector(name, value):
-    """value as a vector of finite float64 with at least one entry."""
     value = np.array(_as_array(name, value, 1, _DOUBLE))
     if value.size == 0 or not _all_below(value):
         raise ValueError(f"{name} must have at least one entry and be finite (no NaN or infinity)")
@@ -849,7 +827,6 @@ def _checked_two(X, argument, Y):
 
 
 def _in_double(X):
-    """X in float64: X itself, if it is so already."""
     return X.astype(np.float64, copy=False)
 
 
@@ -872,7 +849,6 @@ def _scalar(value):
 
 
 def _shown(value):
-    """A value as messages show it."""
     value = _scalar(value)
     return repr(value) if isinstance(value, (int, float, complex, str)) else type(value).__name__
 
@@ -906,7 +882,6 @@ def _checked_real(name, value, low=-math.inf, high=math.inf):
 
 
 def _checked_between(name, value, over, under=1):
-    """value as a float between 0 and over / under, excluding both."""
     value = _checked_real(name, value)
     _require(
         0.0 < value < over / under,
@@ -916,12 +891,10 @@ def _checked_between(name, value, over, under=1):
 
 
 def _as_delta(delta, default):
-    """A sampler's probability of failure. None means `default`."""
     return default if delta is None else _checked_between("delta", delta, 1)
 
 
 def _as_half_life(half_life):
-    """The number of points after which weights are halved. None (never) becomes 0."""
     return 0.0 if half_life is None else _checked_real("half_life", half_life, 1.0)
 
 
@@ -953,26 +926,23 @@ def _fits(name, size):
         )
 
 
-# 2.3 Results
+# 2.3 Results and tuples
 
 
 def _arrays(A):
-    """The arrays in a tuple and in its fields, or an array itself."""
     if isinstance(A, tuple):
         return [array for field in A for array in _arrays(field)]
     return [A] if isinstance(A, np.ndarray) else []
 
 
 def _require_finite(what, result):
-    """Raise if a result is not finite because arguments were not, or because it overflowed."""
     _require(
         _all_below(np.asarray(result)), f"{what} must be finite (no NaN, infinity or overflow)"
     )
 
 
 def _checked_out(name, out, shape, dtype, read):
-    """The array for a result that is computed from the tuple `read`: the caller's `out`, checked, or
-    if it is None, a new one. The size of the argument `name` determines the size of the result."""
+    """The array for a result computed from the tuple `read`: the caller's `out`, or a new one."""
     if out is None:
         _fits(name, math.prod(shape) * dtype.itemsize)
         return _new_array(shape, dtype)
@@ -985,11 +955,7 @@ def _checked_out(name, out, shape, dtype, read):
     return out
 
 
-# 2.4 Tuples
-
-
 def _as_integers(name, value, dtype=None):
-    """value as integers of this dtype, by default int32 if it is int32, else int64."""
     value = np.asarray(value)
     dtype = dtype or (np.int32 if value.dtype == np.int32 else np.int64)
     return value.astype(dtype, "C", "same_kind", copy=False)
@@ -1049,7 +1015,6 @@ _of_model = functools.partial(_of_record, _models)
 
 
 def _checked_as(cls, name, value):
-    """value as a tuple of this class, with checked fields."""
     what, sound, arrays = _TUPLE_CHECKS[cls]
     if not isinstance(value, cls):
         hint = ": call features(X, model) for any model" if type(value) in _models else ""
@@ -1075,10 +1040,8 @@ def _checked_as(cls, name, value):
 # --------------------------------------------------------------------------------------------------
 # 3. Vector math
 #
-# exp, log and cos contain no branches or calls, so LLVM vectorizes loops around them. (math.exp in
-# a loop is a scalar call, because llvmlite from pip lacks a vector math library.) NaN and
-# infinity give NumPy's results. The polynomials minimize the relative error (Remez, 60 digits).
-# --------------------------------------------------------------------------------------------------
+# exp, log and cos contain no branches or calls, so LLVM vectorizes loops around them, unlike loops
+# around math.exp. NaN and infinity give NumPy's results. Polynomials minimize the relative error.
 
 # The low bits of x + 1.5 * 2^52 (float32: 1.5 * 2^23) are x rounded to an integer (Dekker).
 _ROUND64 = 6755399441055744.0
@@ -1257,7 +1220,6 @@ def _log_one_plus(gamma, v):
 # A random number is a pure function of (seed, purpose, counter): an element of SplitMix64 (Steele,
 # Lea, Flood 2014). There is no state, so any thread can draw any number in any order. Each purpose
 # has its own sequence, so draws for different purposes are independent under one seed.
-# --------------------------------------------------------------------------------------------------
 
 _START, _KEEP, _ROUND_UP, _ROUND_KEPT, _PAIRS, _PROBES = range(1, 7)
 _ROUND_COEFFICIENTS, _SIGNS = range(8, 10)
@@ -1298,7 +1260,6 @@ def _python_subkey(key, number):
 
 
 def _key(seed, purpose):
-    """Key of one purpose: the start of its sequence of random words."""
     return _python_subkey(_mixed(np.array([seed], np.uint64))[0], purpose)
 
 
@@ -1312,7 +1273,6 @@ def _uniforms(keys, counters):
 
 
 def _random_signs(n, count, key):
-    """(n, count) array of independent +1 and -1."""
     return 1.0 - 2.0 * (_words(_words(key, np.arange(count)), np.arange(n)[:, None]) >> 63)
 
 
@@ -1382,7 +1342,6 @@ def _distinct(X):
 
 # --------------------------------------------------------------------------------------------------
 # 5. Kernels
-# --------------------------------------------------------------------------------------------------
 
 # 5.1 One record per kind
 
@@ -1400,13 +1359,11 @@ class _Kind(NamedTuple):
     # k(x, y) depends on x.y (_PRODUCTS), |x - y|^2 (_DISTANCES), |x - y|_1 (_L1) or the pair
     # (_EVERY_PAIR). For _DISTANCES and _L1, k(x, x) = scale.
     base: int
-    # If k depends only on x - y, k / scale is the Fourier transform of a probability law (Bochner).
-    # Random features draw their frequencies from it. If there is no law, it is 0. `parameter` is the
-    # law's alpha or nu, or 0 if that is the kernel's shape.
+    # If k depends only on x - y, k / scale is the Fourier transform of a law of frequencies
+    # (Bochner). `parameter`: alpha or nu of the law, or 0 if it is the kernel's shape.
     law: int = 0
     parameter: float = 0.0
-    # gamma = unit / sigma^sigma_power, divided by the shape if that is not 0. unit is 0 if the kind
-    # has no bandwidth.
+    # gamma = unit / sigma^sigma_power, over the shape if it is not 0. unit is 0 without a sigma.
     unit: float = 0.0
     sigma_power: int = 2
     # Largest |dk / d(|x - y|^2)| divided by the largest value of k. The relative errors of
@@ -1470,8 +1427,7 @@ _POWER = dict(  # (1 + gamma r^2)^-alpha
 
 
 def _matern(name, nu, slope, derived, divisor):
-    """Add a Matern kind. For gamma = 1, `slope` is its largest slope. Its derivative is the kind of
-    the name `derived` times gamma^2 / divisor."""
+    """Add a Matern kind. slope: the largest for gamma = 1. derived: kind of the derivative."""
     return _add_kind(
         name,
         _DISTANCES,
@@ -1519,7 +1475,6 @@ _NAMES, _BASES, _LAWS, _PARAMETERS = list(zip(*_KINDS))[:4]
 
 
 def _sigma_of(kernel):
-    """The bandwidth of a kernel, or None if it has none."""
     kind = _KINDS[kernel.kind]
     if not kind.unit:
         return None
@@ -1623,7 +1578,6 @@ def _as_sigma(sigma):
 @_public
 def gaussian(sigma=None, *, gamma=None):
     """Gaussian kernel k(x, y) = exp(-|x - y|^2 / (2 sigma^2)) = exp(-gamma |x - y|^2).
-
     RSKPCA, SKPCA, DSGD and RLS use it. In RSKPCA, sigma means sqrt(2) times this sigma.
 
     Args:
@@ -1737,8 +1691,7 @@ def precomputed(K):
         K: (N, N) array. Finite, and symmetric up to 1e-6 times its largest entry. A C-ordered
             float64 array is not copied: do not change it while a kernel or a model uses it.
     Returns:
-        Kernel: With this kernel, points are row numbers in an (n, 1) array. For points outside K,
-            `expand` takes rows of kernel values.
+        Kernel: Its points are row numbers in an (n, 1) array. For points outside K, see `expand`.
     Example:
         >>> K = np.array([[2.0, 1.0], [1.0, 3.0]])
         >>> gram(np.array([[1], [0]]), np.array([[0]]), precomputed(K)).tolist()
@@ -1839,7 +1792,6 @@ def scaled(kernel, kappa):
 
 @intrinsic
 def _call_kernel(typing, address, x, y):
-    """f(x, y) for the function f at `address` and two contiguous float64 vectors."""
 
     def codegen(context, builder, signature, args):
         x, y = _array_arguments(context, builder, signature, args, (1, 2))
@@ -1870,8 +1822,8 @@ def _apply_kernel(kernel, tile, rows, columns):
     factors = tile[rows]  # an array of its own would cost .2 us per call
     for i in range(rows):
         values = tile[i]
-        # A branch replaces bases by v for k(x, y) = scale exp(-rate v) f^degree, and writes factors f
-        # if the degree is not 0. If the rate is 0, k(x, y) = v f^degree.
+        # A branch replaces bases by v for k(x, y) = scale exp(-rate v) f^degree, and writes the
+        # factors f if the degree is not 0. If the rate is 0, k(x, y) = v f^degree.
         rate = number(np.nan)  # checks refuse the NaN of a kind without a branch
         degree = 0
         if kind == _GAUSSIAN or kind == _CITY_BLOCK:
@@ -1944,7 +1896,6 @@ def _mixture_scales(kernel, key, out):
 
 @_helper
 def _pair_value(kernel, x, y):
-    """k(x, y) for a custom or precomputed kernel."""
     if kernel.kind == _CUSTOM:
         value = _call_kernel(kernel.address, x.astype(np.float64), y.astype(np.float64))
         return kernel.scale * value
@@ -1967,7 +1918,6 @@ def _pair_sum(base, x, y, zero):
 
 @intrinsic
 def _two_numbers(typing):
-    """Pointer to two float64 numbers on the stack."""
     return types.CPointer(
         types.float64
     )(), lambda context, builder, signature, args: cgutils.alloca_once(builder, ir.DoubleType(), 2)
@@ -1998,9 +1948,6 @@ def kernel_value(kernel, x, y):
         y: (d,) array. Second vector. Compiled code does not check that it is as long as x.
     Returns:
         float: The value, always in float64. As in `gram`, tiny values are 0.
-    Example:
-        >>> kernel_value(linear(), np.array([1.0, 2.0]), np.array([3.0, 4.0]))
-        11.0
     """
     x = _checked_points("x", _as_array("x", x, 1, _DOUBLE)[None])
     y = _checked_points("y", _as_array("y", y, 1, _DOUBLE)[None], x.shape[1])
@@ -2035,7 +1982,6 @@ class _Pairs(NamedTuple):
 
 @register_jitable
 def _ceil_div(a, b):
-    """a / b, rounded up to an integer."""
     return -(-a // b)
 
 
@@ -2046,7 +1992,6 @@ def _blocks(n):
 
 @_helper
 def _block(index, n):
-    """Bounds (first, last) of a block of n rows."""
     first = np.int64(index) * _BLOCK
     return first, min(n, first + _BLOCK)
 
@@ -2076,7 +2021,6 @@ def _minus_row(X, row=None):
 
 
 def _squared_norms(X):
-    """Squared norms of the rows of X, in float64."""
     if _is_sparse(X):
         return X.tocsr().power(2).sum(1)
     return np.einsum("ij,ij->i", X, X, dtype=np.float64)
@@ -2129,8 +2073,7 @@ def _prepare(kernel, X, Y, symmetric):
 
 @_helper
 def _new_tile(like):
-    """Buffer for a tile and a row of scratch. Padded rows put the entries of a column in different
-    cache sets."""
+    """Buffer for a tile and a row of scratch. Padding spreads columns over cache sets."""
     return _aligned((_BLOCK + 1, _BLOCK + 64 // like.itemsize), like)
 
 
@@ -2194,7 +2137,6 @@ def _tile_places(P, Q, symmetric, tall=_BLOCK, wide=_BLOCK):
 
 @_helper
 def _tile_place(places, t, X, Y):
-    """Bounds (first, last, begin, end) of tile t."""
     first, last = _block(places[t, 0], len(X))
     begin, end = _block(places[t, 1], len(Y))
     return first, last, begin, end
@@ -2267,18 +2209,13 @@ def gram(X, Y, kernel, *, out=None):
 
     Args:
         X: (n, d) array, or scipy sparse matrix as in `kpca`. Points.
-        Y: (m, d) array, sparse if X is. Points. Passing X itself halves the work and makes K exactly
-            symmetric.
+        Y: (m, d) array, sparse if X is. Passing X itself halves the work and makes K symmetric.
         kernel: Kernel.
         out: (n, m) array, or None. Array of the result's dtype to write the result to. It must not
             overlap X, Y or the table of a precomputed kernel. If values overflow, it is undefined.
     Returns:
         array: (n, m), float32 if X and Y are float32, else float64. Exact up to rounding. Values
             below 1e-300 (float32: 1e-37) times the largest possible value are 0.
-    Example:
-        >>> X = np.array([[0.0], [1.0]])
-        >>> gram(X, X, gaussian(1.0)).round(4).tolist()
-        [[1.0, 0.6065], [0.6065, 1.0]]
     """
     P, Q = _in_common_precision(*_checked_two(X, "Y", Y))
     kernel = _checked_kernel("kernel", kernel, X=P, Y=Q)
@@ -2294,8 +2231,7 @@ def gram_diagonal(X, kernel):
     """Diagonal of the Gram matrix, k(x_i, x_i) (AMS section 2).
 
     Args:
-        X: (n, d) array. Points.
-        kernel: Kernel.
+        X, kernel: See `gram`.
     Returns:
         array: (n,), in the precision of X.
     """
@@ -2305,10 +2241,8 @@ def gram_diagonal(X, kernel):
 
 
 # 5.7 Products
-#
-# Products with up to 4 vectors are plain loops along rows. Products with more vectors use the
-# micro-kernel on panels of vectors. Sums of a few thousand terms have the precision of the data.
-# Slots add these sums in float64.
+# Products with up to 4 vectors are plain loops along rows. Others use the micro-kernel on panels of
+# vectors. Sums of a few thousand terms have the precision of the data. Slots add them in float64.
 
 
 @_core
@@ -2397,7 +2331,6 @@ def _sum_of_slots(slots, n, p, dtype):
 
 @_helper
 def _add_block(product, rows, out, first):
-    """out[first:first + rows] += product[:rows]."""
     for r in range(rows):
         for q in range(out.shape[1]):
             out[first + r, q] += product[r, q]
@@ -2431,8 +2364,7 @@ def _add_tiles(kernel, pairs, tasks, tall, wide, panels, slots):
 
 
 def _gram_product(kernel, X, Y, V, symmetric=False):
-    """Gram matrix times V, without forming the matrix. If `symmetric` (Y is X), each tile is used
-    twice, unless 15 slots would need more than 128 MB."""
+    """Gram matrix times V, never formed. If `symmetric` (Y is X), most tiles are used twice."""
     n = len(X)
     p = V.shape[1]
     V = V.astype(X.dtype, copy=False)
@@ -2454,16 +2386,13 @@ def _gram_product(kernel, X, Y, V, symmetric=False):
 @_public
 def gram_matmat(X, Y, V, kernel, *, out=None):
     """Gram matrix times vectors, (K V)_iq = sum_j k(x_i, y_j) V_jq, without forming K.
-
     This is step 2a of AMS section 2. It costs O(n m (d + p)) time.
 
     Args:
         X: (n, d) array. Points.
         Y: (m, d) array. Points. Passing X itself needs half as many kernel values if n p <= 2^20.
         V: (m, p) array. Vectors, converted to the precision of the points.
-        kernel: Kernel.
-        out: (n, p) array, or None. Array of the result's dtype to write the result to. It must not
-            overlap an argument.
+        kernel, out: See `gram`. The shape of out is (n, p).
     Returns:
         array: (n, p), float32 if X and Y are float32, else float64.
     """
@@ -2482,11 +2411,10 @@ def gram_matmat(X, Y, V, kernel, *, out=None):
 #
 # An operator is a symmetric n x n matrix in its cheapest form: a dense array, or a tuple of 6.1.
 # `_OPERATORS` lists the functions of each form. Eigensolvers and error functions use only these.
-# --------------------------------------------------------------------------------------------------
 
 # 6.1 Forms
 
-_OPERATORS = {}  # class: its functions (6.5)
+_OPERATORS = {}  # class: its functions (6.4)
 
 
 def _size(A):
@@ -2685,7 +2613,7 @@ def _column_products(F, G):
     return np.triu(out) + np.triu(out, 1).T if symmetric else out
 
 
-# 6.3 Products with sparse matrices and with bits
+# 6.3 Products with sparse matrices and with bits, and helpers for columns
 
 
 def _row64(context, builder, dtype, array, row, store=None):
@@ -2760,9 +2688,8 @@ def _csr_product(A, V):
     return out
 
 
-# A word has five parts of 7, 7, 6, 6 and 6 bits: (shift, mask). Their tables take 28 KB, so they fit
-# into an L1 cache. (Four tables for its bytes would take 64 KB. They are 3 to 7 % slower on one
-# thread, and two threads of a processor core share a cache.) Table q begins at row 128 q.
+# A word has five parts of 7, 7, 6, 6 and 6 bits: (shift, mask). Their tables take 28 KB, which fits
+# into an L1 cache. (Four tables for bytes are 3 to 7 % slower.) Table q begins at row 128 q.
 _PARTS = ((0, 127), (7, 127), (14, 63), (20, 63), (26, 63))
 
 
@@ -2789,8 +2716,7 @@ def _add_table_rows(typing, total, row, table, word):
 
 @_helper
 def _fill_tables(V, start, table):
-    """table[128 q + e] = sum over part q's bits of +-V[start + bit]: + if the bit is set in e. V has
-    a multiple of 32 rows."""
+    """table[128 q + e] = sum over part q's bits of +-V[start + bit]: + if the bit is set in e."""
     for q in range(5):
         base = 128 * q
         begin = start + 6 * q + min(q, 2)
@@ -2839,9 +2765,6 @@ def _bits_product(A, V):
     return out
 
 
-# 6.4 Columns
-
-
 def _unit_of(values, axis=None):
     """The largest magnitude (along an axis, if given), or 1 if all are 0: a safe divisor."""
     largest = np.abs(values).max(axis, initial=0.0)
@@ -2867,7 +2790,7 @@ def _over_roots(vectors, values, floor):
     return np.where(kept, vectors / np.sqrt(np.where(kept, values, 1.0)), 0.0)
 
 
-# 6.5 Functions of each form
+# 6.4 Functions of each form
 
 
 def _bits_at(A, i, j):
@@ -2993,8 +2916,7 @@ def _looks_symmetric(A):
 
 
 def _finite_product(A, V):
-    """A V in float64, checked, and `summands`: the largest column norm among the products whose sum
-    is A V. The rounding error of A V is proportional to this norm."""
+    """A V in float64, checked, and `summands`: the largest column norm among the terms of A V."""
     if isinstance(A, Difference):
         left, left_size = _finite_product(A.A, V)
         right, right_size = _finite_product(A.B, V)
@@ -3051,11 +2973,7 @@ def matmat(A, V):
         A: (n, n) symmetric array, or CSR, Bits, Implicit, LowRank, Difference, Centered.
         V: (n, p) or (n,) array. Vectors, one per column.
     Returns:
-        array: A V, in the shape of V and in the precision of A (for Bits, of V). If a row of a CSR
-            has more than 16,384 entries, in float64.
-    Example:
-        >>> matmat(LowRank(np.array([[1.0], [2.0]])), np.eye(2)).tolist()
-        [[1.0, 2.0], [2.0, 4.0]]
+        array: A V, in V's shape and A's precision (Bits: V's; a CSR with long rows: float64).
     """
     A = _as_operator("A", A)
     product = _product(A, _checked_points("V", _as_columns("V", V, _FLOATS), rows=_size(A)))
@@ -3112,9 +3030,6 @@ def center(A):
         A: (n, n) symmetric array or operator.
     Returns:
         Centered: operator. Its product with p vectors costs O(n p) time more than for A.
-    Example:
-        >>> dense(center(np.array([[1.0, 0.0], [0.0, 1.0]]))).tolist()
-        [[0.5, -0.5], [-0.5, 0.5]]
     """
     A = _as_operator("A", A)
     sums = _product(A, np.ones((_size(A), 1)))
@@ -3124,13 +3039,11 @@ def center(A):
 
 # --------------------------------------------------------------------------------------------------
 # 7. Eigenpairs
-# --------------------------------------------------------------------------------------------------
 
 # 7.1 Small matrices
 # Small eigenproblems inside other computations use LAPACK for more than 512 rows only. Its threads
-# would spin and slow the next core, as in 6.2. On a busy processor, they wait for each other at each
-# row. Measured for 500 rows: 27 ms with one thread, 1.6 s with two threads next to three processes,
-# and 67 ms without LAPACK.
+# would slow the next core, as in 6.2. On a busy processor, they wait for each other at each row:
+# measured for 500 rows, 1.6 s next to three processes, and 67 ms without LAPACK.
 
 
 @_validated(
@@ -3143,8 +3056,8 @@ class Eigen(NamedTuple):
     """Eigenpairs of the k largest eigenvalues of a symmetric A. `values` (k,) are descending.
     `vectors` (n, k) are orthonormal, and the entry of largest magnitude in each vector is positive.
     `iterations` is the number of products with A. `residual` (k,) is |A v_i - values_i v_i| / max
-    |values|, but at least the relative rounding error of a product. If A is in float32, the true
-    residual may be three times `residual`. A pair with residual <= tol has converged."""
+    |values|, or a product's rounding error, if larger. If A is in float32, the true residual may be
+    three times as large."""
 
     values: np.ndarray
     vectors: np.ndarray
@@ -3307,19 +3220,17 @@ def _solve_ridge(squares, products, lam):
 
 
 # 7.2 Arrays
-#
-# Arrays are solved by LAPACK, or up to 32 MB by Lanczos iteration with single vectors. Measured in
-# CPU time of one thread: for n = 1000 and k = 10, 6 ms with single vectors, 24 ms with blocks, and
-# 52 ms by LAPACK. LAPACK takes less time if k >= n / 8 or n <= 128. Beyond 32 MB, products with
-# single vectors wait for memory. About 1.5 k + 14 rows of a basis sufficed for Gaussian kernels. If
-# n / 2 rows do not, LAPACK takes less time. A second search with residuals of 1e-3 instead of 1e-4
-# of value k overlooked copies of repeated eigenvalues.
+# Arrays are solved by LAPACK, or up to 32 MB by Lanczos iteration with single vectors. Measured for
+# n = 1000 and k = 10: 6 ms with single vectors, 24 ms with blocks, and 52 ms by LAPACK. LAPACK
+# takes less time if k >= n / 8 or n <= 128, or if n / 2 rows of a basis do not suffice. Beyond 32
+# MB, products with single vectors wait for memory. A second search with residuals of 1e-3 instead
+# of 1e-4 of value k overlooked copies of repeated eigenvalues.
 _SINGLE_VECTOR_BYTES = 2**25
 
 
 def _lapack_pairs(A, k):
-    """The k largest eigenvalues, ascending, and their vectors, by reduction to a tridiagonal matrix.
-    For k = n / 4, scipy's eigh with subset_by_index takes 1.3 times as long, and for n / 2 twice."""
+    """The k largest eigenvalues, ascending, and their vectors, by reduction to a tridiagonal
+    matrix. SciPy's eigh with subset_by_index takes longer."""
     from scipy.linalg import eigh_tridiagonal, lapack  # the import takes 0.1 s
 
     reduce, reflect = lapack.get_lapack_funcs(("sytrd", "ormqr"), (A,))
@@ -3332,9 +3243,8 @@ def _lapack_pairs(A, k):
 
 
 def _without(gemv, rows, w):
-    """w, which is overwritten, minus its projection onto the span of orthonormal rows, and the squared
-    length of this projection. NumPy's BLAS has threads of its own, and those of SciPy's symv would
-    wait for them: for n = 2000 and k = 200, a search took seven times as long. So `gemv` is SciPy's."""
+    """w, which is overwritten, minus its projection onto the span of orthonormal rows, and the
+    squared length of this projection. `gemv` is SciPy's, because symv waits for NumPy's threads."""
     if not len(rows):
         return w, 0.0
     shares = gemv(1.0, rows.T, w, trans=1)
@@ -3342,10 +3252,9 @@ def _without(gemv, rows, w):
 
 
 def _krylov_pairs(product, Q, first, check, k, tol, margin, rng):
-    """The k largest eigenvalues, ascending, of a matrix on the space orthogonal to the first rows of
-    Q, by Lanczos iteration. Returns them, their vectors as combinations of the next rows, and the
-    number of rows. If residuals of max(tol max |values|, margin) need more rows than Q has, the
-    values are NaN. The first residuals are computed from `check` rows."""
+    """The k largest eigenvalues, ascending, of a matrix on the space orthogonal to the first rows
+    of Q, by Lanczos iteration. Returns them, their vectors as combinations of the next rows, and
+    the number of rows. Values are NaN if residuals exceed max(tol max |values|, margin)."""
     from scipy.linalg import eigh_tridiagonal, get_blas_funcs  # the import takes 0.1 s
 
     gemv = get_blas_funcs("gemv", (Q,))
@@ -3380,10 +3289,9 @@ def _krylov_pairs(product, Q, first, check, k, tol, margin, rng):
 
 
 def _single_vector_pairs(A, unit, k, key, tol):
-    """The same result as `_lapack_pairs`, by Lanczos iteration, or NaN if it fails. A Krylov space of
-    one vector has one eigenvector of a repeated eigenvalue. So a second search is orthogonal to the
-    k vectors found. In tests, it found each missed eigenvalue that exceeds value k by 1e-6 of the
-    largest."""
+    """The same result as `_lapack_pairs`, by Lanczos iteration, or NaN if it fails. A Krylov space
+    of one vector has one eigenvector of a repeated eigenvalue. So a second search is orthogonal to
+    the k vectors found. It found each missed eigenvalue beyond value k by 1e-6 of the largest."""
     from scipy.linalg import get_blas_funcs
 
     symv, gemm = get_blas_funcs(("symv", "gemm"), (A,))  # symv reads half of A
@@ -3405,8 +3313,8 @@ def _single_vector_pairs(A, unit, k, key, tol):
 
 
 def _eigen_of_array(A, k, key, tol):
-    """Eigenpairs of a symmetric array. `residual` is tol if single vectors are used, but at least the
-    rounding error of LAPACK: measured, up to 4 times the precision for n = 2000."""
+    """Eigenpairs of a symmetric array. `residual` is tol if single vectors are used, but at least
+    the rounding error of LAPACK: measured, up to 4 times the precision for n = 2000."""
     from scipy.linalg import blas  # the import takes 0.1 s
 
     n = len(A)
@@ -3464,8 +3372,7 @@ class _Basis:
         return _small_eigen(self.H[: self.size, : self.size], by_size)
 
     def next_block(self, R):
-        """Orthonormal columns that span the part of R orthogonal to the basis. The caller must
-        leave room: the basis and R together have at most n columns."""
+        """Orthonormal columns for the part of R orthogonal to the basis. Both have n or fewer."""
         key = _python_subkey(self.key, self.iterations)
         W = _orthonormalize(R, _python_subkey(key, 0))[0]
         for _ in range(5):  # a tiny R and random columns are not orthogonal yet
@@ -3527,9 +3434,8 @@ _STEPS_BEYOND = 200  # if a proof needs more steps, the search continues
 
 
 def _start_cosine(n, block, chance):
-    """A lower bound for the cosine between a fixed vector and the span of `block` random vectors,
-    valid with probability 1 - chance. The squared cosine has the distribution Beta(a, b), so it is
-    below x with probability at most x^a / (a B(a, b))."""
+    """A lower bound, false with probability `chance`, for the cosine of a vector and `block` random
+    ones. Its square has law Beta(a, b): P(square < x) <= x^a / (a B(a, b))."""
     a = 0.5 * block
     b = 0.5 * (n - block)
     log_share = math.lgamma(a + 1.0) + math.lgamma(b) - math.lgamma(a + b)  # log(a B(a, b))
@@ -3721,17 +3627,17 @@ def block_lanczos(A, k, seed=0, *, tol=1e-8, max_iterations=1000):
 
     "Largest" is meant with sign, because sketched matrices may have negative eigenvalues (AMS
     section 2, footnote 1). Let S be the largest magnitude of a Ritz value. The search stops when
-    every residual |A v - value v| is at most tol S or 16 rounding errors of a product. It also
-    stops when residuals below 1e-9 S have not fallen for 20 iterations. Each value is within its
-    residual of an eigenvalue of A. Blocks have b vectors, where b is k rounded up to a multiple of
-    16, at most 64. An eigenvalue may be missed if it exceeds value k by at most a few times S
-    max(tol, min(1e-4, tol sqrt(n / b))). If the basis of 2 k + 8 b vectors is full, even larger
-    eigenvalues may be missed. If b values agree to 1 %, the search repeats with new random blocks
-    until the sum of the values no longer grows. An iteration costs a product with b vectors and O(n
-    (k + b) b) time. Memory is 2 n (2 k + 8 b) floats. For n <= 2 k + 9 b, A is formed.
-    An array is solved without blocks if it takes at most 32 MB or if k >= n / 8: by LAPACK, or by
-    Lanczos iteration with single vectors. Then max_iterations has no effect. An eigenvalue may be
-    missed there if it exceeds value k by at most 1e-6 S (measured).
+    every residual |A v - value v| is at most tol S or 16 rounding errors of a product, or when
+    residuals below 1e-9 S have not fallen for 20 iterations. Blocks have b vectors, where b is k
+    rounded up to a multiple of 16, at most 64. An eigenvalue may be missed if it exceeds value k by
+    at most a few times S max(tol, min(1e-4, tol sqrt(n / b))), or by more if the basis of 2 k + 8 b
+    vectors is full. If b values agree to 1 %, the search repeats with new random blocks until the
+    sum of the values no longer grows. An iteration costs a product with b vectors and O(n (k + b)
+    b) time. Memory is 2 n (2 k + 8 b) floats. For n <= 2 k + 9 b, A is formed.
+
+    An array of at most 32 MB, or with k >= n / 8, is solved by LAPACK or by Lanczos iteration with
+    single vectors. Then max_iterations has no effect, and an eigenvalue may be missed if it exceeds
+    value k by at most 1e-6 S (measured).
 
     Args:
         A: (n, n) symmetric array or operator.
@@ -3740,11 +3646,7 @@ def block_lanczos(A, k, seed=0, *, tol=1e-8, max_iterations=1000):
         tol: float, at least 0. Residual, relative to S, at which the search stops.
         max_iterations: int, at least 1. Largest number of block products. At least k / b are made.
     Returns:
-        Eigen: k pairs. An early stop raises no error, so check `residual`. For an array that is
-            solved without blocks, `iterations` is 1.
-    Example:
-        >>> block_lanczos(np.diag(np.array([3.0, 1.0, 2.0])), 2, 0).values.round(12).tolist()
-        [3.0, 2.0]
+        Eigen: k pairs. An early stop raises no error, so check `residual`.
     """
     A, *search = _checked_search(A, k, seed, tol, max_iterations)
     found = _lanczos(A, *search)
@@ -3763,15 +3665,9 @@ def block_lanczos_of(product, n, k, seed=0, *, tol=1e-8, max_iterations=1000):
         product: function. Returns A V, in float64 or float32, for an (n, b) float64 array V. It may
             call a cluster, a GPU or a scipy LinearOperator. float32 residuals stay above 2e-6.
         n: int, at least 1. Number of rows of A.
-        k: int from 1 to n. Number of eigenpairs.
-        seed: int from 0 to 2**64 - 1. Seed of the random blocks.
-        tol, max_iterations: See `block_lanczos`.
+        k, seed, tol, max_iterations: See `block_lanczos`.
     Returns:
-        Eigen: k pairs. If an operator A is not an array and `product` is bit-identical to `matmat`,
-            they are bit-identical to block_lanczos(A, k, ...).
-    Example:
-        >>> block_lanczos_of(lambda V: np.diag([3.0, 1, 2]) @ V, 3, 2).values.round(12).tolist()
-        [3.0, 2.0]
+        Eigen: k pairs, as from `block_lanczos` of an operator with this product.
     """
     n = _checked_whole("n", n, 1, _MOST)
     _require(callable(product), "product must be a function that returns A V for an (n, b) array V")
@@ -3788,8 +3684,7 @@ def orthogonal_iteration(A, k, seed=0, *, tol=1e-8, max_iterations=10000):
     (claim AMS-C). It costs a product with k vectors and O(n k^2) time. Memory is O(n k).
 
     Args:
-        A: (n, n) symmetric array or operator.
-        k: int from 1 to n. Number of eigenpairs.
+        A, k: See `block_lanczos`.
         seed: int from 0 to 2**64 - 1. Seed of the random Q.
         tol: float, at least 0. Residual of the subspace, relative to the largest Ritz value.
         max_iterations: int, at least 1. Largest number of products with k vectors.
@@ -3825,8 +3720,7 @@ def spectral_norm(A, seed=0, *, tol=1e-2, max_iterations=1000):
     Wozniakowski 1992). Up to rounding, the result is at most |A|_2. With probability 1 - 1e-6 over
     seeds, |A|_2 is at most (1 + tol) times the result. This does not hold if the basis (at most 768
     n floats) becomes full. The result then approximates some |eigenvalue| with relative error tol.
-    At tol = 1 %, a decaying spectrum takes 3 to 8 products with 16 vectors, and a spectrum without
-    gaps takes 20 to 40. For n <= 256, A is formed.
+    At tol = 1 %, a decaying spectrum takes 3 to 8 products with 16 vectors, others up to 40.
 
     Args:
         A: (n, n) symmetric array or operator.
@@ -3835,9 +3729,6 @@ def spectral_norm(A, seed=0, *, tol=1e-2, max_iterations=1000):
         max_iterations: int, at least 1. Largest number of products. If reached, tol may be missed.
     Returns:
         float: |A|_2, or slightly less.
-    Example:
-        >>> round(spectral_norm(np.diag(np.array([3.0, 1.0, -5.0])), 0), 9)
-        5.0
     """
     A, _, _, tol, max_iterations = _checked_search(A, 1, seed, tol, max_iterations)
     return _norm(A, _checked_key(seed, _NORMS), tol, max_iterations)[0]
@@ -3845,7 +3736,6 @@ def spectral_norm(A, seed=0, *, tol=1e-2, max_iterations=1000):
 
 # --------------------------------------------------------------------------------------------------
 # 8. Kernel PCA
-# --------------------------------------------------------------------------------------------------
 
 
 @_validated(
@@ -3867,7 +3757,7 @@ class Expansion(NamedTuple):
     and eigenvalues `values` (k,). `offset` (k,) centers the features at sum_i mean_i phi(points_i).
     An empty `offset` or `mean` (c,) means 0, and a single NaN in `mean` means unknown. `targets` is
     the number of axes of a regression's targets, else 0. If it is 1, `expand` returns a vector.
-    `names` holds the columns of the frame that the model was made from, in JSON, or nothing."""
+    `names`: the columns of the frame, if there is one, in JSON."""
 
     points: np.ndarray
     coef: np.ndarray
@@ -3883,7 +3773,6 @@ _DENSE_POINTS = 8192  # `kpca` stores K for up to this many points: 512 MB in fl
 
 
 def _checked_model(cls, argument, model, X):
-    """model as a tuple of this class, whose kernel fits its points and X (unless None)."""
     model = _checked_as(cls, argument, model)
     points = model.points
     X = points if X is None else X
@@ -3904,7 +3793,7 @@ def _checked_expansion(name, expansion, X=None):
 
 
 def _in_slabs(function, X, model, out=None):
-    """function(X, model) of a large X, slab by slab, or None. In float64, X may not fit into memory."""
+    """function(X, model) of a large X, slab by slab, or None. It saves memory."""
     if _is_sparse(X):
         X = _as_points("X", X)
     elif not isinstance(X, np.ndarray) or X.ndim != 2:
@@ -3941,9 +3830,8 @@ def kpca_from_eigen(X, kernel, eigen):
     """Kernel PCA features from eigenpairs of a Gram matrix, exact or sketched, as an Expansion.
 
     f_j(x) = lambda_j^-1/2 sum_i a_i^j k(x_i, x) for the eigenpair (lambda_j, a^j) (AMS section 2).
-    For the exact Gram matrix K, f_j(x_i) = lambda_j^1/2 a_i^j. For a sketch A, f_j(x_i) differs
-    from this value by lambda_j^-1/2 ((K - A) a^j)_i (AMS theorem 4). Component j is 0 if lambda_j /
-    lambda_1 is at most residual_j, n 2^-52 or, for X in float32, 2^-23.
+    For the exact Gram matrix K, f_j(x_i) = lambda_j^1/2 a_i^j. For a sketch A, f_j(x_i) differs by
+    lambda_j^-1/2 ((K - A) a^j)_i (AMS theorem 4). f_j is 0 if lambda_j is a rounding error.
 
     Args:
         X: (n, d) array. Points of the Gram matrix.
@@ -3951,11 +3839,6 @@ def kpca_from_eigen(X, kernel, eigen):
         eigen: Eigen. Eigenpairs of the Gram matrix or of its sketch.
     Returns:
         Expansion: k components over the n points.
-    Example:
-        >>> X = np.array([[1.0], [2.0]])
-        >>> eigen = block_lanczos(gram(X, X, linear()), 1, 0)
-        >>> kpca_from_eigen(X, linear(), eigen).values.round(12).tolist()
-        [5.0]
     """
     X, kernel = _points_and_kernel(X, kernel)
     eigen = _checked_as(Eigen, "eigen", eigen)
@@ -3964,8 +3847,8 @@ def kpca_from_eigen(X, kernel, eigen):
 
 
 def _about_mean(kernel, X, centered=True):
-    """If `centered`, points with the centered Gram matrix of X. A linear kernel loses digits far from
-    0, so the mean is subtracted for it. Before, X[0] is subtracted: equal points become 0."""
+    """If `centered`, points with the centered Gram matrix of X. A linear kernel loses digits far
+    from 0, so the mean is subtracted for it. Before, X[0] is subtracted: equal points become 0."""
     return _minus_row(_minus_row(X, X[:1])) if centered and _is_linear(kernel) else X
 
 
@@ -4040,28 +3923,23 @@ def kpca(X, kernel, k, seed=0, *, centered=False):
     Feature j of x is sum_i coef_ij k(x_i, x), where coef_j is eigenvector j of the Gram matrix K
     divided by the square root of its eigenvalue (AMS section 2). The entry of largest magnitude in
     each eigenvector is positive. If an eigenvalue is a rounding error, its component is 0. The
-    features of X itself are model.coef * model.values, which takes no kernel values. If `centered`,
-    H K H replaces K, where H = I - 1 1^T / n (Schoelkopf, Smola, Mueller 1998). Then features equal
-    those of scikit-learn's `KernelPCA`, up to signs and rounding. For tolerances other than 1e-13,
-    call `block_lanczos` and `kpca_from_eigen`.
+    features of X itself are model.coef * model.values. If `centered`, H K H replaces K, where H = I
+    - 1 1^T / n (Schoelkopf, Smola, Mueller 1998). Then features equal scikit-learn's `KernelPCA`,
+    up to signs and rounding. For other tolerances than 1e-13, call `block_lanczos`.
 
-    Sparse points are computed in float64, without their mean being subtracted for a linear kernel.
-    |x - y|^2 is |x|^2 + |y|^2 - 2 x.y: its relative error is 1e-16 (|x|^2 + |y|^2) / |x - y|^2.
-
-    A product of K with b vectors costs O(n^2 (d + b))
-    time, where b is k rounded up to a multiple of 16, at most 64. K is stored up to n = 8192. For
-    larger n, memory is O(n (d + 4 k + 16 b)).
+    Sparse points are computed in float64. A linear kernel does not subtract their mean first. The
+    relative error of |x - y|^2 is 1e-16 (|x|^2 + |y|^2) / |x - y|^2. A product of K with b vectors
+    costs O(n^2 (d + b)) time, where b is k rounded up to a multiple of 16, at most 64. K is stored
+    up to n = 8192. For larger n, memory is O(n (d + 4 k + 16 b)).
 
     Args:
         X: (n, d) array or scipy sparse matrix. Points, one per row.
-        kernel: Kernel. For example, `gaussian(sigma)`. Of x.y or the Euclidean distance if X is sparse.
+        kernel: Kernel, such as `gaussian(sigma)`. Of x.y or Euclidean distance if X is sparse.
         k: int from 1 to n. Number of components.
         seed: int from 0 to 2**64 - 1. Seed of the first block of vectors.
         centered: bool. If True, subtract the mean of X in feature space. It is in the offset.
     Returns:
         Expansion: k components over the n points, for `expand`.
-    Raises:
-        ValueError: If kernel values on X overflow.
     Example:
         >>> X = np.array([[1.0], [2.0], [6.0]])
         >>> expand(X, kpca(X, linear(), 1)).round(12).tolist()
@@ -4088,11 +3966,10 @@ _spans = {}  # results of `_span_of`, and copies of the arrays that they were co
 
 
 def _span_of(E):
-    """Features F of an Expansion's points, without the offset, an Expansion of k orthonormal
-    components and of |mean|^2 - 2 mean.phi(x), and W (k, k), which makes features F W orthonormal.
-    In float64. Costs O(c^2 (d + k)) time. All are kept while E.coef exists, and are computed again
-    if an entry of the arrays has changed. A component at an angle below 1e-5 to the span of earlier
-    components becomes 0."""
+    """In float64: features F of an Expansion's points, without the offset, an Expansion of k
+    orthonormal components and of |mean|^2 - 2 mean.phi(x), and W (k, k), which makes features F W
+    orthonormal. All are kept while E.coef exists, and computed again if an entry has changed. A
+    component at an angle below 1e-5 to the span of earlier components becomes 0."""
     arrays = E.points, E.coef, E.offset, E.mean
     key = (id(E.coef), id(E.kernel.table), *E.kernel[:-1])
     if key not in _spans:
@@ -4131,11 +4008,10 @@ def expand(X, expansion, *, out=None):
     and converted 8192 rows at a time. In addition to the result, this takes O(c (d + k)) memory.
 
     Args:
-        X: (q, d) array. New points. For a kernel `precomputed(K)` and c > 1, a (q, c) array also works:
-            row i has the entries that K would have for new point i and the expansion's points.
+        X: (q, d) array. New points. For a kernel `precomputed(K)` and c > 1, also a (q, c) array:
+            kernel values of new point i and the expansion's points in row i.
         expansion: Expansion with c points and k components, or fitted estimator.
-        out: (q, k) or (q,) array, or None. Array of the result's shape and dtype to write the result
-            to. It must not overlap an argument. If features overflow, it is undefined.
+        out: See `gram`. It has the shape of the result.
     Returns:
         array: (q, k), or (q,) if `expansion.targets` is 1. float32 if all points are, else float64.
     Example:
@@ -4218,13 +4094,11 @@ def relevance(X, model, *, full=False, by_component=False):
     """Share of each column of X in the mean squared gradient of a model's features (textbook).
 
     The shares are the diagonal of M = (1/n) sum_ij g_ij g_ij^T divided by its trace, where g_ij is
-    gradient(X, model)[i, j] (Radhakrishnan, Beaglehole, Pandit, Belkin 2024). Standardize columns of
-    different units before the model is made.
+    gradient(X, model)[i, j] (Radhakrishnan, Beaglehole, Pandit, Belkin 2024). Standardize X first.
 
     Args:
         X: (n, d) array. Points. A few thousand training points suffice.
-        model: Expansion or fitted estimator. Its kernel is polynomial or depends on the Euclidean
-            distance.
+        model: Expansion or fitted estimator. Its kernel is as in `gradient`.
         full: bool. If True, return M.
         by_component: bool. If True, do not sum over j: the result has a first axis of length k.
     Returns:
@@ -4266,8 +4140,7 @@ def scale_points(X, M):
 
 def _climb(gammas, Q, squares, gamma, start, iterations):
     """Iterate z <- sum_i w_i q_i / sum_i w_i, w_i = gammas_i k(z, q_i) (Mika et al. 1999, (10)).
-    Steps that lower sum_i w_i (due to negative weights) are halved. Returns z, or the start if this
-    sum, which is P . phi(z), is not positive."""
+    Steps that lower sum_i w_i = P . phi(z) are halved. Returns the start if it is not positive."""
 
     def weights(z):
         return gammas * np.exp(-gamma * np.maximum(squares - 2.0 * (Q @ z) + z @ z, 0.0))
@@ -4310,11 +4183,6 @@ def kernel_pca_preimage(features, expansion, ridge=0.0, *, max_iterations=1000):
         max_iterations: int, at least 1. Largest number of steps per point, for ridge = 0.
     Returns:
         array: (m, d) points in float64.
-    Example:
-        >>> X = np.linspace(0.0, 6.0, 20).reshape(-1, 1)
-        >>> E = kpca(X, gaussian(1.0), 8)
-        >>> bool(np.abs(kernel_pca_preimage(expand(X[3:5], E), E) - X[3:5]).max() < 0.01)
-        True
     """
     E = _checked_expansion("expansion", expansion)
     kernel = E.kernel
@@ -4357,9 +4225,7 @@ def kernel_pca_preimage(features, expansion, ridge=0.0, *, max_iterations=1000):
 # --------------------------------------------------------------------------------------------------
 # 9. Sampling techniques (AMS)
 #
-# Functions follow the order of the paper's sections 3 to 6. A sketch is symmetric, because entries
-# (i, j) and (j, i) share a random number. This number does not depend on the order of computation.
-# --------------------------------------------------------------------------------------------------
+# Functions follow the paper's sections 3 to 6. Entries (i, j) and (j, i) share a random number.
 
 _BANDS = 64  # runs of rows with equal numbers of pairs, one run per task
 
@@ -4488,10 +4354,6 @@ def sample_gram(X, kernel, s, seed=0):
         seed: int from 0 to 2**64 - 1. Seed of the random numbers.
     Returns:
         CSR: symmetric, with data in the precision of X. Its int32 indices rise in each row.
-    Example:
-        >>> X = np.array([[0.0], [1.0]])
-        >>> dense(sample_gram(X, gaussian(1.0), 1, 0)).round(4).tolist()
-        [[1.0, 0.6065], [0.6065, 1.0]]
     """
     return _sampled_gram(X, kernel, s, seed, False)
 
@@ -4548,10 +4410,6 @@ def quantize_gram(X, kernel, seed=0):
         X, kernel, seed: See `sample_gram`.
     Returns:
         Bits: the rounded matrix, which is symmetric.
-    Example:
-        >>> X = np.array([[0.0], [0.0]])
-        >>> dense(quantize_gram(X, gaussian(1.0), 0)).tolist()
-        [[1.0, 1.0], [1.0, 1.0]]
     """
     X, kernel = _points_and_kernel(X, kernel)
     key = _checked_key(seed, _ROUND_UP)
@@ -4632,9 +4490,6 @@ def rademacher_projection(X, s, seed=0):
         seed: int from 0 to 2**64 - 1. Seed of the random numbers.
     Returns:
         array: (n, s) projected points, in the precision of X.
-    Example:
-        >>> np.abs(rademacher_projection(np.array([[3.0, 0.0]]), 4, 0)).tolist()
-        [[1.5, 1.5, 1.5, 1.5]]
     """
     sparse = hasattr(X, "tocsr")
     if sparse:
@@ -4665,7 +4520,6 @@ def rademacher_projection(X, s, seed=0):
 #
 # A reduced set represents n points by m centers c_j. Center c_j has weight w_j, and the weights sum
 # to n. Kernel methods give the same results for a reduced set as for w_j copies of each c_j.
-# --------------------------------------------------------------------------------------------------
 
 
 @_validated("a ReducedSet")
@@ -4752,7 +4606,7 @@ def _find_shadows(X, P, rows, centers, panels, first, count, limit, labels):
 
 @_core_alone
 def _enter(X, P, rows, centers, panels, first, count, limit, labels):
-    """RSKPCA algorithm 2 on rows in no shadow of the centers before `first`. Returns the new count."""
+    """RSKPCA algorithm 2 on rows in no shadow of centers before `first`. Returns the new count."""
     width = panels.shape[2]
     for i in rows:
         for j in range(first, count):
@@ -4810,18 +4664,13 @@ def _shadows(X, known, eps, grow):
 @_public
 def shadow_select(X, eps):
     """Reduced set with a new center at each point that has no earlier center closer than eps.
-
-    This is RSKPCA algorithm 2. Labels are as in `shadow_labels`. `shadow_bounds` bounds the errors.
-    Costs at most n m distances.
+    This is RSKPCA algorithm 2. It takes at most n m distances. `shadow_bounds` bounds the errors.
 
     Args:
         X: (n, d) array. Points. The result depends on their order.
         eps: float from 1e-150 to 1e150. Radius of a shadow in the units of the points.
     Returns:
         ReducedSet: Centers are rows of X in the order of X, at least eps apart. Weights sum to n.
-    Example:
-        >>> shadow_select(np.array([[0.0], [0.9], [1.5], [0.6]]), 1.0).weights.tolist()
-        [3.0, 1.0]
     """
     X = _checked_points("X", X)
     eps = _checked_real("eps", eps, 1e-150, 1e150)
@@ -4946,7 +4795,6 @@ def _find_nearest(X, panels, count, labels, distances):
 
 
 def _nearest(X, centers):
-    """Indices of the nearest centers and squared distances to them. Ties go to the first center."""
     labels = np.zeros(len(X), np.int64)
     distances = np.full(len(X), math.inf, X.dtype)
     work = (1.0 + _MULTIPLY_ADD * X.shape[1]) * len(X) * len(centers)
@@ -5036,9 +4884,6 @@ def kmeans_select(X, m, seed=0, *, restarts=1, max_iterations=100):
         max_iterations: int, at least 1. Limit on Lloyd iterations. Each costs O(n m d) time.
     Returns:
         ReducedSet: Cluster means. A center that loses all its points is kept with weight 0.
-    Example:
-        >>> kmeans_select(np.array([[0.0], [1.0], [10.0]]), 2, 0).weights.tolist()
-        [1.0, 2.0]
     """
     X = _checked_points("X", X)
     m = _checked_whole("m", m, 1, len(X))
@@ -5110,7 +4955,7 @@ def herd(X, kernel, m):
     """Reduced set by kernel herding (Chen, Welling, Smola 2010; RSKPCA section 6).
 
     Center t + 1 maximizes (1/n) sum_i k(x_i, x) - (1/(t+1)) sum_{s <= t} k(c_s, x) over the points
-    not chosen before. Costs n^2 / 2 + 2 n m kernel values. The paper states O(n^2 m).
+    not chosen before. Costs n^2 / 2 + 2 n m kernel values.
 
     Args:
         X: (n, d) array. Points.
@@ -5129,9 +4974,8 @@ def herd(X, kernel, m):
 
 @_core_alone
 def _choose_sides(K, sums, log_inverse, key, first, spread, sides):
-    """KT-SPLIT of a run of pairs of rows with Gram matrix K: draws a side for each row of a pair.
-    sums: for each row, sums of k times the side over the rows of earlier runs. Returns the spread
-    of the set after the run."""
+    """KT-SPLIT of a run of pairs of rows with Gram matrix K: draws sides, and returns the spread of
+    the set after the run. sums: for each row, sums of k times the side over earlier runs."""
     for i in range(0, len(K) - 1, 2):
         square = max(0.0, K[i, i] - K[i, i + 1] - K[i + 1, i] + K[i + 1, i + 1])
         limit = math.sqrt(2.0 * square * log_inverse) * math.sqrt(spread)
@@ -5147,8 +4991,7 @@ def _choose_sides(K, sums, log_inverse, key, first, spread, sides):
 
 def _halve(kernel, X, rows, starts, key, log_inverse):
     """A round of KT-SPLIT in the sets X[rows[starts[k]:starts[k + 1]]]. One random swap per pair of
-    rows balances sums of k over both halves. Returns whether each row is in the second half. A last
-    row without a partner is in the first: without these rows, 2/3 of 2^g m points were lost."""
+    rows balances sums of k over both halves. Returns whether each row is in the second half."""
     sides = np.zeros(rows.size)  # 1 in the second half, -1 in the first
     for start, stop in zip(starts, starts[1:]):
         P = X[rows[start:stop]]
@@ -5166,7 +5009,6 @@ def _halve(kernel, X, rows, starts, key, log_inverse):
 
 
 def _thinned(X, m, kernel, key, delta):
-    """Indices of the m points chosen by KT-SPLIT and KT-SWAP."""
     n = len(X)
     rounds = int(math.log2(n // m))
     pairs, means = _means_of(kernel, X)
@@ -5200,9 +5042,7 @@ def kernel_thin(X, kernel, m, seed=0, *, delta=None):
     each point by the point of X that minimizes the MMD. Costs about 2 n^2 kernel values.
 
     Args:
-        X: (n, d) array. Points.
-        kernel: Kernel.
-        m: int from 1 to n. Number of centers.
+        X, kernel, m: See `herd`.
         seed: int from 0 to 2**64 - 1. Seed of the random halves.
         delta: float between 0 and 1. Chance that the halves are not balanced. None means 1/2.
     Returns:
@@ -5222,7 +5062,7 @@ def compress_thin(X, kernel, m, seed=0, *, g=4, delta=None):
     Costs O(max(n, 4^g m^2) log n) kernel values, and n m kernel values for the labels.
 
     Args:
-        X, kernel, m: See `kernel_thin`.
+        X, kernel, m: See `herd`.
         seed: int from 0 to 2**64 - 1. Seed of the random quarters and halves.
         g: int from 2 to 16. Increasing g by 1 halves the compression error at four times the cost.
         delta: See `kernel_thin`.
@@ -5247,7 +5087,7 @@ def compress_thin(X, kernel, m, seed=0, *, g=4, delta=None):
     return _herd_of(X, kernel, rows[_thinned(X[rows], m, kernel, _python_subkey(key, 3), delta)])
 
 
-# 10.3 Kernel PCA of reduced sets (RSKPCA section 3)
+# 10.3 Kernel PCA and manifold methods of reduced sets (RSKPCA section 3, (14), (15))
 
 
 def _checked_weights(w, C, n=None, name="w"):
@@ -5265,7 +5105,6 @@ def _checked_weights(w, C, n=None, name="w"):
 
 
 def _as_weights(weights, X, name="weights"):
-    """Weights of the points. None means 1."""
     weights = np.ones(len(X)) if weights is None else np.asarray(weights)
     return _checked_weights(weights, X, name=name)
 
@@ -5287,10 +5126,6 @@ def rskpca(C, w, kernel, k, seed=0, *, centered=False):
         centered: bool. If True, subtract the weighted mean in feature space.
     Returns:
         Expansion: k components. Values estimate eigenvalues for n points. Negligible values are 0.
-    Example:
-        >>> model = rskpca(np.array([[1.0], [2.0]]), np.array([3.0, 1.0]), linear(), 1)
-        >>> model.values.round(12).tolist(), expand(np.array([[5.0]]), model).round(12).tolist()
-        ([7.0], [[5.0]])
     """
     C = _checked_points("C", C)
     w = _checked_weights(w, C)
@@ -5346,9 +5181,6 @@ def weighted_nystrom(X, C, w, kernel, k, seed=0):
     return found._replace(points=X.copy(), coef=coef.astype(X.dtype, copy=False))
 
 
-# 10.4 Manifold methods on reduced sets (RSKPCA (14), (15))
-
-
 @_validated(
     "a Manifold returned by laplacian_eigenmap, diffusion_map or normalized_cut",
     lambda made: len(made.coef) == len(made.points) == made.degrees.size,
@@ -5359,8 +5191,7 @@ def weighted_nystrom(X, C, w, kernel, k, seed=0):
 )
 class Manifold(NamedTuple):
     """Coordinates f_q(x) = factor sum_j coef[j, q] k(points[j], x) / s(x)^power, with s(x) = sum_j
-    degrees[j] k(points[j], x). points: (m, d). coef: (m, k). values: (k,). degrees: (m,). names: as
-    in Expansion."""
+    degrees[j] k(points[j], x). points: (m, d). coef: (m, k). values: (k,). degrees: (m,)."""
 
     points: np.ndarray
     coef: np.ndarray
@@ -5377,8 +5208,7 @@ def _manifold_of(C, w, kernel, k, seed, alpha=0.0, time=0.0, cut=False):
     p-weighted sums of k and of K_a = k / (q q')^alpha. Eigenpairs mu, u of p^1/2 D^-1/2 K_a D^-1/2
     p^1/2 give coordinates f = mu^time u / first at the centers, where first = (p D / total)^1/2 is
     the eigenvector with eigenvalue 1. If `cut` is False, it is omitted, and u is made orthogonal to
-    it, because extension to new points divides rounding errors by mu. If mu is at most max(m, 100)
-    machine epsilons, f would have no correct digit and is 0."""
+    it, as extension divides rounding errors by mu. If mu itself is a rounding error, f is 0."""
     C = _checked_points("C", C)
     _fits("C", 8.0 * len(C) ** 2)
     w = _checked_weights(w, C)
@@ -5417,9 +5247,8 @@ def laplacian_eigenmap(C, w, kernel, k, seed=0):
     """Laplacian eigenmap of a reduced set (Belkin, Niyogi 2003; RSKPCA (15)).
 
     The coordinates f solve (D - K) f = lambda D f for the k smallest lambda. The constant f is
-    omitted. The diagonal of D has the sums of k over the n points, and f^T D f = 1. The relative
-    error grows as 1 / (1 - lambda). Coordinates with 1 - lambda below max(m, 100) machine epsilons
-    are 0. Costs O(m^2 (d + k)) time and O(m^2) memory.
+    omitted. The diagonal of D has the sums of k over the n points, and f^T D f = 1. Coordinates
+    without a correct digit are 0. Costs O(m^2 (d + k)) time and O(m^2) memory.
 
     Args:
         C, w: See `rskpca`. Use weights of 1 for plain points. Centers of weight 0 are omitted.
@@ -5428,11 +5257,6 @@ def laplacian_eigenmap(C, w, kernel, k, seed=0):
         seed: int from 0 to 2**64 - 1. Seed of the eigensolver's starting vectors.
     Returns:
         Manifold: A map for `manifold_features`. Its values are lambda in ascending order.
-    Example:
-        >>> C = np.array([[0.0], [1.0], [5.0]])
-        >>> f = manifold_features(C, laplacian_eigenmap(C, np.ones(3), gaussian(1.0), 1))
-        >>> bool(abs(f[0] - f[1]) < .01 * abs(f[2] - f[1]))
-        True
     """
     found, total, n = _manifold_of(C, w, kernel, k, seed)
     factor = 1.0 / (math.sqrt(total) * math.sqrt(kernel.scale) * n)
@@ -5444,8 +5268,7 @@ def diffusion_map(C, w, kernel, k, seed=0, *, alpha=1.0, time=1.0):
     """Diffusion map of a reduced set (Coifman, Lafon 2006; RSKPCA (15)).
 
     Coordinates are mu^time psi for eigenpairs P psi = mu psi of P = D^-1 K_a. Here K_a = k / (q
-    q')^alpha, and q and D are the sums of k and K_a over the n points. The mean square of psi is 1
-    under the stationary distribution of P.
+    q')^alpha, and q and D sum k and K_a over the n points. Under P's stationary law, E psi^2 = 1.
 
     Args:
         C, w: See `rskpca`. Use weights of 1 for plain points. Centers of weight 0 are omitted.
@@ -5490,12 +5313,6 @@ def manifold_features(X, manifold):
         manifold: Manifold. It contains the kernel and m centers.
     Returns:
         array: (q, k) in float32 if X and the centers are float32, otherwise in float64.
-    Example:
-        >>> C = np.linspace(0.0, 1.0, 9).reshape(-1, 1)
-        >>> found = diffusion_map(C, np.ones(9), gaussian(0.2), 1)
-        >>> f = manifold_features(np.array([[0.2], [0.5], [0.8]]), found)  # f is odd about 0.5
-        >>> bool(abs(f[1, 0]) < 1e-9 and abs(f[0, 0] + f[2, 0]) < 1e-9)
-        True
     """
     X = _checked_points("X", X)
     found = _checked_model(Manifold, "manifold", manifold, X)
@@ -5510,7 +5327,7 @@ def manifold_features(X, manifold):
     return (found.factor * (products[:, :-1] / sums**found.power)).astype(X.dtype, copy=False)
 
 
-# 10.5 Distances between a reduced set and all points (RSKPCA section 5)
+# 10.4 Distances between a reduced set and all points (RSKPCA section 5)
 
 
 def _distance_of_means(X, C, w, kernel, square):
@@ -5547,11 +5364,7 @@ def mmd(X, C, w, kernel):
         C, w: See `rskpca`. w must sum to n.
         kernel: Kernel. It must be positive semidefinite.
     Returns:
-        float: The biased MMD. Values below about sqrt(2e-16 (10 + n / 200) max k) are rounding
-            error. For n = 3000 and max k = 1, this threshold is 7e-8.
-    Example:
-        >>> round(mmd(np.array([[0.0], [2.0]]), np.array([[1.0]]), np.array([2.0]), linear()), 12)
-        0.0
+        float: The biased MMD. Values below sqrt(2e-16 (10 + n / 200) max k) are rounding errors.
     """
     return _distance_of_means(X, C, w, kernel, False)
 
@@ -5573,16 +5386,14 @@ def operator_distance(X, C, w, kernel):
 @_public
 def projection_distance(model, other):
     """Hilbert-Schmidt distance between the projections of two expansions (RSKPCA theorem 5.4).
-
     Costs c^2 kernel values for c points. As for `residual`, orthonormal components are kept.
 
     Args:
         model: Expansion without an offset, for example from `kpca`, `rskpca` or `nystrom_kpca`.
         other: Expansion without an offset and with the same kernel.
     Returns:
-        float: (D + D' - 2 sum_ab <u_a, u'_b>^2)^1/2 for orthonormal bases u and u' of the spans of
-            the components in feature space. D and D' are their dimensions. The rounding error is
-            1e-7, or more if eigenvalues are near rounding error.
+        float: (D + D' - 2 sum_ab <u_a, u'_b>^2)^1/2 for orthonormal bases u and u' of the spans, of
+            dimensions D and D'. The rounding error is 1e-7, or more if eigenvalues are tiny.
     """
     a = _checked_expansion("model", model)
     b = _checked_expansion("other", other)
@@ -5606,7 +5417,6 @@ def projection_distance(model, other):
 #
 # Random features approximate a kernel, and a sketch summarizes a stream of feature rows. Each kind
 # of stream has four functions: start, update, merge and finish. They never modify their arguments.
-# --------------------------------------------------------------------------------------------------
 
 # 11.1 Fourier features
 
@@ -5705,7 +5515,6 @@ def _scales(kernel, key, part, count):
 
 
 def _lengths_of_normal(key, size, count):
-    """Random lengths of standard normal vectors with `size` entries."""
     return _scales(Kernel(_RATIONAL, gamma=1.0, shape=0.5 * size), key, _LENGTHS, count)
 
 
@@ -5726,8 +5535,7 @@ def _quasi_directions(key, count, d):
 
 
 def _frequencies(feature_map, first, count):
-    """Frequencies (count, d), starting at feature `first`: 0, if orthogonal or quasi-random ones are
-    not stored. Not available for Fastfood."""
+    """Frequencies (count, d) from `first`, 0 for orthogonal or Halton ones if not stored."""
     if len(feature_map.frequencies):
         return feature_map.frequencies[first : first + count]
     key = _key(feature_map.seed, _FREQUENCIES)
@@ -5827,7 +5635,6 @@ def _fourier(X, panels, phases, factor, out):
 
 @_core
 def _cosines(angles, phases, factor, out):
-    """Write factor cos(angles + phases) to out. Changes the angles."""
     for index in prange(len(out)):
         _wide_vectors()
         i = np.int64(index)
@@ -5835,8 +5642,7 @@ def _cosines(angles, phases, factor, out):
 
 
 def _drawn(X, feature_map, first, count, divisor, points="X"):
-    """`count` frequencies, in panels or as the parts of Fastfood, with phases and the factor of the
-    cosines. Fastfood cannot skip features and requires first = 0."""
+    """Frequencies, in panels or as parts of Fastfood (if first = 0), phases, and a factor."""
     _require_precise(X, feature_map, points)
     key = _key(feature_map.seed, _FREQUENCIES)
     copies = 1 + feature_map.paired
@@ -5873,8 +5679,7 @@ def _waves(angles, feature_map):
 
 
 def _features_from(X, feature_map, first, count, divisor, points="X"):
-    """sqrt(2 k(x, x) / divisor) cos(r_j.x + gamma_j) for `count` values of j, starting at `first`.
-    An equispaced map has all its features computed."""
+    """sqrt(2 k(x, x) / divisor) cos(r_j.x + gamma_j) for `count` j from `first`."""
     if feature_map.kind == _EQUISPACED:
         from scipy.linalg import khatri_rao  # the import takes 0.1 s
 
@@ -5918,11 +5723,9 @@ def fourier_features_map(kernel, d, m, seed=0, *, stored=True, paired=False):
 
     z_j(x) = sqrt(2 k(x, x) / m) cos(r_j.x + gamma_j), with r_j drawn from the kernel's spectral
     density and gamma_j uniform on [0, 2 pi). The mean squared error of z(x).z(y) is c / m, where c
-    depends on x - y. For the Gaussian kernel at |x - y| = sigma, c is .70, or .40 if paired. The
-    paired alternatives were measured for d = 1, 3, 10 and 30. `orthogonal_features_map` has
-    c = .42, .2, .08 and .06 for any m from 64 to 4000. The error of `quasi_features_map` falls
-    faster than 1 / m. For d = 3, 10 and 30, it has c = .04, .26 and .35 at m = 64, .014, .11 and
-    .33 at m = 256, and .004, .04 and .23 at m = 1000. For d = 1, c is below .004.
+    depends on x - y. For the Gaussian kernel at |x - y| = sigma, c is .70, or .40 if paired. For d
+    = 1, 3, 10 and 30, `orthogonal_features_map` has c = .42, .2, .08 and .06. The error of
+    `quasi_features_map` falls faster than 1 / m: c is at most .004, .004, .04 and .23 for m = 1000.
 
     Args:
         kernel: Kernel. gaussian, laplacian, matern, rational_quadratic or cauchy, scaled or not.
@@ -5943,9 +5746,7 @@ def orthogonal_features_map(kernel, d, m, seed=0, *, stored=True, paired=True):
 
     Args:
         kernel: Kernel. gaussian, laplacian (norm 2), matern, rational_quadratic or cauchy.
-        d, m: See `fourier_features_map`.
-        seed: int from 0 to 2**64 - 1. Seed of the directions, lengths and phases.
-        stored, paired: See `fourier_features_map`. If unpaired, the c defined there is .5 to .7.
+        d, m, seed, stored, paired: See `fourier_features_map`. If unpaired, c is .5 to .7.
     Returns:
         FourierMap: An unbiased alternative to the map of SKPCA section 2. Costs O(d^2 m) time.
     """
@@ -5958,9 +5759,7 @@ def quasi_features_map(kernel, d, m, seed=0, *, stored=True, paired=True):
 
     Args:
         kernel: Kernel. gaussian, laplacian (norm 2), matern, rational_quadratic or cauchy.
-        d, m: See `fourier_features_map`.
-        seed: int from 0 to 2**64 - 1. Seed of the permutations, lengths and phases.
-        stored, paired: See `fourier_features_map`. If unpaired, the c defined there is .5 to .7.
+        d, m, seed, stored, paired: See `fourier_features_map`. If unpaired, c is .5 to .7.
     Returns:
         FourierMap: An unbiased alternative to the map of SKPCA section 2. Costs O(d m log m) time.
     """
@@ -5972,15 +5771,13 @@ def fastfood_features_map(kernel, d, m, seed=0, *, paired=True):
     """A map to Fourier features by Walsh-Hadamard transforms (Le, Sarlos, Smola 2013; SKPCA 1.2).
 
     The vectors r_j of `fourier_features_map` are the rows of S H G P H B. H is the Walsh-Hadamard
-    matrix of order D, the power of two in [d, 2 d), and P is a random permutation. B, G
-    and S are diagonal: random signs, normal numbers and row lengths. A point costs O(m log d)
-    time. Other maps are faster below about d = 100. If m / D is small, squared errors may double.
+    matrix of order D, the power of two in [d, 2 d), and P is a random permutation. B, G and S are
+    diagonal: random signs, normal numbers and row lengths. A point costs O(m log d) time. Other
+    maps are faster below about d = 100. If m / D is small, squared errors may double.
 
     Args:
         kernel: Kernel. gaussian, laplacian (norm 2), matern, rational_quadratic or cauchy.
-        d, m: See `fourier_features_map`.
-        seed: int from 0 to 2**64 - 1. Seed of B, P, G, S and the phases.
-        paired: bool. If True, features are pairs of a cosine and a sine.
+        d, m, seed, paired: See `fourier_features_map`.
     Returns:
         FourierMap: The map. It stores no r_j. Each call draws about 4 m numbers for B, P, G and S.
     """
@@ -5991,24 +5788,17 @@ def fastfood_features_map(kernel, d, m, seed=0, *, paired=True):
 def equispaced_features_map(kernel, low, high, eps):
     """A map to features with frequencies on a grid (Barnett, Greengard, Rachh 2023; SKPCA 2).
 
-    k(x, y) is about sum_j w_j cos(h j.(x - y)), where |j_a| <= M_a for each axis a, and w_j is the
-    spectral density at h j, scaled. Feature j is sqrt(w_j) prod_a (cos(h_a j_a x_a) + sin(h_a j_a
-    x_a)). Nothing is random.
+    k(x, y) is about sum_j w_j cos(h j.(x - y)) with |j_a| <= M_a and the scaled spectral density
+    w_j at h j. Feature j is sqrt(w_j) prod_a (cos(h_a j_a x_a) + sin(h_a j_a x_a)).
 
     Args:
         kernel: Kernel. gaussian, scaled or not.
         low: (d,) array. Lowest corner of the box, for d from 1 to 3.
         high: (d,) array. Highest corner of the box. Points outside the box are refused.
-        eps: float from 1e-12 to 0.5. Bound for errors in the box, relative to k(x, x), for points in
-            float64. It must be at least 1.8e-15 (4 d + sum(high - low) / sigma), due to rounding.
+        eps: float from 1e-12 to 0.5. Bound for float64 errors in the box, relative to k(x, x). Due
+            to rounding, at least 1.8e-15 (4 d + sum(high - low) / sigma).
     Returns:
         FourierMap: The map to m = prod(2 M + 1) features. DSGD and compiled code refuse it.
-    Example:
-        >>> X = np.random.default_rng(0).random((50, 2))
-        >>> found = equispaced_features_map(gaussian(1.0), [0.0, 0.0], [1.0, 1.0], 1e-6)
-        >>> Z = fourier_features(X, found)
-        >>> bool(np.abs(Z @ Z.T - gram(X, X, gaussian(1.0))).max() < 1e-6)
-        True
     """
     kernel = _checked_kernel("kernel", kernel)
     _require(kernel.kind == _GAUSSIAN, f"kernel must be gaussian, got {kernel}")
@@ -6039,7 +5829,6 @@ def equispaced_features_map(kernel, low, high, eps):
 @_public
 def fourier_features(X, feature_map):
     """Random Fourier features z_j(x) = sqrt(2 k(x, x) / m) cos(r_j.x + gamma_j) (SKPCA section 2).
-
     Costs n m cosines and n d m multiply-adds, or n m log d additions for Fastfood.
 
     Args:
@@ -6047,11 +5836,6 @@ def fourier_features(X, feature_map):
         feature_map: FourierMap. It contains the kernel.
     Returns:
         array: Z, (n, m), in the precision of X. Z Z^T approximates the Gram matrix.
-    Example:
-        >>> X = np.random.default_rng(0).standard_normal((50, 2))
-        >>> Z = fourier_features(X, fourier_features_map(gaussian(1.0), 2, 4000))
-        >>> bool(np.abs(Z @ Z.T - gram(X, X, gaussian(1.0))).max() < 0.1)
-        True
     """
     feature_map = _checked_map("feature_map", feature_map)
     X = _checked_points("X", X, columns=feature_map.d)
@@ -6068,8 +5852,8 @@ def fourier_features(X, feature_map):
     means=1,
 )
 class FDRuns(NamedTuple):
-    """A sketch of runs of rows z. columns: (m, size) array. Its first `used` columns are the rows of
-    the sketch. shrunk: squared lengths subtracted. squares: sum of |z|^2. count: number of rows.
+    """A sketch of runs of rows z. columns: (m, size) array. Its first `used` columns are the rows
+    of the sketch. shrunk: squared lengths subtracted. squares: sum of |z|^2. count: number of rows.
     means: (m,), mean of the rows if they are centered, else empty."""
 
     columns: np.ndarray
@@ -6095,8 +5879,7 @@ def _shapes(runs):
     ),
 )
 class FDState(NamedTuple):
-    """A frequent directions sketch in progress. run: sketch of the current run. older: sketch of all
-    earlier runs. count: rows of all runs. Other fields: see `fd_start`."""
+    """A sketch in progress, of the current run and of older runs. Other fields: see `fd_start`."""
 
     run: FDRuns
     older: FDRuns
@@ -6146,7 +5929,7 @@ def _two_states(cls, a, b, arguments):
 
 
 def _without_arrays(feature_map):
-    """The other fields determine the frequencies. Unlike arrays, lists compare to one truth value."""
+    """Other fields determine the frequencies. Unlike arrays, lists compare to one truth value."""
     return feature_map._replace(frequencies=None, grid=feature_map.grid.tolist())
 
 
@@ -6191,8 +5974,7 @@ def _turn(columns, V, p, panels, product):
 
 @_helper
 def _decompose(G, values, V):
-    """Decompose G, of which the upper half is given. Write eigenvalues in descending order to
-    `values`, and eigenvectors to the rows of V."""
+    """Eigenpairs of G, given its upper half: descending values, and vectors as rows of V."""
     size = len(values)
     A = np.empty((size, size))
     rows = np.identity(size)
@@ -6218,8 +6000,7 @@ def _decompose(G, values, V):
 
 @_helper
 def _shorten(values, V, rules, last):
-    """Subtract from the squared lengths in `values` as `_sketch_runs` says, and multiply the rows
-    of V accordingly. Returns the number of lengths above 0 and the amount subtracted."""
+    """Shorten squared lengths and rows of V by `fd_start`. Returns count and reduction."""
     ell, half, share = rules
     rows = (ell + 1) // 2 if half else ell
     place = ell if last else rows - half
@@ -6246,9 +6027,8 @@ def _shorten(values, V, rules, last):
 @_helper
 def _fill(X, features, fade, used, run, mean, mass):
     """Write the rows z of X, or their features, to columns `used` and later of `run`, with weights
-    by age. If there is a mean, sqrt(n / (n + 1)) (z - mean) replaces z. Here n is the total weight
-    of the earlier rows, and `mean` is their mean. The sum of z z^T is then the scatter matrix of
-    all rows. Returns |z|^2."""
+    by age. If there is a mean, sqrt(n / (n + 1)) (z - mean) replaces z, where n is the weight and
+    `mean` the mean of earlier rows. Then the sum of z z^T is the scatter matrix. Returns |z|^2."""
     panels, phases, factor = features
     n = len(X)
     angles = _new_tile(X)
@@ -6286,11 +6066,10 @@ def _fill(X, features, fade, used, run, mean, mass):
 
 @_core
 def _sketch_runs(X, features, begins, rules, fade, last, mass, runs, lengths):
-    """Sketch runs of rows of X, begins[t] to begins[t + 1] - 1, or of their features, by `fd_start`.
-    If `last`, the squared length of column ell + 1 is subtracted. runs: FDRuns with an array for
-    each field. The first run has rows of weight `mass` already. Lengths come from eigenvalues of A^T A,
-    where A is the columns, with rounding errors relative to the largest. LAPACK's SVD takes 4 to 8
-    times as long."""
+    """Sketch runs of rows of X, begins[t] to begins[t + 1] - 1, or of their features, by
+    `fd_start`. If `last`, the squared length of column ell + 1 is subtracted. runs: FDRuns with an
+    array for each field. The first run has rows of weight `mass` already. Lengths come from
+    eigenvalues of A^T A, where A is the columns: LAPACK's SVD takes 4 to 8 times as long."""
     # Inside the loop, numba removes some stores to arrays of a tuple, as if nobody read them.
     columns, filled, shrunk, sums, counts, means = runs
     for index in prange(len(lengths)):
@@ -6332,8 +6111,7 @@ _ROWS_THEMSELVES = np.empty((0, 0, 0)), np.empty(0), 1.0  # in place of features
 
 
 def _sketch(state, X, begins=(), features=_ROWS_THEMSELVES, last=False):
-    """Sketches of runs of rows of X, or of their features, and squared lengths for `last`. A run
-    from row 0 continues state.run. By default, all rows are one run."""
+    """Sketches of runs of rows of X or features, by default of one run, and lengths if `last`."""
     begins = np.array(begins or [0, len(X)])
     tasks = len(begins) - 1
     runs = FDRuns(*(np.zeros_like(part, shape=(tasks, *np.shape(part))) for part in state.run))
@@ -6382,13 +6160,11 @@ def _merged(older, run, state):
 
 
 def _whole(state):
-    """The state with all rows in one run."""
     return state._replace(run=_merged(state.older, state.run, state), older=_NO_RUNS)
 
 
 def _absorb(state, X, features=_ROWS_THEMSELVES):
-    """The state after the rows of X, or their features. Runs are sketched in parallel. Complete
-    runs are merged in order."""
+    """The state after the rows of X, or their features. Runs are sketched in parallel."""
     older = state.older
     latest = _NO_RUNS
     length = max(1000, 20 * state.ell)  # merging a run is 3 % of its work
@@ -6407,10 +6183,9 @@ def fd_start(ell, m, *, half=True, share=1.0, half_life=None):
     """Start a frequent directions sketch of rows of length m (Liberty 2013; SKPCA algorithm 1).
 
     When the buffer is full, its rows are made orthogonal and sorted by length. If the rank exceeds
-    ell, the squared length of row ell / 2 is subtracted from all squared lengths, as in SKPCA. If
-    `half` is False, the squared length of row ell + 1 is subtracted instead. A new sketch begins
-    every max(1000, 20 ell) rows. Calls compute these sketches on all threads and merge them in
-    order. Needs O(m ell) memory. A call also needs up to 64 MB, or 16 sketches if that is more.
+    ell, the squared length of row ell / 2, or of row ell + 1 if `half` is False, is subtracted from
+    all squared lengths. Sketches of max(1000, 20 ell) rows are computed on all threads and merged
+    in order. Needs O(m ell) memory, and a call up to 64 MB, or 16 sketches if that is more.
 
     Args:
         ell: int from 1 to m. Number of rows of the result.
@@ -6418,9 +6193,8 @@ def fd_start(ell, m, *, half=True, share=1.0, half_life=None):
         half: bool. If True, the buffer has 5 ell / 4 rows. If False, 2 ell rows and half the bound.
         share: float from 0 to 1. Fraction of rows, counted from the shortest, that is shortened. A
             share of 0.2 (Desai et al. 2016) lowers the error on most data, but weakens the bound.
-        half_life: float, at least 1, or None. Number of rows after which a weight halves. Bounds
-            hold for the weighted rows 2^(-(n - i) / (2 half_life)) z_i. States with a half_life
-            cannot be merged. None means never.
+        half_life: float, at least 1, or None. Number of rows after which a weight halves: bounds
+            hold for rows 2^(-(n - i) / (2 half_life)) z_i. If not None, states cannot be merged.
     Returns:
         FDState: The state before the first row.
     Example:
@@ -6460,8 +6234,7 @@ def fd_merge(a, b):
     """Merge two states into a sketch of the rows of both (Ghashami et al. 2016; SKPCA section 2).
 
     Args:
-        a: FDState. It is not modified.
-        b: FDState. It must have been started with the same arguments.
+        a, b: See `merge`.
     Returns:
         FDState: The merged state. It satisfies the error bound of a single pass over all rows.
     """
@@ -6497,11 +6270,6 @@ def frequent_directions(Z, ell, *, half=True, share=1.0):
         ell, half, share: See `fd_start`.
     Returns:
         Sketch: B, as from `fd_finish`. Costs O(n m ell) time and O(m ell) memory.
-    Example:
-        >>> Z = np.random.default_rng(0).standard_normal((100, 8))
-        >>> found = frequent_directions(Z, 6)
-        >>> bool(np.linalg.norm(Z.T @ Z - found.B.T @ found.B, 2) <= found.shrunk <= 1600 / 3)
-        True
     """
     Z = _checked_points("Z", Z)
     return fd_finish(fd_update(fd_start(ell, Z.shape[1], half=half, share=share), Z))
@@ -6515,8 +6283,7 @@ def frequent_directions(Z, ell, *, half=True, share=1.0):
     lambda state: len(state.sketch.run.columns) == state.feature_map.m,
 )
 class SKPCAState(NamedTuple):
-    """Streaming kernel PCA in progress. The sketch is of features. Its runs have means if they are
-    centered."""
+    """Streaming kernel PCA in progress, with a sketch of features. Centered runs have means."""
 
     feature_map: FourierMap
     sketch: FDState
@@ -6532,10 +6299,9 @@ class SKPCAState(NamedTuple):
     means=1,
 )
 class Subspace(NamedTuple):
-    """Leading directions in the space of random features: f(x) = basis^T (z(x) - means). basis:
-    (m, k), orthonormal columns. values: (k,), approximate eigenvalues of the Gram matrix Z Z^T, at
-    most `shrunk` too small. means: (m,), 0 if not centered. count: total weight of the points.
-    names: as in Expansion."""
+    """Leading directions in the space of random features: f(x) = basis^T (z(x) - means). basis: (m,
+    k), orthonormal columns. values: (k,), approximate eigenvalues of the Gram matrix Z Z^T, at most
+    `shrunk` too small. means: (m,), 0 if not centered. count: total weight of points."""
 
     feature_map: FourierMap
     basis: np.ndarray
@@ -6570,7 +6336,7 @@ def skpca_update(state, X):
 
     Args:
         state: SKPCAState. It is not modified.
-        X: (n, d) array. Points. Calls with at least 16 max(1000, 20 ell) points use 16 threads best.
+        X: (n, d) array. Points. Calls with t max(1000, 20 ell) points or more keep t threads busy.
     Returns:
         SKPCAState: The new state. If half_life is None, the split into calls changes no bits.
     """
@@ -6594,8 +6360,7 @@ def skpca_merge(a, b):
     """Merge two states into streaming kernel PCA of the points of both (SKPCA section 2).
 
     Args:
-        a: SKPCAState. It is not modified.
-        b: SKPCAState. It must have been started with the same arguments.
+        a, b: See `merge`.
     Returns:
         SKPCAState: The merged state. If centered, it has the exact mean of all points.
     """
@@ -6643,10 +6408,9 @@ def skpca_finish(state, k):
 def skpca(X, kernel, k, m, ell, seed=0, *, centered=False):
     """Streaming kernel PCA of an array in one call (SKPCA algorithm 1).
 
-    Features Z and directions W approximate the Gram matrix by Z W W^T Z^T. If the Gram matrix has
-    ones on its diagonal, m = O(log(n) / eps^2) and ell = k = 8 / eps, then the error is at most
-    eps n in spectral norm, with high probability (SKPCA lemma 3.1, theorem 3.2). Costs O(n m (d +
-    ell)) time and O(m (d + ell)) memory.
+    Z W W^T Z^T approximates the Gram matrix for features Z and directions W. For k(x, x) = 1, m =
+    O(log(n) / eps^2) and ell = k = 8 / eps, the spectral error is with high probability at most eps
+    n (SKPCA lemma 3.1, theorem 3.2). Costs O(n m (d + ell)) time and O(m (d + ell)) memory.
 
     Args:
         X: (n, d) array. Points.
@@ -6658,11 +6422,6 @@ def skpca(X, kernel, k, m, ell, seed=0, *, centered=False):
         centered: bool. If True, subtract the mean of the features.
     Returns:
         Subspace: The directions, for `skpca_transform` and `skpca_residual`.
-    Example:
-        >>> X = np.random.default_rng(0).standard_normal((200, 2))
-        >>> found, exact = skpca(X, gaussian(3.0), 3, 2000, 50), kpca(X, gaussian(3.0), 3)
-        >>> bool(np.abs(found.values / exact.values - 1.0).max() < 0.1)
-        True
     """
     X = _checked_points("X", X)
     state = skpca_start(fourier_features_map(kernel, X.shape[1], m, seed), ell, centered=centered)
@@ -6709,20 +6468,13 @@ def skpca_residual(X, subspace):
     """Novelty |(I - W W^T) (z(x) - means)| of points, where W = subspace.basis (SKPCA section 1).
 
     Compare it with quantiles of the residuals of known points. Choose k so that all of
-    subspace.values exceed subspace.shrunk. Directions with smaller values may fit only the last
-    points.
+    subspace.values exceed subspace.shrunk: others may fit only the last points.
 
     Args:
         X: (n, d) array. Known or new points.
         subspace: Subspace. The result of `skpca_finish`, `skpca`, `rnca_finish` or `rnca`.
     Returns:
         array: (n,) in float64. About sqrt(k(x, x)) for points far from all training points.
-    Example:
-        >>> X = np.random.default_rng(0).standard_normal((200, 2))
-        >>> subspace = skpca(X, gaussian(3.0), 5, 300, 20)
-        >>> near, far = skpca_residual(np.array([[0.0, 0.0], [20.0, 20.0]]), subspace)
-        >>> bool(near < 0.2 < 0.8 < far)
-        True
     """
     return _by_slabs(_off, X, subspace)
 
@@ -6738,8 +6490,7 @@ def skpca_residual(X, subspace):
     means=1,
 )
 class RNCAState(NamedTuple):
-    """Randomized nonlinear components. squares: (m, m), sum of z z^T, where z is centered if
-    `centered`. means: (m,), means of z."""
+    """Randomized nonlinear components. squares: (m, m), sum of z z^T, centered if `centered`."""
 
     feature_map: FourierMap
     squares: np.ndarray
@@ -6766,8 +6517,7 @@ def rnca_start(feature_map, *, centered=False, half_life=None):
     """Start randomized nonlinear component analysis (Lopez-Paz et al. 2014; SKPCA section 1.2).
 
     Args:
-        feature_map: FourierMap. It contains the kernel.
-        centered: bool. If True, subtract the mean of the features.
+        feature_map, centered: See `skpca_start`.
         half_life: float, at least 1, or None. Points after which a weight halves. None means never.
     Returns:
         RNCAState: The state before the first point. Needs O(m^2) memory.
@@ -6809,8 +6559,7 @@ def rnca_merge(a, b):
     """Merge two states of randomized nonlinear components (SKPCA section 1.2).
 
     Args:
-        a: RNCAState. It is not modified.
-        b: RNCAState. It must have been started with the same arguments.
+        a, b: See `merge`.
     Returns:
         RNCAState: The state for the points of both streams.
     """
@@ -6851,7 +6600,7 @@ def rnca(X, feature_map, k, seed=0, *, centered=False):
         X: (n, d) array. Points.
         feature_map: FourierMap. It contains the kernel.
         k, seed: See `rnca_finish`.
-        centered: See `rnca_start`.
+        centered: See `skpca_start`.
     Returns:
         Subspace: Directions with shrunk = 0. Costs O(n m (d + m)) time and O(m^2) memory.
     """
@@ -6958,10 +6707,9 @@ def reservoir_merge(a, b):
 def reservoir_finish(state, kernel, k):
     """Nystrom features F from the reservoirs, with F F^T = C W_k^+ C^T (SKPCA section 1.1).
 
-    W is the Gram matrix of the s points, and W_k is its best approximation of rank k. C contains
-    the kernel values between all points and these s points. Drineas and Mahoney (2005) draw with
-    probability proportional to k(x, x)^2. Draws here are uniform, so k(x, x) must be constant.
-    Williams and Seeger (2001) use k = s. Costs O(s^2 (s + d)) time.
+    W is the Gram matrix of the s points, and W_k its best approximation of rank k. C has the kernel
+    values of all points and these. Drineas and Mahoney (2005) draw with probability proportional to
+    k(x, x)^2. Draws here are uniform, so k(x, x) must be constant. Costs O(s^2 (s + d)) time.
 
     Args:
         state: ReservoirState. It must contain at least one point.
@@ -6989,18 +6737,11 @@ def reservoir_nystrom(X, kernel, k, s, seed=0):
 
     Args:
         X: (n, d) array. Points.
-        kernel: Kernel. Positive semidefinite, with the same k(x, x) for all points.
-        k: int from 1 to s. Rank of W_k. If k = s and W is invertible, W_k^+ is W^-1.
+        kernel, k: See `reservoir_finish`. If k = s and W is invertible, W_k^+ is W^-1.
         s: int, at least 1. Number of points to draw with replacement.
         seed: int from 0 to 2**64 - 1. Seed of the draws.
     Returns:
-        Expansion: Features over the s points, for `expand`.
-    Example:
-        >>> X = np.random.default_rng(0).standard_normal((400, 2))
-        >>> expansion = reservoir_nystrom(X, gaussian(2.0), 2, 100)
-        >>> values = 4.0 * expansion.values  # from 100 of 400 points
-        >>> bool(np.abs(values / kpca(X, gaussian(2.0), 2).values - 1.0).max() < 0.1)
-        True
+        Expansion: For `expand`. `values` are for the s points: multiply by n / s to estimate X's.
     """
     X, kernel = _points_and_kernel(X, kernel)
     state = reservoir_start(s, X.shape[1], seed)
@@ -7015,10 +6756,8 @@ def reservoir_nystrom(X, kernel, k, s, seed=0):
 # sqrt(2 k(x, x)) cos(r_j.x + gamma_j). The paper adds features in each step. Here m is fixed. A
 # step generates feature j from the seed and j, so a state stores k numbers per feature for any d.
 #
-# `_values` is the paper's algorithm 2. Comments in `_step` cite lines of algorithms 1, 3 and 4. The
-# caller draws the points (line 2). Row j of coef is the paper's alpha_j, row j of other_coef is its
-# beta_j, and W is the mean of its h h^T over a mini-batch.
-# --------------------------------------------------------------------------------------------------
+# `_values` is the paper's algorithm 2. Comments in `_step` cite lines of algorithms 1, 3 and 4. Row
+# j of coef is the paper's alpha_j, row j of other_coef its beta_j, and W a mean of its h h^T.
 
 # 12.1 States
 
@@ -7070,10 +6809,10 @@ _TWO_VIEWS = (_SINGULAR, _CANONICAL)
 class DSGDState(NamedTuple):
     """Doubly stochastic gradients in progress. Fields not listed are as in the start or DSGDSteps.
 
-    task: 0 to 4 for PCA, PCA by the Hebbian rule, SVD, CCA and SIR; feature_map, coef (m, k), other and
-    other_coef: features and coefficients of both views; moment (k, k): mean of W, with weight t + 1
-    at step t; constraint (k, k): the same mean of `_constraint`, or empty; used and step: numbers
-    of features and steps so far; chosen: True if theta0 was None; names: as in Expansion."""
+    task: 0 to 4 for PCA, PCA by the Hebbian rule, SVD, CCA and SIR; feature_map, coef (m, k), other
+    and other_coef: features and coefficients of both views; moment (k, k): mean of W, with weight t
+    + 1 at step t; constraint (k, k): the same mean of `_constraint`, or empty; used and step:
+    numbers of features and steps so far; chosen: True if theta0 was None."""
 
     task: int
     feature_map: FourierMap
@@ -7226,7 +6965,6 @@ def _begin(task, X, Y, k, steps, centered, ridge=0.0, **maps):
 
 
 def _singular_pairs(C, k):
-    """All singular values of C, and k vector pairs."""
     U, values, V = np.linalg.svd(C, full_matrices=False)
     _require(k <= values.size and values[k - 1] > 1e-6 * values[0], _RANK)
     return values, U[:, :k], V[:k].T
@@ -7271,30 +7009,21 @@ def dsgd_start(X, feature_map, k, *, steps=DSGDSteps(), centered=False, individu
 
     The start is kernel PCA of X with steps.initial features. Its functions have eigenvalues l_i and
     are orthonormal, as equation (4) requires. (Algorithm 1 starts from an empty sum, which no step
-    can change.) Step t has size theta0 / (1 + theta1 t). A step of the default theta0 cannot overshoot.
-    Its block of features raises the variance of h by at most 5 %. Default steps on n points are at
-    most .6 n / k(x, x). Errors fall like 1 / t if 2 (l_k - l_(k+1)) theta0 / theta1 > 1. This
-    condition is ours. Theorem 1 only says that suitable step sizes exist. The defaults satisfy the
-    condition if l_k - l_(k+1) > l_k / 20. Costs O(n initial (d + initial) + initial^3) time.
+    can change.) A step of the default theta0 cannot overshoot. Default steps on n points are at
+    most .6 n / k(x, x). Errors fall like 1 / t if 2 (l_k - l_(k+1)) theta0 / theta1 > 1. (This
+    condition is ours: theorem 1 says that suitable steps exist.) The defaults satisfy it if l_k -
+    l_(k+1) > l_k / 20. Costs O(n initial (d + initial) + initial^3) time.
 
     Args:
         X: (n, d) array. Points; a few hundred or thousand suffice.
         feature_map: FourierMap. Contains the kernel, the seed and the number m of features.
         k: int from 1 to the rank of the first features on X. Number of functions.
-        steps: DSGDSteps. Its count and batch are ignored. By default, theta0 is
-            min(.5 / l_1, sqrt(feature_batch / 20) / k(x, x)), and theta1 is
-            theta0 max(l_k - l_(k+1), l_k / 10).
+        steps: DSGDSteps, whose count and batch are ignored. Default: theta0 = min(.5 / l_1,
+            sqrt(feature_batch / 20) / k(x, x)), theta1 = theta0 max(l_k - l_(k+1), l_k / 10).
         centered: bool. True subtracts the functions' means over each mini-batch.
         individual: bool. True finds each eigenfunction (Hebbian rule, DSGD 4.3), False their span.
     Returns:
         DSGDState: State for `dsgd_update`.
-    Example:
-        >>> X = np.random.default_rng(0).standard_normal((3000, 1))
-        >>> state = dsgd_start(X, fourier_features_map(gaussian(1.0), 1, 2000, stored=False), 1)
-        >>> for rows in np.split(X, 10):
-        ...     state = dsgd_update(state, rows)
-        >>> state.step, dsgd_values(state).round(1).tolist()  # the exact eigenvalue is .618
-        (10, [0.6])
     """
     task = _SINGLE_COMPONENTS if _as_flag("individual", individual) else _COMPONENTS
     state, Z = _begin(task, X, None, k, steps, centered, feature_map=feature_map)
@@ -7313,8 +7042,7 @@ def dsgd_ksvd_start(X, Y, map_x, map_y, k, *, steps=DSGDSteps(), centered=False)
         map_x: FourierMap. Contains m features of the first view.
         map_y: FourierMap. Contains m features of the second view, from a different seed.
         k: int from 1 to the rank of the first features. Number of pairs of functions.
-        steps, centered: See `dsgd_start`. Singular values replace l_i, and
-            sqrt(k(x, x) l(y, y)) replaces k(x, x).
+        steps, centered: See `dsgd_start`, with singular values l_i, and sqrt(k(x, x) l(y, y)).
     Returns:
         DSGDState: Functions that approximate singular functions of E k(x, .) l(y, .).
     """
@@ -7497,7 +7225,7 @@ def dsgd_update(state, X, Y=None):
     return _step(state, *_checked_views(state.task, X, Y, state.feature_map.d, columns))
 
 
-# 12.5 Results
+# 12.5 Results, and all steps in one call
 
 
 @_public
@@ -7515,11 +7243,6 @@ def dsgd_evaluate(X, state, *, second=False):
         second: bool. True evaluates the second view's functions at points X of the second view.
     Returns:
         array: (n, k), in the precision of X.
-    Example:
-        >>> X = np.random.default_rng(0).standard_normal((5000, 1))
-        >>> state = dsgd_kpca(X, gaussian(1.0), 1, 2000, 0)
-        >>> bool(abs((dsgd_evaluate(X, state) ** 2).mean() / 0.618 - 1) < 0.1)
-        True
     """
     state = _checked_as(DSGDState, "state", state)
     second = _as_flag("second", second)
@@ -7575,9 +7298,6 @@ def dsgd_finish(state):
         moment=turn.T @ state.moment @ turn,
         constraint=turn.T @ constraint @ turn if constraint.size else constraint,
     )
-
-
-# 12.6 Start, steps and finish in one call
 
 
 def _descend(task, start, X, Y, kernels, k, m, seed, steps, **settings):
@@ -7749,11 +7469,9 @@ def dsgd_ksir(
 # --------------------------------------------------------------------------------------------------
 # 13. Ridge leverage scores (RLS)
 #
-# All methods use y(x) = L^-1 k(landmarks, x), where L L^T is the Gram matrix of the landmarks. For
-# scores, a diagonal matrix is added to it. The residual of x is k(x, x) - |y(x)|^2. The rows y(x)^T
-# form the Nystrom factor F of K~ = F F^T. Forward substitution takes half as many multiplications
-# as a matrix square root, and is as stable as a Cholesky factorization.
-# --------------------------------------------------------------------------------------------------
+# All methods use y(x) = L^-1 k(landmarks, x), where L L^T is the Gram matrix of the landmarks (for
+# scores, plus a diagonal matrix). The residual of x is k(x, x) - |y(x)|^2. The rows y(x)^T form the
+# Nystrom factor F of K~ = F F^T. Substitution is as stable as a Cholesky factorization.
 
 
 # 13.1 The substitution
@@ -7762,8 +7480,8 @@ def dsgd_ksir(
 @_validated("Landmarks")
 class Landmarks(NamedTuple):
     """Selected points: indices (s,); weights (s,), 1 / sqrt(probability); kernel evaluations. Their
-    number s is len(landmarks.indices), because len of the tuple is 4. points (s, d) are given if the
-    rows alone do not tell them, for example after a stream, and else empty."""
+    number s is len(landmarks.indices), because len of the tuple is 4. points (s, d): given after a
+    stream, else empty."""
 
     indices: np.ndarray
     weights: np.ndarray
@@ -7779,9 +7497,8 @@ class Landmarks(NamedTuple):
     points="points",
 )
 class NystromMap(NamedTuple):
-    """Map from points to Nystrom features. points: (s, d) landmarks. factor: (s, s), a lower
-    triangular L. L L^T is the Gram matrix of the first `rank` landmarks. Its other entries are 0.
-    names: as in Expansion."""
+    """Map from points to Nystrom features. points: (s, d) landmarks. factor: (s, s), lower
+    triangular L. L L^T is the Gram matrix of the first `rank` landmarks. Other entries are 0."""
 
     points: np.ndarray
     factor: np.ndarray
@@ -7985,9 +7702,8 @@ def _new_pivots(P, kernel, shift, F, found, rest, floor, count, share, key):
 
 def _pivoted(counts, P, kernel, block, share, like, key, shift=0.0):
     """Yield a partial Cholesky factorization of K + diag(shift) with s pivots for each s in counts,
-    or with fewer if no residual is left. Each tuple has five items: Landmarks in the order of
-    choice; F; the diagonal of K; the residuals, diag(K + diag(shift) - F F^T); and the rounding
-    errors of the residuals in the type of `like`."""
+    or with fewer if no residual is left. Each tuple has Landmarks in the order of choice, F, the
+    diagonal of K, the residuals diag(K + diag(shift) - F F^T), and their rounding errors."""
     n = len(P)
     definite = _has_formula(kernel)
     rounding_after = _rounding(kernel, like)
@@ -8009,9 +7725,8 @@ def _pivoted(counts, P, kernel, block, share, like, key, shift=0.0):
             found = indices.size
             rest[indices] = 0.0
             floor = rounding * diagonal + np.sqrt(errors) * np.sqrt(diagonal)
-            # Negative residuals of a definite kernel are rounding errors. (Measured: -.4 times the
-            # diagonal for polynomial kernel values from 1e11 to 1e21 in float32.) For other
-            # kernels, a pivot near the rounding error e causes relative errors of sqrt(e).
+            # Negative residuals of a definite kernel are rounding errors (measured: -.4 times the
+            # diagonal in float32). For others, a pivot near the error e causes errors of sqrt(e).
             lowest = -math.inf if definite else -10.0 * np.sqrt(floor) * np.sqrt(diagonal)
             _require_definite(_all_below(rest) and (rest >= lowest).all())
             rest[rest <= floor] = 0.0
@@ -8073,10 +7788,9 @@ def _tail_ridge(kernel, Z, weights, k, key):
 
 @_validated("a CertifiedNystrom")
 class CertifiedNystrom(NamedTuple):
-    """K~ = F F^T with an error bound. landmarks: len(certified.landmarks.indices) of them, in the
-    order of choice. factor: F (n, r), with orthogonal columns by descending norm. trace_left:
-    tr(K - K~) / tr K. error_bound: an upper bound of |K - K~|_2 / |K|_2. chance: probability that
-    it fails, 0 if the trace proves it."""
+    """K~ = F F^T with an error bound. landmarks: in the order of choice. factor: F (n, r), with
+    orthogonal columns by descending norm. trace_left: tr(K - K~) / tr K. error_bound: an upper
+    bound of |K - K~|_2 / |K|_2. chance: of failure."""
 
     landmarks: Landmarks
     factor: np.ndarray
@@ -8142,9 +7856,6 @@ def ridge_leverage_scores(X, kernel, lam):
         lam: float. Positive ridge, in the units of the eigenvalues of K.
     Returns:
         array: (n,) scores, from 2^-52 k(x, x) / lam (their rounding error) to 1.
-    Example:
-        >>> ridge_leverage_scores(np.array([[1.0], [2.0]]), linear(), 5.0).round(12).tolist()
-        [0.1, 0.4]
     """
     X, kernel = _points_and_kernel(X, kernel)
     lam = _checked_real("lam", lam, 1e-300)
@@ -8235,7 +7946,6 @@ def sample_landmarks(scores, seed=0, *, delta, oversampling=16.0):
 @_public
 def rls_nystrom(X, kernel, lam, seed=0, *, delta, oversampling=16.0):
     """Landmarks drawn with exact ridge leverage scores (RLS algorithm 1).
-
     With probability 1 - delta, K~ <= K <= K~ + lam I. Costs O(n^3) time and O(n^2) memory.
 
     Args:
@@ -8273,7 +7983,7 @@ def _practical_delta(s):
 def _recursive(X, kernel, key, delta, lam, size, top, constant=1.0, factor=1.0, oversampling=1.0):
     """RLS algorithm 2 (lam given), RLS algorithm 3 (lam None), and practical variants, which draw
     exactly `top` landmarks at the top level. Comments number steps as in algorithm 3 (algorithm 2).
-    `factor` multiplies scores. Only the algorithms, not the variants, divide delta by 3 per level."""
+    `factor` multiplies scores. The variants do not divide delta by 3."""
     # depth: number of successive halvings that a point survives, each with probability 1/2.
     words = _words(_python_subkey(key, _HALVING), np.arange(len(X)))
     depth = np.frexp(_in_double(~words & (words + np.uint64(1))))[1] - 1
@@ -8313,11 +8023,11 @@ def _recursive(X, kernel, key, delta, lam, size, top, constant=1.0, factor=1.0, 
 def recursive_rls(X, kernel, lam, seed=0, *, delta, oversampling=16.0):
     """Landmarks from recursive ridge leverage score sampling at a given ridge (RLS algorithm 2).
 
-    First draws landmarks of a random half of the points in the same way, with delta / 3. The
-    recursion ends when at most 192 log(1 / delta) points are left. The landmarks of the half give
-    scores of all points (RLS lemma 6). `sample_landmarks` uses 3/2 times the scores. With
-    probability 1 - 3 delta, K~ <= K <= K~ + lam I (RLS theorems 7 and 8). If each level has s
-    landmarks, the cost is about 2 n s kernel values, O(n s (d + s)) time and O(n + s^2) memory.
+    First draws landmarks of a random half of the points in the same way, unless at most 192 log(1 /
+    delta) points are left. These landmarks give scores of all points (RLS lemma 6).
+    `sample_landmarks` uses 3/2 times the scores. With probability 1 - 3 delta, K~ <= K <= K~ + lam
+    I (RLS theorems 7 and 8). With s landmarks per level, it costs about 2 n s kernel values, O(n s
+    (d + s)) time and O(n + s^2) memory.
 
     Args:
         X, kernel, lam: See `rls_nystrom`.
@@ -8326,12 +8036,6 @@ def recursive_rls(X, kernel, lam, seed=0, *, delta, oversampling=16.0):
         oversampling: See `sample_landmarks`.
     Returns:
         Landmarks: O(d_eff(lam) log(d_eff(lam) / delta)) points, with weights 1 / sqrt(p_i).
-    Example:
-        >>> X, kernel = np.linspace(0.0, 9.0, 2000).reshape(-1, 1), gaussian(1.0)
-        >>> found = recursive_rls(X, kernel, 50.0, delta=0.03)
-        >>> error = spectral_error(LowRank(nystrom(X, found, kernel)), Implicit(X, kernel))
-        >>> found.indices.size < 2000, error < 50.0
-        (True, True)
     """
     X, kernel = _points_and_kernel(X, kernel)
     lam = _checked_real("lam", lam, 1e-300)
@@ -8343,13 +8047,12 @@ def recursive_rls(X, kernel, lam, seed=0, *, delta, oversampling=16.0):
 def recursive_rls_fixed(X, kernel, s, seed=0, *, delta, constant=640.0, oversampling=16.0):
     """Landmarks from recursive leverage score sampling at a given sample size (RLS algorithm 3).
 
-    Let k be the largest integer with c k log(2 k / delta) <= s. Differences from `recursive_rls`:
-    - The ridge is (1 / k) sum_{i > k} sigma_i(S^T K S) for the landmarks of the half.
-    - Scores are multiplied by 5, and p_i = min(1, 16 l_i log(2 k / delta)).
-    With probability 1 - 3 delta, there are at most 2 s landmarks, and K~ <= K <= K~ + lam I for
-    lam = (1 / k) sum_{i > k} sigma_i(K) (RLS theorem 10, RLS fact 9). Differences from the paper:
-    Scores are capped at 1. The estimate of the ridge is about 1 % too large. If a sample has at
-    most k points, s uniform points replace it.
+    Let k be the largest integer with c k log(2 k / delta) <= s. Unlike in `recursive_rls`, the
+    ridge is (1 / k) sum_{i > k} sigma_i(S^T K S) for the landmarks of the half, scores are
+    multiplied by 5, and p_i = min(1, 16 l_i log(2 k / delta)). With probability 1 - 3 delta, there
+    are at most 2 s landmarks, and K~ <= K <= K~ + lam I for lam = (1 / k) sum_{i > k} sigma_i(K)
+    (RLS theorem 10, RLS fact 9). Unlike in the paper, scores are capped at 1, the ridge is slightly
+    too large, and s uniform points replace a sample of at most k points.
 
     Args:
         X, kernel: See `rls_nystrom`.
@@ -8369,7 +8072,6 @@ def recursive_rls_fixed(X, kernel, s, seed=0, *, delta, constant=640.0, oversamp
 
 
 def _practical(X, kernel, s, seed, delta, accelerated):
-    """Exactly s landmarks as in RLS section 5, with small constants and one delta at all levels."""
     X, kernel = _points_and_kernel(X, kernel)
     s = _checked_whole("s", s, 1)
     delta = _as_delta(delta, _practical_delta(s))
@@ -8386,18 +8088,10 @@ def recursive_rls_practical(X, kernel, s, seed=0, *, delta=None):
     applies. Costs about 2 n s kernel values, n s (s + 2 d) multiplications and O(n + s^2) memory.
 
     Args:
-        X: (n, d) array. Points.
-        kernel: Kernel. Positive semidefinite.
-        s: int, at least 1. Number of landmarks. If s >= n, all points are returned.
-        seed: int from 0 to 2**64 - 1.
+        X, kernel, s, seed: See `rpcholesky`.
         delta: float between 0 and 1. None means 1 / (2 log s). Lower values spread the landmarks.
     Returns:
         Landmarks: Ascending indices. Sums weighted by weights^2 are unbiased for sums over X.
-    Example:
-        >>> X = np.concatenate([np.zeros((990, 1)), np.arange(10.0).reshape(-1, 1)])  # outliers
-        >>> found = recursive_rls_practical(X, gaussian(0.3), 20)
-        >>> found.indices.size, bool((found.indices >= 990).sum() > 5)
-        (20, True)
     """
     return _practical(X, kernel, s, seed, delta, False)
 
@@ -8406,13 +8100,12 @@ def recursive_rls_practical(X, kernel, s, seed=0, *, delta=None):
 def recursive_rls_accelerated(X, kernel, s, seed=0, *, delta=None):
     """Exactly s landmarks from the accelerated recursive method (RLS section 5.2.1).
 
-    This is `recursive_rls_practical` with samples of r = sqrt((n s + s^3) / n) points below the top
-    level. Costs about 2 n r kernel values and n r (r + 2 d) multiplications. Small, distant groups
-    of points may be missed. Measured for s = 200 (r = 25) of 20,000 points, 3 % of them distant:
-    |K - K~|_2 was 4.4, but .52 for `recursive_rls_practical` and .00009 for `rpcholesky`.
+    This is `recursive_rls_practical` with samples of r = sqrt(s + s^3 / n) points below the top.
+    Costs about 2 n r kernel values and n r (r + 2 d) multiplications. Small groups may be missed.
 
     Args:
-        X, kernel, s, seed, delta: See `recursive_rls_practical`.
+        X, kernel, s, seed: See `rpcholesky`.
+        delta: See `recursive_rls_practical`.
     Returns:
         Landmarks: Ascending indices. Sums weighted by weights^2 are unbiased for sums over X.
     """
@@ -8544,14 +8237,6 @@ def rls_update(state, X):
         X: (n, d) array. Further points. Calls with at least 2 s points are best.
     Returns:
         RLSState: The next state.
-    Example:
-        >>> X, kernel = np.linspace(0.0, 9.0, 4000).reshape(-1, 1), gaussian(1.0)
-        >>> state = rls_start(kernel, 40, 1)
-        >>> for rows in np.split(X, 4):
-        ...     state = rls_update(state, rows)
-        >>> F = nystrom(X, rls_finish(state), kernel)
-        >>> bool(spectral_error(LowRank(F), Implicit(X, kernel)) < 1e-4 * 4000)
-        True
     """
     state = _checked_as(RLSState, "state", state)
     X = _checked_points("X", X)
@@ -8570,8 +8255,7 @@ def rls_merge(a, b):
     """The state of a stream with the points of `a` followed by the points of `b` (RLS).
 
     Args:
-        a: RLSState. State of the first stream.
-        b: RLSState. State of the second stream, with the same kernel, s and d.
+        a, b: See `merge`.
     Returns:
         RLSState: At most s landmarks of both streams.
     """
@@ -8604,7 +8288,6 @@ def rls_finish(state):
 @_public
 def nystrom_map(X, landmarks, kernel):
     """Map from points to Nystrom features: landmarks and their Cholesky factor (RLS section 2.1).
-
     Costs about s^2 kernel values, O(s^2 (d + s)) time and O(s (d + s)) memory.
 
     Args:
@@ -8630,7 +8313,6 @@ def _of_landmarks(x, model, out):
 
 
 def _map_features(P, found):
-    """Nystrom features of checked points. Raises if features are not finite."""
     X, Z = _in_common_precision(P, found.points)
     F = _new_array((len(X), len(Z)), X.dtype)
     rank = found.rank
@@ -8649,7 +8331,6 @@ def _map_features(P, found):
 @_public
 def nystrom_features(X, feature_map):
     """Nystrom features of points: rows y(x)^T with y(x) = L^-1 k(landmarks, x) (RLS (35)).
-
     K~(x, x') = y(x).y(x'). Costs n s kernel values and O(n s (d + s)) time.
 
     Args:
@@ -8668,8 +8349,8 @@ def nystrom_features(X, feature_map):
 def nystrom(X, landmarks, kernel):
     """Nystrom factor F with F F^T = K~ = K S (S^T K S)^+ S^T K (RLS (1)).
 
-    `LowRank(F)` is K~ as an operator. K - K~ is semidefinite, so its nuclear norm is its trace:
-    gram_diagonal(X, kernel).sum() - (F**2).sum(). Costs n s kernel values and O(n s (d + s)) time.
+    `LowRank(F)` is K~ as an operator. The nuclear norm of K - K~ is its trace: gram_diagonal(X,
+    kernel).sum() - (F**2).sum(). Costs n s kernel values and O(n s (d + s)) time.
 
     Args:
         X: (n, d) array or, as in `kpca`, scipy sparse matrix. Points.
@@ -8677,9 +8358,6 @@ def nystrom(X, landmarks, kernel):
         kernel: Kernel. Positive semidefinite.
     Returns:
         array: (n, s) factor in X's precision, in pivot order. Columns past the rank of K~ are 0.
-    Example:
-        >>> nystrom(np.array([[1.0], [2.0]]), np.array([1]), linear()).tolist()
-        [[1.0], [2.0]]
     """
     X, kernel = _points_and_kernel(X, kernel)
     Z = _checked_landmarks(X, landmarks)
@@ -8688,10 +8366,9 @@ def nystrom(X, landmarks, kernel):
 
 
 def _about_landmarks(X, Z, kernel, centered, weights=None):
-    """X, the map of the landmarks Z, and twice None. If `centered`, the last item is the mean of the
-    landmarks' features: if it is subtracted first, few digits are lost. Inner products lose digits
-    far from 0. A linear kernel takes X and Z minus the mean of X, which is returned as `origin`,
-    unless they are sparse."""
+    """X, the map of the landmarks Z, and twice None. If `centered`, the last item is the mean of
+    the landmarks' features: if it is subtracted first, few digits are lost. A linear kernel takes X
+    and Z, if dense, minus the mean of X, which is returned as `origin`."""
     origin = None
     if centered and _is_linear(kernel) and not (_is_sparse(X) or _is_sparse(Z)):
         mean = X.mean(0, np.float64) if weights is None else np.average(X, 0, weights)
@@ -8704,7 +8381,7 @@ def _about_landmarks(X, Z, kernel, centered, weights=None):
 
 
 def _translated(E, origin):
-    """The linear Expansion with features f(x - origin), if f are the features of E. None means 0."""
+    """The linear Expansion with features f(x - origin), if E has the features f. None means 0."""
     if origin is None:
         return E
     E = E._replace(offset=2.0 * E.offset - _features(origin[None], E, np.float64)[0])
@@ -8720,8 +8397,7 @@ def _translated(E, origin):
 def _normal_equations(P, found, T, middle=None, factors=None, values=False):
     """F^T F and F^T T, where F holds the features of P, or P if found is None, minus `middle`, with
     rows multiplied by `factors` (n, 1). The precision is that of T: float32 loses a small ridge. If
-    `values` is True, F holds kernel values of the landmarks instead of features. If found is None, P
-    may be overwritten."""
+    `values`, F holds kernel values of the landmarks. If found is None, P may be overwritten."""
     squares = products = 0.0
     for rows in _slabs(len(P), _SLAB):
         F = P[rows].astype(T.dtype, copy=False)
@@ -8779,17 +8455,16 @@ def nystrom_kpca(X, landmarks, kernel, k, seed=0, *, centered=False):
     """Kernel PCA of all points, with components in the span of the landmarks (RLS theorem 17).
 
     The components are Phi^T S C, orthonormal in feature space. Row i of Phi is the feature vector
-    of point i, C = (S^T K S)^+ S^T K~^(1/2) W~, and W~ holds the leading eigenvectors of K~. If
-    K <= K~ + lam I for lam = (eps / k) sum_{i > k} sigma_i(K), the squared error of the components
-    is at most (1 + 2 eps) times the minimum.
-    Costs n s kernel values, O(n s (d + s)) time and O(n + s^2) memory.
+    of point i, C = (S^T K S)^+ S^T K~^(1/2) W~, and W~ holds the leading eigenvectors of K~. If K
+    <= K~ + lam I for lam = (eps / k) sum_{i > k} sigma_i(K), their squared error is at most (1 + 2
+    eps) times the minimum. Costs n s kernel values, O(n s (d + s)) time and O(n + s^2) memory.
 
     Args:
         X, landmarks, kernel: See `nystrom`.
         k: int from 1 to the number of landmarks. Number of components.
         seed: int from 0 to 2**64 - 1.
         centered: bool. If True, use H K~ H with H = I - 1 1^T / n instead of K~. A linear kernel
-            takes X and landmarks minus the mean of X. With other kernels, a large mean loses digits.
+            takes X and landmarks minus the mean of X. Other kernels lose digits if it is large.
     Returns:
         Expansion: Over the landmarks. `values` has eigenvalues of K~ or H K~ H, 0 past the rank.
     Example:
@@ -8821,10 +8496,8 @@ def nystrom_to(X, kernel, error, seed=0, *, limit=None):
 
     Adds `rpcholesky` pivots, a fifth more at a time, until K~ is close enough on 2048 points. Let r
     eigenvalues of K exceed .9 (1 - error) error |K|_2. Then at most 1.3 max(1, r) columns are kept,
-    unless `limit` is reached. The smallest number for any matrix of that error is the number of
-    eigenvalues above error |K|_2. If the trace does not prove the bound, 3 to 8 products of K with
-    16 vectors do. Costs O(n s (d + s)) time, 2 n s floats of memory, and n^2 kernel values per
-    product.
+    unless `limit` is reached. If the trace does not prove the bound, 3 to 8 products of K with 16
+    vectors do, with n^2 kernel values each. Costs O(n s (d + s)) time and 2 n s floats of memory.
 
     Args:
         X: (n, d) array. Points.
@@ -8835,10 +8508,6 @@ def nystrom_to(X, kernel, error, seed=0, *, limit=None):
     Returns:
         CertifiedNystrom: error_bound is from the trace, or about 1.01 times the true error. It may
             exceed `error` at `limit`, or if `error` is below 9e-16 (float32: 5e-7 to 2e-5).
-    Example:
-        >>> found = nystrom_to(np.arange(50.0).reshape(-1, 1), gaussian(9.0), 1e-3)
-        >>> found.factor.shape[1] < 13, found.error_bound <= 1e-3
-        (True, True)
     """
     X, kernel = _points_and_kernel(X, kernel)
     n = len(X)
@@ -8892,10 +8561,9 @@ def nystrom_to(X, kernel, error, seed=0, *, limit=None):
 
 def _weighted_equations(P, T, weights, found, at, lam=0.0, F=None):
     """F^T W F, F^T W T and `at`, where F holds features of P minus `at`, and W = diag(weights). If
-    `at` is given, there is an intercept, and the weighted mean of the features replaces it. Errors of
-    F^T W F up to 2e-6 lam are allowed. The features of P may be given as F, which is overwritten. The
-    products of float32 features are in float32 if their rounding error is below lam. (Measured: this
-    changes predictions by at most a fifth of the change caused by landmarks chosen in float32.)"""
+    `at` is given, there is an intercept, and the weighted mean of the features replaces it. Errors
+    of F^T W F up to 2e-6 lam are allowed. F is overwritten, if given. Products of float32 features
+    are in float32 if their rounding error is below lam."""
     T = np.column_stack([T, np.ones(len(P))])
     factors = None
     if np.ptp(weights) or weights[0] != 1.0:
@@ -8904,7 +8572,7 @@ def _weighted_equations(P, T, weights, found, at, lam=0.0, F=None):
     total = weights.sum()
     limit = _value_limit(found.kernel, P, found.points)
     # With kernel values K, F = K C. Then C^T (K^T W K) C takes two thirds of the time, but a small
-    # pivot increases rounding errors. (Measured for lam at its limit: errors of 1e-10 to 1.3e-6 lam.)
+    # pivot increases rounding errors (measured: up to 1.3e-6 lam).
     least = found.factor.diagonal().min()
     values = F is None and limit * limit * 1e-8 * total < lam * least**2
     middle = None if values else at
@@ -8932,8 +8600,8 @@ def _deviations(T, weights):
 
 
 def _ridge_by_map(found, squares, products, lam, targets, mean=0.0, at=None):
-    """Ridge regression on Nystrom features, as an expansion. `targets` is the dimension of Y. If `at`
-    is given, an offset makes the prediction for these features equal to `mean`."""
+    """Ridge regression on Nystrom features, as an expansion. `targets` is the dimension of Y. If
+    `at` is given, an offset makes the prediction for these features equal to `mean`."""
     weights = _solve_ridge(squares, products, lam)
     expansion = _expansion_by_map(found, weights, np.zeros(products.shape[1]))
     _require_finite("Y must be smaller: coefficients", expansion.coef)
@@ -8967,8 +8635,7 @@ def _map_of_factor(F, rows, Z, kernel):
 
 
 def _ridge_over(X, Y, landmarks, kernel, lam, intercept, weights, F=None):
-    """`nystrom_ridge`. If F is given, it is the factor of X, computed by the sampler of `landmarks`,
-    for a kernel that is not linear. Then F is overwritten."""
+    """`nystrom_ridge`. F: the sampler's factor of X, overwritten, for a nonlinear kernel."""
     X, kernel = _points_and_kernel(X, kernel)
     lam = _checked_real("lam", lam, 1e-300)
     T = _checked_targets(Y, len(X))
@@ -9003,10 +8670,6 @@ def nystrom_ridge(X, Y, landmarks, kernel, lam, *, intercept=False, weights=None
         weights: (n,) array, or None. Weights of the points, at least 0. None means 1.
     Returns:
         Expansion: Over landmarks. At q points, `expand` gives (q, t), or (q,) if Y is a vector.
-    Example:
-        >>> X = np.array([[1.0], [2.0]])
-        >>> expand(X, nystrom_ridge(X, X[:, 0], np.array([1]), linear(), 5.0)).round(12).tolist()
-        [0.5, 1.0]
     """
     return _ridge_over(X, Y, landmarks, kernel, lam, intercept, weights)
 
@@ -9038,8 +8701,8 @@ def kernel_ridge_cg(X, Y, kernel, lam, s=1000, seed=0, *, tol=1e-8, max_iteratio
     f(x) = sum_i a_i k(x_i, x) (RLS (32) for K). The preconditioner is F F^T + lam I, where F has s
     pivots of `rpcholesky`. It reduces the condition number to at most 1 + |K - F F^T|_2 / lam
     (Diaz, Epperly, Frangella, Tropp, Webber 2023). F costs O(n s (d + s)) time and 2 n s floats.
-    Each step costs n^2 kernel values. If n <= 8192, they are computed once and stored. If n <= 4096,
-    the preconditioner is the Cholesky factorization of K + lam I, in n^3 / 3 operations.
+    Each step costs n^2 kernel values. If n <= 8192, they are computed once and stored. If n <=
+    4096, the preconditioner is the Cholesky factorization of K + lam I, in n^3 / 3 operations.
 
     Args:
         X, Y, kernel, lam: See `nystrom_ridge`.
@@ -9048,13 +8711,7 @@ def kernel_ridge_cg(X, Y, kernel, lam, s=1000, seed=0, *, tol=1e-8, max_iteratio
         tol: float, not negative. Stops when |Y - (K + lam I) a| <= tol |Y| for every target.
         max_iterations: int, at least 1. Maximum number of products of K with t vectors.
     Returns:
-        Expansion: f over X. At q points, `expand` gives (q, t), or (q,) if Y is a vector. `values`
-        has |Y - (K + lam I) a| / |Y|, which may exceed tol at max_iterations or if a is float32.
-    Example:
-        >>> X = np.linspace(0.0, 6.0, 50).reshape(-1, 1)
-        >>> found = kernel_ridge_cg(X, np.sin(X), gaussian(1.0), 1e-8)
-        >>> bool(np.abs(expand(X, found) - np.sin(X)).max() < 1e-4)
-        True
+        Expansion: f over X. `values` has |Y - (K + lam I) a| / |Y|, which may exceed tol.
     """
     X, kernel = _points_and_kernel(X, kernel)
     n = len(X)
@@ -9103,8 +8760,7 @@ def kernel_ridge_cg(X, Y, kernel, lam, s=1000, seed=0, *, tol=1e-8, max_iteratio
 
 @_validated("a Metric", errors=1)
 class Metric(NamedTuple):
-    """M (d, d), for `scale_points`. model: Expansion over points scaled by M. errors: mean squared
-    error on the held-out points in each round."""
+    """M (d, d), for `scale_points`. model: Expansion over scaled points. errors: by round."""
 
     M: np.ndarray
     model: Expansion
@@ -9116,10 +8772,8 @@ def learn_metric(X, Y, kernel, lam, s=1000, seed=0, *, rounds=4):
     """Metric M in which directions without influence on the targets are short.
 
     Round r fits `nystrom_ridge` (RLS (32)) with an intercept over `rpcholesky` landmarks to X
-    M^(1/2). In round 0, M = I. Then M is the average outer product of the gradients in X, scaled to
-    trace d (Radhakrishnan, Beaglehole, Pandit, Belkin 2024). The M with the smallest error on a
-    random tenth of the points, which is held out, is fitted to all. Measured: a round takes 1.6 to
-    1.8 times `nystrom_ridge`.
+    M^(1/2). In round 0, M = I. Then M is the mean outer product of gradients in X (see
+    `relevance`), scaled to trace d. The best M on a held-out tenth is fitted to all points.
 
     Args:
         X: (n, d) array. Points. Standardize columns of different units.
@@ -9131,11 +8785,6 @@ def learn_metric(X, Y, kernel, lam, s=1000, seed=0, *, rounds=4):
         rounds: int, at least 0. Last round. Constant targets end the rounds.
     Returns:
         Metric: M, a model for scale_points(X, M), and the errors by round.
-    Example:
-        >>> X = np.random.default_rng(0).standard_normal((300, 4))
-        >>> M, model, errors = learn_metric(X, X[:, 0] ** 2, gaussian(4.0), 1e-3)
-        >>> int(M.diagonal().argmax()), bool(errors.argmin() > 0)
-        (0, True)
     """
     X, kernel = _points_and_kernel(X, kernel)
     lam = _checked_real("lam", lam, 1e-300)
@@ -9166,7 +8815,6 @@ def learn_metric(X, Y, kernel, lam, s=1000, seed=0, *, rounds=4):
 
 # --------------------------------------------------------------------------------------------------
 # 14. Downstream
-# --------------------------------------------------------------------------------------------------
 
 
 @_validated("a Clustering")
@@ -9185,9 +8833,7 @@ def kernel_kmeans(F, k, seed=0, *, restarts=10, max_iterations=300):
     Args:
         F: (n, r) array. Factor of K~ = F F^T.
         k: int from 1 to n. Number of clusters.
-        seed: int from 0 to 2**64 - 1. Seed of the starts.
-        restarts: int, at least 1. Number of runs. The best run is returned.
-        max_iterations: int, at least 1. Limit of passes over the rows per run. Each costs O(n k r).
+        seed, restarts, max_iterations: See `kmeans_select`. A pass costs O(n k r) time.
     Returns:
         Clustering: Its cost is tr(K~ - C C^T K~ C C^T) for normalized indicators C (RLS (42)).
     """
@@ -9218,9 +8864,9 @@ def _ridge_basis(F, lam, squared):
 def kernel_cca(F, G, lam_x, lam_y, k, *, squared=True):
     """Regularized kernel canonical correlations of K_x = F F^T and K_y = G G^T (RLS theorem 18).
 
-    Maximizes (F w).(G v). If `squared` is True, the constraint is |(K_x + lam_x I) alpha| = 1 for
-    w = F^T alpha. The optimum is |P_x P_y|_2 with P_x = K_x (K_x + lam_x I)^-1, as in theorem 18.
-    If `squared` is False, the constraint is |F w|^2 + lam_x |w|^2 = 1, as printed in the paper. The
+    Maximizes (F w).(G v). If `squared` is True, the constraint is |(K_x + lam_x I) alpha| = 1 for w
+    = F^T alpha. The optimum is |P_x P_y|_2 with P_x = K_x (K_x + lam_x I)^-1, as in theorem 18. If
+    `squared` is False, the constraint is |F w|^2 + lam_x |w|^2 = 1, as printed in the paper. The
     optimum is |P_x^(1/2) P_y^(1/2)|_2. P_y and the constraint on v are the same for K_y.
 
     Args:
@@ -9232,10 +8878,6 @@ def kernel_cca(F, G, lam_x, lam_y, k, *, squared=True):
         squared: bool. Selects the constraint, as above.
     Returns:
         Correlations: values_i = (F w_i).(G v_i). Values beyond the rank of F or G are 0.
-    Example:
-        >>> one = np.ones((1, 1))
-        >>> [kernel_cca(one, one, 1.0, 1.0, 1, squared=s).values.round(12).item() for s in (True, False)]
-        [0.25, 0.5]
     """
     F = _in_double(_checked_points("F", F))
     G = _in_double(_checked_points("G", G, rows=len(F)))
@@ -9254,10 +8896,9 @@ def mmd_test(X, Y, kernel, s=100, seed=0, *, permutations=999):
     """P-value of the maximum mean discrepancy of two samples (Gretton and others 2012; textbook).
 
     The statistic is |mean f(x_i) - mean f(y_j)| for Nystrom features f over s landmarks. It is
-    compared with its values for other divisions of all points into n and m. If all divisions are at
-    most 1 + permutations, they are all taken. Otherwise, they are drawn. If all points have one law,
-    P(p <= alpha) <= alpha for any s. This holds over seeds if divisions are drawn, and for each seed
-    if all are taken. Costs O((n + m) s (d + s + permutations)) time.
+    compared with its values for other divisions of all points into n and m. They are drawn, unless
+    there are at most 1 + permutations of them. If all points have one law, P(p <= alpha) <= alpha
+    for any s, over seeds if divisions are drawn. Costs O((n + m) s (d + s + permutations)) time.
 
     Args:
         X: (n, d) array. First sample.
@@ -9268,10 +8909,6 @@ def mmd_test(X, Y, kernel, s=100, seed=0, *, permutations=999):
         permutations: int, at least 1. Largest number of other divisions.
     Returns:
         float: Share of divisions with at least the value observed. The one observed is among them.
-    Example:
-        >>> X = np.random.default_rng(0).standard_normal((200, 2))
-        >>> mmd_test(X[:100], X[100:] + 1.0, gaussian(1.0))
-        0.001
     """
     Z = _in_double(np.concatenate(_checked_two(X, "Y", Y)))
     permutations = _checked_whole("permutations", permutations, 1, _MOST)
@@ -9299,7 +8936,6 @@ def mmd_test(X, Y, kernel, s=100, seed=0, *, permutations=999):
 
 # --------------------------------------------------------------------------------------------------
 # 15. Errors
-# --------------------------------------------------------------------------------------------------
 
 # 15.1 Errors of matrices
 
@@ -9315,9 +8951,6 @@ def spectral_error(A, B, seed=0, *, tol=1e-2, max_iterations=1000):
         tol, max_iterations: See `spectral_norm`.
     Returns:
         float: |A - B|_2, or slightly less, but at least the rounding error of the products.
-    Example:
-        >>> round(spectral_error(np.eye(3), np.diag(np.array([1.0, 3.0, 0.0])), 0), 9)
-        2.0
     """
     return spectral_norm(
         Difference(*_checked_pair(A, B, True)), seed, tol=tol, max_iterations=max_iterations
@@ -9342,8 +8975,7 @@ def frobenius_error(A, B):
 
 
 def _scaled_columns(name, V, rows=None):
-    """V in float64, each column divided by its largest magnitude. Otherwise, small columns would be
-    taken for rounding errors."""
+    """V in float64, each column divided by its largest magnitude: small columns are not noise."""
     V = _in_double(_checked_points(name, V, rows=rows))
     return V / _unit_of(V, 0)
 
@@ -9356,8 +8988,7 @@ def principal_angles(U, V):
         U: (n, p) array. Its columns may depend on each other. A column of zeros counts for nothing.
         V: (n, q) array. Columns as in U.
     Returns:
-        array: In radians, descending, each accurate up to rounding. The smaller of the two dimensions
-            is the number of angles.
+        array: In radians, descending, each accurate up to rounding, min(rank U, rank V) of them.
     """
     from scipy.linalg import subspace_angles  # the import takes 0.1 s
 
@@ -9370,10 +9001,10 @@ def effective_dimension(A, lam, seed=0, *, probes=32, steps=64):
     """Estimate of tr A (A + lam I)^-1 for a positive semidefinite operator A (RLS definition 1).
 
     The estimate is n times the mean of w^T A (A + lam I)^-1 w over random orthonormal vectors w,
-    from block Lanczos quadrature (Ubaru, Chen, Saad 2017). Each term is at most |w - (A + lam I) y|^2
-    too large, where y is the Krylov solution. Steps end when this bound is .1 % of the result. Costs
-    up to `steps` products with `probes` vectors, O(n (probes steps)^2) time and O(n probes steps)
-    memory. If n <= 512 or the basis would exceed n / 4 columns, the value is exact, in O(n^3) time.
+    from block Lanczos quadrature (Ubaru, Chen, Saad 2017). Each term is at most |w - (A + lam I)
+    y|^2 too large, where y is the Krylov solution. Steps end when this bound is .1 % of the result.
+    Costs at most `steps` products, O(n (probes steps)^2) time and O(n probes steps) memory. If n <=
+    512 or the basis would exceed n / 4 columns, the value is exact, in O(n^3) time.
 
     Args:
         A: (n, n) symmetric positive semidefinite array or operator.
@@ -9383,9 +9014,6 @@ def effective_dimension(A, lam, seed=0, *, probes=32, steps=64):
         steps: int, at least 1. Limit on products. If it is too small, a ValueError gives bounds.
     Returns:
         float: The estimate, from 0 to n.
-    Example:
-        >>> effective_dimension(np.diag(np.array([1.0, 3.0])), 1.0, 0)
-        1.25
     """
     A = _as_operator("A", A, True)
     lam = _checked_real("lam", lam, 1e-300)
@@ -9474,10 +9102,6 @@ def reliable_components(values, error):
         error: float, at least 0. |A - K|_2, or a bound such as (1 + tol) times `spectral_error`.
     Returns:
         Reliable: Its count is the largest j with g_j > 2 error. Angles without a bound are pi / 2.
-    Example:
-        >>> found = reliable_components(np.array([10.0, 4.0, 3.9, 1.0]), 0.5)
-        >>> found.count, np.degrees(found.angles).round(1).tolist()
-        (3, [4.8, 90.0, 10.1, 90.0])
     """
     values = _checked_vector("values", values)
     error = _checked_real("error", error, 0.0)
@@ -9500,9 +9124,6 @@ def features(X, model):
         model: Expansion, NystromMap, Subspace, FourierMap, DSGDState, Manifold or fitted estimator.
     Returns:
         array: (n, k), computed by the model's own function, such as `expand`.
-    Example:
-        >>> features(np.array([[3.0]]), kpca(np.array([[1.0], [2.0]]), linear(), 1)).round(6)
-        array([[3.]])
     """
     model = _model_in(model)
     return _of_model("model", model, "features")(X, model)
@@ -9575,7 +9196,7 @@ def _residual_of_landmarks(x, model, out):
 
 
 def _distances(X, kernel, features, from_mean=0.0):
-    """Relative distances from a span: `features` are orthonormal, from_mean = |mean|^2 - 2 mean.phi(x)."""
+    """Relative distances from a span of orthonormal features. from_mean: |m|^2 - 2 m.phi(x)."""
     sizes = _diagonal(X, kernel)
     squares = sizes + from_mean - np.square(features).sum(1)
     _require_finite("kernel values on X", squares)
@@ -9590,7 +9211,6 @@ def _distances_from_expansion(X, E):
 
 
 def _moments(X, model, features):
-    """Orthonormal features, the sum of |phi(x)|^2, and |sum of phi(x)|^2."""
     model = _checked_model(type(model), "model", model, X)
     A = Implicit(_about_mean(model.kernel, X), model.kernel)  # moves features of a linear model
     return features(A.X, model), _trace(A), _finite_product(A, np.ones((len(X), 1)))[0].sum()
@@ -9609,7 +9229,7 @@ def _own_pairs(X, model):
     return Eigen(model.values, features(X, model), 0, model.values)
 
 
-# What models of a class can do. `_of_model` refuses those that have None.
+# Functions of each class of models, or None. `_of_model` refuses a class that has None.
 # features: (X, model). Features of points.
 # values: (model). Eigenvalues.
 # of_one: (x, model, out). Features of one point, compiled.
@@ -9668,13 +9288,11 @@ def residual(X, model):
 
     The distance is |f - P f| / sqrt(k(x, x)), where f = phi(x) - mean and P projects onto the span
     of components or landmarks. Centering or unpaired features can raise it above 1. The first call
-    for an Expansion of c points costs c^2 kernel values. The result is kept with a copy of the
-    model, and is computed again if an entry of the model has changed.
+    for an Expansion of c points costs c^2 kernel values, and its result is kept.
 
     Args:
         X: (n, d) array. Points. As in `expand`, 8192 rows are read and converted at a time.
-        model: Expansion, NystromMap, Subspace or fitted estimator. An Expansion with an offset
-            needs a known mean.
+        model: Expansion (its mean must be known), NystromMap, Subspace or fitted estimator.
     Returns:
         array: (n,), about 1 far from the training points. Values below 1e-7 are rounding errors.
     Example:
@@ -9727,8 +9345,7 @@ def explained_variance_ratio(X, model):
     """Share of the points' variance in feature space that each component explains (textbook).
 
     For orthonormal components, it is sum_i (f_j(x_i) - mean_j)^2 / tr(H K H) with means over X. In
-    other models, component j counts for the variance that earlier components do not explain, or for
-    0 if its angle to their span is below 1e-5.
+    other models, component j counts for the variance that earlier components do not explain.
 
     Args:
         X: (n, d) array. Points, for example training points. Costs n^2 kernel values.
@@ -9767,7 +9384,7 @@ def sketch_error(sketch, X, kernel, k=None, seed=0, *, rows=512, centered=False)
         X: (n, d) array. Points of the sketch.
         kernel: Kernel. Kernel of the exact matrix K.
         k: int or None. Components to judge. None means half of them, at most 10.
-        seed: int from 0 to 2**64 - 1. Seed of the rows, and of the search for a matrix's directions.
+        seed: int from 0 to 2**64 - 1. Seed of the rows, and of a matrix's directions.
         rows: int, at least 1. Number of rows of K to evaluate. Each costs n kernel values.
         centered: bool. True if the exact matrix is H K H, and the model or Eigen is centered.
     Returns:
@@ -9816,9 +9433,6 @@ def sketch_error(sketch, X, kernel, k=None, seed=0, *, rows=512, centered=False)
     return SketchError(values[:k] - exact_values, principal_angles(np.eye(len(exact), k), exact))
 
 
-# 15.4 Features from any model
-
-
 @_public
 def residual_of(x, model, out):
     """Residual of one point, for use in your own `@njit` loops (RLS section 2.1).
@@ -9829,10 +9443,6 @@ def residual_of(x, model, out):
         out: (s,) array. Receives the features, as in `features_of`.
     Returns:
         float: The entry of `residual`, up to rounding errors of 1e-7. No memory is allocated.
-    Example:
-        >>> found = nystrom_map(np.eye(2), np.array([0]), linear())
-        >>> round(residual_of(np.array([3.0, 4.0]), found, np.empty(1)), 6)
-        0.8
     """
     _of_model("model", model, "residual_of_one")
     features_of(x, model, out)
@@ -9851,7 +9461,7 @@ _compiled_of_one(features_of, "of_one")
 _compiled_of_one(residual_of, "residual_of_one")
 
 
-# 15.5 Streams of any kind
+# 15.4 Streams of any kind
 
 
 class _Stream(NamedTuple):
@@ -9911,20 +9521,15 @@ def finish(state, *arguments):
 
     Args:
         state: named tuple. State of the stream. It is not modified, and the stream may continue.
-        *arguments: any. Further arguments of the stream's own function, such as k of `skpca_finish`.
+        *arguments: any. Further arguments of its own function, such as k of `skpca_finish`.
     Returns:
         tuple: The result of the stream's own function.
-    Example:
-        >>> X = np.random.default_rng(0).standard_normal((100, 2))
-        >>> finish(update(shadow_start(1.0, 2), X)).weights.sum().item()
-        100.0
     """
     return _of_stream("state", state, "finish")(state, *arguments)
 
 
 # --------------------------------------------------------------------------------------------------
 # 16. Files and advice
-# --------------------------------------------------------------------------------------------------
 
 # 16.1 Methods by name
 
@@ -9960,9 +9565,8 @@ _PREPARED = ("missing.median", "standardized.mean", "standardized.scale", "colum
 
 @_validated("an Advice")
 class Advice(NamedTuple):  # must be defined before _TUPLES
-    """Prediction for one method. size: s, or the number of landmarks or features, or 0 for none.
-    error: |K - A|_2 / |K|_2. works: whether no limit is exceeded; otherwise, seconds is NaN. reason:
-    the exceeded limit, and the basis of the prediction."""
+    """Prediction for one method. size: s, number of landmarks or features, or 0. error: |K - A|_2 /
+    |K|_2. works: False, with seconds NaN, if a limit is exceeded. reason: the limit."""
 
     method: str
     size: float
@@ -9975,9 +9579,8 @@ class Advice(NamedTuple):  # must be defined before _TUPLES
 
 @_validated("a Choice", factors=1)
 class Choice(NamedTuple):
-    """kernel and lam have the smallest error, 1 - R^2 by leave-one-out, up to 1e-6. errors: (f, l) sums
-    of squared leave-one-out errors, divided by those about the mean, for `factors` (f,) times the
-    bandwidth and `lams` (f, l)."""
+    """kernel and lam have the smallest error, 1 - R^2 by leave-one-out, up to 1e-6. errors: (f, l)
+    relative sums of squared errors for `factors` (f,) times the bandwidth and `lams` (f, l)."""
 
     kernel: Kernel
     lam: float
@@ -10030,10 +9633,9 @@ def _write_arrays(path, arrays):
 
 
 def _arrays_in(path, mapped=None, kept=None):
-    """{name: array} of a .npz file, or of a .npy file with the name "". Pickles are refused. mapped:
-    mmap_mode of numpy.load. kept: names to read; all other arrays become None."""
+    """{name: array} of a .npz file, or of a .npy file with the name "". Pickles are refused.
+    mapped: mmap_mode of numpy.load. kept: names to read; all other arrays become None."""
     try:
-        # A file that is opened here is closed here.
         with (
             contextlib.nullcontext(path)
             if mapped or hasattr(path, "read")
@@ -10066,7 +9668,6 @@ _STORED = {
 
 
 def _is_stored(array, kind):
-    """Whether an array may stand for a field with the annotation `kind`."""
     return array.dtype.kind in _STORED.get(kind, "") and (
         array.ndim == 0 or kind in (np.ndarray, tuple)
     )
@@ -10098,7 +9699,6 @@ def _as_arrays(model, inside=""):
 
 
 def _from_arrays(arrays, path, inside=None):
-    """The tuple that `_as_arrays` wrote."""
     if inside is None:  # a file of the command line also has the embedding
         inside = "" if "class" in arrays else "model."
     place = inside[:-1] or "class"
@@ -10129,15 +9729,9 @@ def save(path, model):
 
     Args:
         path: str, path, or file open for writing. ".npz" is appended to a name without this suffix.
-        model: named tuple, or fitted estimator. The result, or the estimator's model. Its kernel
-            must not be from `custom`, because that is code.
+        model: named tuple, or fitted estimator. Its kernel must not be `custom`, which is code.
     Returns:
         None: The new file replaces an earlier file only when the new file is complete.
-    Example:
-        >>> import io
-        >>> file = io.BytesIO()
-        >>> save(file, gaussian(2.0)), file.seek(0), load(file).gamma
-        (None, 0, 0.125)
     """
     arrays = _as_arrays(_model_in(model))
     if hasattr(path, "write"):
@@ -10193,8 +9787,7 @@ def median_bandwidth(X, seed=0):
 
 
 def _grouped(P, T, weights):
-    """Distinct points, mean targets and weights of equal points, and the weighted sum of squares of
-    targets about these means."""
+    """Distinct points with mean targets and weights, and the sum of squares about these means."""
     rows, groups = _distinct(P)
     sums = np.bincount(groups, weights)
     means = np.column_stack([np.bincount(groups, weights * t) for t in T.T])
@@ -10203,9 +9796,9 @@ def _grouped(P, T, weights):
 
 
 def _left_out(P, T, weights, found, lams, at):
-    """Weighted sums of squared leave-one-out errors of `nystrom_ridge`, and ridges: `lams`, or if None,
-    shares of the trace. For F^T W F = V D V^T, Y = F V and weight w_i, h_i = w_i (1 / sum_j w_j +
-    sum_j y_ij^2 / (d_j + lam)), without the first term if there is no intercept."""
+    """Weighted sums of squared leave-one-out errors of `nystrom_ridge`, and ridges: `lams`, or if
+    None, shares of the trace. For F^T W F = V D V^T, Y = F V and weight w_i, h_i = w_i (1 / sum_j
+    w_j + sum_j y_ij^2 / (d_j + lam)), without the first term if there is no intercept."""
     squares, products, at = _weighted_equations(P, T, weights, found, at)
     intercept = at is not None
     if lams is None:
@@ -10232,10 +9825,9 @@ def _left_out(P, T, weights, found, lams, at):
 def choose(X, Y, landmarks, kernel, k=10, *, lam=None, factors=None, intercept=True, weights=None):
     """Bandwidth and ridge of `nystrom_ridge` with the smallest leave-one-out error (textbook).
 
-    The error at point i of a model of all other points is e_i / (1 - h_i), where e_i is the residual
-    of the model of all points, and h_i = dy^_i / dy_i is the leverage. Equal points are left out
-    together. For given landmarks, this is exact. A warning is given if the best bandwidth is at an
-    end of the grid, or if nothing was learned. Costs O(n s (d + s)) time per bandwidth.
+    The error at point i of a model of all other points is e_i / (1 - h_i), where e_i is the
+    residual of the model of all points, and h_i = dy^_i / dy_i is the leverage. Equal points are
+    left out together. For given landmarks, this is exact. Costs O(n s (d + s)) time per bandwidth.
 
     If Y is None, a rule chooses the bandwidth with which ridge regression best predicts the points
     from k components of kernel PCA (Alam, Fukumizu 2014). If k >= d, it says little.
@@ -10247,13 +9839,10 @@ def choose(X, Y, landmarks, kernel, k=10, *, lam=None, factors=None, intercept=T
         kernel: Kernel. Positive semidefinite: gaussian(median_bandwidth(X)), or one chosen before.
         k: int, at least 1. Number of components. Ignored unless Y is None.
         lam: float, or None. The only ridge to try. None tries 10^-9.5, 10^-9, ..., 1 times tr K~.
-        factors: (f,) array, or None. Multiples of the bandwidth to try. None means 1/16, 1/8, ...,
-            32, or for constant Y and for kernels without a bandwidth, 1.
-        intercept: bool. Whether models have an intercept, as `nystrom_ridge` with intercept=True.
-        weights: (n,) array, or None. Weights of the points, at least 0. None means 1.
+        factors: (f,) array, or None. Multiples of the bandwidth. None: 1/16, ..., 32 (no sigma: 1).
+        intercept, weights: See `nystrom_ridge`.
     Returns:
-        Choice: Its kernel and lam are for `nystrom_ridge`, and its error is 1 - R^2 by leave-one-out.
-            If Y is None, only the kernel is of use.
+        Choice: kernel and lam for `nystrom_ridge`, and error = 1 - R^2. Without Y, only the kernel.
     Example:
         >>> X = np.linspace(0.0, 9.0, 200).reshape(-1, 1)
         >>> choose(X, np.sin(3.0 * X), np.arange(0, 200, 4), gaussian(4.0)).kernel
@@ -10333,25 +9922,18 @@ def _least_size(errors, wanted, ladder):
 def advise(X, kernel, error, k=10, seed=0, *, memory=None):
     """Predicted size, cost and error of sketches of the Gram matrix, best first.
 
-    A pilot on at most 4096 points, run on this machine, is scaled to n: |K|_2 grows like n, and
-    errors from independent noise grow like sqrt(n) (AMS theorem 1). At most 1024 landmarks (skpca:
-    features) are tried. Their relative error is assumed not to depend on n. An error
-    above 80 % of `error` is rejected. The error of exact methods is 0 or a rounding error. The pilot
-    may miss small clusters.
+    A pilot on at most 4096 points is scaled to n: |K|_2 grows like n, and independent noise like
+    sqrt(n) (AMS theorem 1). Up to 1024 landmarks (skpca: features) are tried. Their error is
+    assumed constant. Errors above 80 % of `error` are rejected. Small clusters may be missed.
 
     Args:
-        X: (n, d) array. Points, one per row.
-        kernel: Kernel. Positive semidefinite.
+        X, kernel: See `rpcholesky`.
         error: float above 0 and at most 1. Largest |K - A|_2 / |K|_2 of a sketch A.
         k: int from 1 to n. Number of eigenpairs. Their time is part of `seconds`.
         seed: int from 0 to 2**64 - 1. Seed of the pilot.
         memory: float. Largest size of a sketch in bytes. None means half of the machine's memory.
     Returns:
         list: One Advice per method. Methods that work come first, by time (below 1 s: by bytes).
-    Example:
-        >>> best = advise(np.arange(40.0).reshape(-1, 1), gaussian(5.0), 0.01, k=2)[0]
-        >>> best.works, best.error <= 0.01
-        (True, True)
     """
     X, kernel = _points_and_kernel(X, kernel)
     k = _checked_whole("k", k, 1, len(X))
@@ -10412,7 +9994,6 @@ def advise(X, kernel, error, k=10, seed=0, *, memory=None):
 
 
 def _library(module, package, user):
-    """A module that only `user` needs. If it is missing, say how to install its package."""
     try:
         return importlib.import_module(module)
     except ModuleNotFoundError as error:
@@ -10421,7 +10002,6 @@ def _library(module, package, user):
 
 
 def _kernel_of_estimator(own, X, seed):
-    """The kernel of an estimator for distinct points X, before `choose`."""
     sigma = own.sigma
     if own.kernel is not None:
         _require(
@@ -10434,7 +10014,7 @@ def _kernel_of_estimator(own, X, seed):
 
 
 def _as_targets(y):
-    """Targets for `choose`. Classes become indicators: strings, and integers of at most 32 values."""
+    """Targets for `choose`. Strings and integers of at most 32 values become indicators."""
     labels = np.asarray(y)
     if labels.ndim != 1:
         return y
@@ -10444,9 +10024,8 @@ def _as_targets(y):
 
 
 def _fit_landmarks(own, X, y, seed, weights=None):
-    """Set kernel_ and landmarks_ of an estimator. Returns the landmarks as points, lam, and the factor
-    of X if the sampler computed it. Equal points count once, because a weight acts like a number of
-    equal points."""
+    """Set kernel_ and landmarks_ of an estimator. Returns the landmarks as points, lam, and the
+    factor of X if the sampler computed it. Equal points count once, as weights do."""
     given = np.ndim(own.landmarks) > 0
     if given:
         Z = _checked_landmarks(X, own.landmarks)
@@ -10569,21 +10148,18 @@ def _define_features(base, Estimator, _):
         2000 random points). At most one of kernel, sigma and gamma may be given.
 
         Args:
-            landmarks: int or array. Number of landmarks (n_components of Nystroem). Equal points count
-                once. All points are used if there are fewer. An array gives their row numbers, or
-                points.
-            n_components: int or float. Components of `nystrom_kpca`. A float between 0 and 1 is the
-                share of the variance that the fewest components explain, if all landmarks explain
-                it. None means `nystrom_features`.
+            landmarks: int or array. Number of landmarks (n_components of Nystroem). Equal points
+                count once, and fewer points are all used. An array holds row numbers or points.
+            n_components: int or float. Components of `nystrom_kpca`. If below 1, the share of the
+                variance to explain. None means `nystrom_features`.
             kernel: Kernel. None means a Gaussian kernel.
-            sigma: float. Bandwidth of the Gaussian. Default without gamma: `median_bandwidth`. "auto"
-                is by `choose` with y. Strings, and integers of at most 32 values, are classes.
+            sigma: float. Bandwidth of the Gaussian. Default: `median_bandwidth`. "auto" is by
+                `choose` with y: strings, or integers of at most 32 values, are classes.
             gamma: float. 1 / (2 sigma^2), an alternative to sigma.
             sampler: str. "rpcholesky", "rls", "rls-accelerated", "uniform" or "kmeans". "auto" is
                 "rpcholesky" if n * landmarks < 10^8, and "rls-accelerated" otherwise.
             random_state: int, RandomState or None. Seed, as in scikit-learn.
-            centered: bool. Whether to subtract the mean in feature space, as in KernelPCA. If True,
-                n_components must be given.
+            centered: bool. Whether to subtract the mean in feature space. Needs n_components.
         """
 
         landmarks: int = 300
@@ -10636,7 +10212,7 @@ def _define_features(base, Estimator, _):
 
         @_public
         def fit_transform(self, X, y=None):
-            """Fit, and return features of X. Those of "rpcholesky" are at hand if no points are equal."""
+            """Fit, and return features of X. "rpcholesky" has them at hand."""
             F = self._learn(X, y)
             return self.transform(X) if F is None else F
 
@@ -10663,8 +10239,8 @@ def _define_ridge(base, _, Ridge):
     class LandmarkRidge(base.MultiOutputMixin, base.RegressorMixin, Ridge):
         """Kernel ridge regression over landmarks, with an intercept, by `nystrom_ridge` (RLS C.1).
 
-        `fit` sets kernel_, landmarks_, lam_, n_features_in_ and model_ (Expansion). It does not store
-        features of X. sigma="auto" and lam="auto" are chosen by `choose`.
+        `fit` sets kernel_, landmarks_, lam_, n_features_in_ and model_ (Expansion). It does not
+        store features of X. sigma="auto" and lam="auto" are chosen by `choose`.
 
         Args:
             landmarks: int or array. Number of landmarks, or landmarks. See `LandmarkFeatures`.
@@ -10674,8 +10250,8 @@ def _define_ridge(base, _, Ridge):
 
         @_public
         def fit(self, X, y, sample_weight=None):
-            """Fit X, (n, d), and targets y, (n,) or (n, t). A weight acts like a number of equal points:
-            landmarks and, if it is chosen, sigma depend only on the distinct points."""
+            """Fit X, (n, d), and targets y, (n,) or (n, t). A weight acts like a number of equal
+            points: landmarks and, if it is chosen, sigma depend only on the distinct points."""
             with self._refit():
                 X, y = self._points(X, y, reset=True, multi_output=True, y_numeric=True)
                 return self._learn(X, y, sample_weight)
@@ -10693,10 +10269,8 @@ def _define_classifier(base, _, Ridge):
     class LandmarkClassifier(base.ClassifierMixin, Ridge):
         """Classifier by kernel ridge regression over landmarks, on targets 1 and -1 (RLS C.1).
 
-        Each class has a target: 1 for its points, and -1 for others. `fit` sets classes_, kernel_,
-        landmarks_, lam_, n_features_in_ and model_ (Expansion). sigma="auto" and lam="auto" minimize
-        the squared leave-one-out error of the targets, by `choose`. It is exact for given landmarks,
-        and unlike the accuracy, it is not constant between nearby ridges.
+        `fit` sets classes_, kernel_, landmarks_, lam_, n_features_in_ and model_ (Expansion).
+        sigma="auto" and lam="auto" minimize the leave-one-out error of the targets, by `choose`.
 
         Args:
             landmarks: int or array. Number of landmarks, or landmarks. See `LandmarkFeatures`.
@@ -10709,8 +10283,7 @@ def _define_classifier(base, _, Ridge):
 
         @_public
         def fit(self, X, y, sample_weight=None):
-            """Fit X, (n, d), and classes y, (n,): strings or numbers. A weight acts like a number of
-            equal points."""
+            """Fit X, (n, d), and classes y, (n,). A weight acts like a number of equal points."""
             with self._refit():
                 X, y = self._points(X, y, reset=True)
                 utils = importlib.import_module("sklearn.utils")
@@ -10729,7 +10302,7 @@ def _define_classifier(base, _, Ridge):
 
         @_public
         def decision_function(self, X):
-            """Predicted targets for X, (n, d): (n, classes), or for two classes (n,), of the second."""
+            """Predicted targets for X, (n, d): (n, classes), or (n,) of the second of two."""
             return self._predictions(X)
 
         @_public
@@ -10748,17 +10321,15 @@ def _define_streaming(base, Estimator, _):
     ):
         """Kernel PCA of a stream, by random features and frequent directions (SKPCA algorithm 1).
 
-        The memory depends neither on the number of points nor on that of blocks. `fit` and
-        `partial_fit` set kernel_, n_features_in_, map_ (Subspace) and explained_variance_ratio_: the
-        eigenvalues of the sketch, divided by the variance of the random features. The sketch makes
-        eigenvalues smaller, by at most map_.shrunk.
+        `fit` and `partial_fit` set kernel_, n_features_in_, map_ (Subspace) and
+        explained_variance_ratio_: the eigenvalues of the sketch, divided by the variance of the
+        random features. The sketch makes eigenvalues smaller, by at most map_.shrunk.
 
         Args:
             n_components: int. Number of components, at most `rows`.
             features: int. Number of random features: m of `skpca`.
             rows: int. Rows of the sketch: ell of `skpca`.
-            kernel: Kernel. gaussian, laplacian, matern, rational_quadratic or cauchy. None means a
-                Gaussian kernel.
+            kernel: Kernel, as for `skpca`. None means a Gaussian kernel.
             sigma, gamma, random_state: See `LandmarkFeatures`. The first block sets sigma.
             centered: bool. Whether to subtract the mean in feature space, as in KernelPCA.
             half_life: float or None. Number of points after which a point has half of its weight.
@@ -10818,20 +10389,19 @@ def _define_detector(base, Estimator, _):
     class NoveltyDetector(base.OutlierMixin, Estimator):
         """Novelty by `residual` over landmarks of a stream, with a calibrated threshold (RLS 2.1).
 
-        `rls_update` chooses landmarks. Residuals of points that it has not seen give the threshold: the
-        a-th largest of the latest m <= 2000, a = floor(false_alarms (m + 1)). A new point of the same
-        law exceeds it with probability at most false_alarms after `fit`, and about false_alarms after
-        `partial_fit`, whose residuals are from earlier models. `fit` does not learn a random fifth of the
-        points. `partial_fit` computes the residuals of a block before it learns the block, because
-        points may depend on time. It does not learn the last fifth of its first block. If a = 0, a
-        warning is given, and a is 1. This is not scikit-learn's contamination.
+        `rls_update` chooses landmarks. Residuals of points that it has not seen give the threshold:
+        the a-th largest of the latest m <= 2000, a = floor(false_alarms (m + 1)), at least 1. A new
+        point of the same law exceeds it with probability at most false_alarms after `fit`, and
+        about false_alarms after `partial_fit`, whose residuals are from earlier models. `fit` does
+        not learn a random fifth of the points, and `partial_fit` the last fifth of its first block.
+        `partial_fit` computes residuals of a block before it learns it.
 
         `fit` sets kernel_, residuals_, map_, n_features_in_ and offset_, minus the threshold.
 
         Args:
             false_alarms: float between 0 and 1. Probability of -1 for a point that is not novel.
-            landmarks, kernel, sigma, gamma, random_state: See `LandmarkFeatures`. The first block sets
-                sigma. A warning is given if later points show that it is too small.
+            landmarks, kernel, sigma, gamma, random_state: See `LandmarkFeatures`. The first block
+                sets sigma. A warning is given if later points show that it is too small.
         """
 
         landmarks: int = 300
@@ -10865,7 +10435,7 @@ def _define_detector(base, Estimator, _):
             return first, rls_start(self.kernel_, many, d, seed), last
 
         def _learn(self, X, state, unseen):
-            """Learn X. Residuals of `unseen` are from the earlier model, or else from the new one."""
+            """Learn X. Residuals of `unseen` are from the earlier model, or from the first one."""
             share = _checked_between("false_alarms", self.false_alarms, 1)
             state = rls_update(state, X)
             model = nystrom_map(state.points, state.points, state.kernel)
@@ -10930,9 +10500,6 @@ def __dir__():
     return {*globals(), *_ESTIMATORS}
 
 
-# 16.5 Compiling in advance
-
-
 _TYPICAL = (
     "kpca expand features residual kernel_pca_preimage block_lanczos sample_gram quantize_gram "
     "recursive_rls_practical recursive_rls_accelerated rpcholesky nystrom nystrom_map "
@@ -10972,7 +10539,6 @@ def _typical_arguments(dtype):
 
 
 def _run_typical(name, dtype):
-    """Call a function with typical arguments, and then what is usually called with its result."""
     given = _typical_arguments(dtype)
     if name in _ESTIMATORS:
         own = __getattr__(name)(50).fit(given["X"], given["X"][:, 0] > 0.0)
@@ -10992,13 +10558,11 @@ def _run_typical(name, dtype):
 @_public
 def warm_up(*names):
     """Compile the code of typical tasks in both precisions before their first calls (textbook).
-
-    The code serves all kernels except `custom`. All of it takes minutes. Stderr names each function.
+    The code serves all kernels except `custom`. All of it takes minutes.
 
     Args:
-        *names: str or function. Functions that your program calls, for example "rpcholesky" and
-            "nystrom_kpca". Others are refused with a list. None means all in the list, except for
-            the estimators, because they need scikit-learn.
+        *names: str or function. Functions that your program calls, such as "rpcholesky". Others are
+            refused with a list. None means all in the list except for the estimators.
     Returns:
         float: Elapsed time in seconds.
     """
@@ -11022,10 +10586,6 @@ def warm_up(*names):
 #
 # The points are a Dask array, chunked by rows. Functions of earlier sections process each block.
 # The results are merged in pairs, in an order that depends only on the chunks.
-# --------------------------------------------------------------------------------------------------
-
-
-# 17.1 Blocks of rows
 
 
 def _dask(module="dask"):
@@ -11035,7 +10595,6 @@ def _dask(module="dask"):
 
 
 def _row_blocks(name, X):
-    """(delayed blocks, numbers of rows) of a Dask array."""
     _require(
         isinstance(X, _dask("dask.array").Array)
         and X.ndim == 2
@@ -11095,13 +10654,9 @@ def _joined(function, parts):
     return parts[0].compute()
 
 
-# 17.2 Maps and folds
-
-
 @_public
 def dask_map(function, X, *model):
     """Apply a function to the blocks of a Dask array, lazily (textbook).
-
     A first call with one point finds the type of the result, and rejects a model that does not fit.
 
     Args:
@@ -11166,7 +10721,6 @@ def dask_fold(X, state):
 
 
 def _rows_of(X, rows):
-    """Chosen rows of a Dask array, as checked points."""
     numbers, places = np.unique(rows, return_inverse=True)  # Dask reads sorted rows in one step
     return _checked_points("X", X[numbers].compute(), None, numbers)[places]
 
@@ -11186,18 +10740,13 @@ def dask_median_bandwidth(X, seed=0):
     return median_bandwidth(_rows_of(X, _draw_uniformly(len(X), min(len(X), 1000), key)))
 
 
-# 17.3 Landmarks
-
-
 @_public
 def dask_landmarks(X, kernel, s, seed=0):
     """Landmarks from a Dask array by ridge leverage scores (RLS 5; Calandriello et al. 2017).
 
     Args:
         X: (n, d) dask array. Points, chunked by rows.
-        kernel: Kernel. Positive semidefinite.
-        s: int, at least 1. Number of landmarks.
-        seed: int from 0 to 2**64 - 1. Seed of the random choices.
+        kernel, s, seed: See `rls_start`.
     Returns:
         Landmarks: In the order of the rows, with points. Equal chunks give equal landmarks.
     Example:
@@ -11212,8 +10761,7 @@ def dask_landmarks(X, kernel, s, seed=0):
 
 
 def _sums_of_features(block, Y, found, middle=None):
-    """F^T F and F^T Y for a block, with Nystrom features F minus `middle`. If Y is a number, the
-    targets are ones."""
+    """F^T F and F^T Y of a block, with Nystrom features F minus `middle`. A number Y means ones."""
     P = _checked_points("X", block)
     T = np.ones((len(P), 1), P.dtype) if np.isscalar(Y) else _checked_targets(Y, len(P))
     return _normal_equations(P, found, T, middle)
@@ -11229,11 +10777,9 @@ def dask_nystrom_kpca(X, landmarks, kernel, k, seed=0, *, centered=False):
 
     Args:
         X: (n, d) dask array. Points, chunked by rows.
-        landmarks: Landmarks with points, row numbers, or (s, d) array. Landmarks, as in `nystrom_map`.
+        landmarks: Landmarks with points, row numbers, or (s, d) array of points.
         kernel: Kernel. Positive semidefinite.
-        k: int from 1 to s. Number of components.
-        seed: int from 0 to 2**64 - 1. Seed of the first block of vectors.
-        centered: bool. Whether to subtract the mean in feature space.
+        k, seed, centered: See `nystrom_kpca`.
     Returns:
         Expansion: The k components over the landmarks, equal to `nystrom_kpca` up to rounding.
     """
@@ -11255,8 +10801,7 @@ def dask_nystrom_ridge(X, Y, landmarks, kernel, lam):
     Args:
         X: (n, d) dask array. Points, chunked by rows.
         Y: (n,) or (n, t) array or dask array. Targets.
-        landmarks: Landmarks with points, row numbers, or (s, d) array. Landmarks, as in `nystrom_map`.
-        kernel: Kernel. Positive semidefinite.
+        landmarks, kernel: See `dask_nystrom_kpca`.
         lam: float above 0. The ridge, in the units of the eigenvalues of K.
     Returns:
         Expansion: The result of `nystrom_ridge` up to rounding. `expand` returns t columns.
@@ -11280,9 +10825,8 @@ def dask_nystrom_ridge(X, Y, landmarks, kernel, lam):
 # 18. Command line
 #
 # Only `demo` prints to stdout. The other commands write files, and notes to stderr.
-# --------------------------------------------------------------------------------------------------
 
-# 18.1 Kernels and streams by name
+# 18.1 Kernels, streams and points by name
 
 _KERNELS = {
     "gaussian": gaussian,
@@ -11308,12 +10852,8 @@ def _chosen_kernel(options, points):
     return choose(some, None, some[:200], kernel, options.k).kernel if options.sigma else kernel
 
 
-# 18.2 Points
-
-
 class _Points(NamedTuple):
-    """Points, possibly on disk, and arrays of `_PREPARED`. numbers: the number of each row in its
-    file, or None for 1, 2, ... labels: a label of each row, or None."""
+    """Points, possibly on disk, and arrays of `_PREPARED`. numbers, labels: of the rows."""
 
     X: np.ndarray
     numbers: np.ndarray = None
@@ -11327,7 +10867,6 @@ class _Points(NamedTuple):
         return chosen + 1 if self.numbers is None else self.numbers[chosen]
 
     def only(self, chosen):
-        """Points that are the chosen rows."""
         return self._replace(X=self.X[chosen], numbers=self.numbered(chosen))
 
     def some(self, most, seed=0):
@@ -11360,16 +10899,9 @@ def prepared_points(path, X):
 
     Args:
         path: str, path, or file open for reading. The .npz file of the model.
-        X: (n, d) array or DataFrame. Points. An array has the model's columns in their order.
-            The columns of a DataFrame are found by name, and others are ignored.
+        X: (n, d) array with the model's columns, or DataFrame, which may have others.
     Returns:
         array: (n, d) points. They are X if the model was trained without these options.
-    Example:
-        >>> import io
-        >>> file = io.BytesIO()
-        >>> np.savez(file, **{"standardized.mean": [1.0], "standardized.scale": [2.0]})
-        >>> file.seek(0), prepared_points(file, np.array([[5.0]]))
-        (0, array([[2.]]))
     """
     held = _preparation(_arrays_in(path))
     if hasattr(X, "columns") and "columns" in held:
@@ -11383,7 +10915,6 @@ def prepared_points(path, X):
 
 
 def _split(options, points):
-    """Rows to fit, and rows that --holdout keeps from the fit, or None."""
     if options.holdout is None:
         return slice(None), None
     share = _checked_between("holdout", options.holdout, 1)
@@ -11406,7 +10937,7 @@ def _learn_scales(options, points):
         points.prepared["standardized.scale"] = scale + (scale == 0.0)
 
 
-# 18.3 Files of points
+# 18.2 Files
 
 _CSV = """A CSV file is UTF-8 text, or has another --encoding. Commas separate columns, and numbers have decimal points.
 With another --delimiter, they may have decimal commas. Blank lines are skipped. The first line is a header if any
@@ -11436,7 +10967,6 @@ def _is_header(options, first, number):
 
 
 def _csv_columns(options, names, held):
-    """Positions of the columns of the points and of the labels."""
     counts = collections.Counter([*names, *_UNNAMED, *_UNNAMED])
     named = {name: j for j, name in enumerate(names) if counts[name] == 1}
     places = {str(j + 1): j for j in range(len(names))} | named
@@ -11462,7 +10992,6 @@ def _csv_columns(options, names, held):
 
 
 def _read_csv(options, held):
-    """{name: array} of a CSV file, as in a .npz file."""
     delimiter = _DELIMITERS[options.delimiter]
     decimal = "." if delimiter == "," else ","
     missing = _MISSING if options.missing or "missing.median" in held else ()
@@ -11510,7 +11039,6 @@ def _read_csv(options, held):
 
 
 def _read_arrays(options):
-    """{name: array} of a .npz file, or of a .npy file, which is memory-mapped."""
     chosen = options.header or options.columns or options.drop or options.labels
     _require(not chosen, "--header, --columns, --drop and --labels are for .csv files")
     path = options.points
@@ -11538,11 +11066,7 @@ def _load_points(options, held={}):
     return points
 
 
-# 18.4 Output files
-
-
 def _check_files(options):
-    """Raise an error if an output cannot be written, or would overwrite another file."""
     _require(
         (options.o or ".csv").endswith((".npy", ".npz", ".csv")),
         "o must be a .npy, .npz or .csv file",
@@ -11559,7 +11083,6 @@ def _check_files(options):
 
 
 def _plot(path, points, model, values):
-    """Draw the first two components, colored by label, and the spectrum."""
     rows = points.some(10_000)  # in random order, so that no class hides the others
     Z = np.column_stack([features(points.rows(rows), model), rows])  # there may be one component
     labels = rows + 1 if points.labels is None else points.labels.ravel()[rows]
@@ -11581,8 +11104,7 @@ def _plot(path, points, model, values):
 
 
 def _write_results(options, points, model, names=(), further=None, stored={}):
-    """Write the requested files. names, further: further columns, and a function of points that
-    returns them. stored: further arrays of a model file."""
+    """Write the requested files. further: function for the columns `names`. stored: more arrays."""
     values = _of_model("model", model, "values")(model)
     arrays = _as_arrays(model, "model.") | points.prepared | stored
 
@@ -11615,11 +11137,10 @@ def _write_results(options, points, model, names=(), further=None, stored={}):
         _plot(options.plot, points, model, values)
 
 
-# 18.5 demo and embed
+# 18.3 demo and embed
 
 
 def _fitted(method, X, kernel, options):
-    """The model of a method, and its Landmarks or its sketch of the Gram matrix."""
     s = method.size if options.s is None else options.s
     A = method.function(_about_mean(kernel, X, options.center), kernel, s, options.seed)
     if method.landmarks:
@@ -11629,7 +11150,6 @@ def _fitted(method, X, kernel, options):
 
 
 def _demo(options):
-    """Compare all methods on ten clusters in 16 dimensions."""
     rng = np.random.default_rng(0)
     centers = 3.0 * rng.standard_normal((10, 16))
     X = centers[rng.integers(10, size=3000)] + 0.5 * rng.standard_normal((3000, 16))
@@ -11670,13 +11190,12 @@ def _embed(options):
     _write_results(options, points, model, stored=stored)
 
 
-# 18.6 stream: files of any size, and saved states (_REMEMBERED: options that must not change)
+# 18.4 stream and apply. _REMEMBERED: options of a stream that must not change
 
 _REMEMBERED = "method kernel sigma m ell k seed center standardize missing columns".split()
 
 
 def _started(options, points):
-    """The first state of a stream, with the kernel and the scales of its first file."""
     kernel = _chosen_kernel(options, points)
     d = points.X.shape[1]
     stored = options.method == "skpca"
@@ -11741,11 +11260,7 @@ def _stream(options):
     _write_results(options, points, model)
 
 
-# 18.7 apply
-
-
 def _known_residuals(options, model, arrays):
-    """Residuals of the points of --known, or of those that `embed --holdout` kept from the fit."""
     if options.known is None:
         _require("known" in arrays, "--novelty needs --known FILE, or a model of embed --holdout")
         return arrays["known"]
@@ -11789,7 +11304,7 @@ def _apply(options):
     _write_results(options, points, model, names, further)
 
 
-# 18.8 Options and help
+# 18.5 Options and help
 
 
 def _column_names(text):
