@@ -7963,9 +7963,8 @@ def rls_nystrom(X, kernel, lam, seed=0, *, delta, oversampling=16.0):
     return found._replace(evaluations=len(X) * (len(X) + 1) // 2)
 
 
-_TAKE_ALL = (
-    192.0  # times log(1 / delta): so many points are all landmarks (RLS algorithm 2, step 1)
-)
+# Up to _TAKE_ALL log(1 / delta) points are all landmarks (RLS algorithm 2, step 1).
+_TAKE_ALL = 192.0
 _PRACTICAL_C = 4.0  # c of RLS algorithm 3 in practice, where the proof requires about 640
 
 
