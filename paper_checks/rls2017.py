@@ -1323,9 +1323,11 @@ def linear_machines(options):
             X, kp.recursive_rls_practical(X, kernel, s, options.seed), kernel
         )
         F = kp.nystrom_features(X, landmarks)
-        error = np.linalg.eigvalsh(K - F @ F.T)[-1]
+        left = np.linalg.eigvalsh(K - F @ F.T)
+        error = left[-1]
         value, size = support_vector_machine(F @ F.T, seen, C)
-        growths[s] = (value - exact) / (error * size / 2), value - exact, error
+        growths[s] = (value - exact) / (error * size / 2), value - exact
+        control = growths[s][0] * error / left.mean()
         linear = (
             importlib.import_module("sklearn.svm")
             .LinearSVC(C=C, loss="hinge", intercept_scaling=10.0, max_iter=200_000)
@@ -1335,7 +1337,6 @@ def linear_machines(options):
             f"s = {s}: lam = {error:.3g}, optimum {value:.4g}, LinearSVC on F right in "
             f"{linear.score(kp.nystrom_features(test, landmarks), unseen):.3f}"
         )
-    control = growths[10][0] * growths[10][2] / growths[600][2]
     return bounded(
         max(growth for growth, *_ in growths.values()),
         1.0,
@@ -1343,7 +1344,7 @@ def linear_machines(options):
         f"largest growth of the optimum over lam |a|^2 / 2, lam = |K - K~|, and it never falls; optimum on "
         f"K {exact:.4g}; {'; '.join(rows)}. A consequence of K~ <= K <= K~ + lam without chance.",
         f"digits, odd against even, n = {n}, C = {C}",
-        needs={"it never falls": min(more for _, more, _ in growths.values()) > -1e-6 * exact},
+        needs={"it never falls": min(more for _, more in growths.values()) > -1e-6 * exact},
     )
 
 
@@ -1354,7 +1355,7 @@ if importlib.util.find_spec("sklearn"):  # with the extra "checks"
         "Ours, for section 5.3 (support vector machines on the factor): with K~ <= K <= K~ + lam I "
         "the optimum of the dual grows by at most lam |a|^2 / 2, a the machine on K~.",
         measures="growth of the optimum over lam |a|^2/2",
-        control="10 landmarks with the lam of 600",
+        control="lam is the mean eigenvalue of K - K~ and not the largest",
         no_trivial=QUOTIENT,
     )(linear_machines)
 
