@@ -4007,10 +4007,8 @@ def _kpca(X, kernel, k, seed, centered, tol=1e-13, A=None):
     X, kernel = _points_and_kernel(X, kernel)
     n = len(X)
     k, key = _checked_pairs(k, n, seed)
-    _require(
-        n <= _DENSE_POINTS or not _is_sparse(X),
-        f"X must have at most {_DENSE_POINTS} points if it is sparse, got {n}: call nystrom_kpca",
-    )
+    if _is_sparse(X):
+        _checked_whole("the number of sparse points (nystrom_kpca takes more)", n, 1, _DENSE_POINTS)
     G = _about_mean(kernel, X, centered)
     exact = A is None and G is X
     taken = 0.0
@@ -10187,7 +10185,8 @@ def median_bandwidth(X, seed=0):
         seed: int from 0 to 2**64 - 1. Seed of the draw.
     Returns:
         float: The median, or the median of positive distances if it is 0, or 1.0 if all are 0. As in
-            `gram`, close sparse points count as equal, and so do those at distances below 1e-120.
+            `gram`, close sparse points count as equal, and so do those at distances below 1e-62. Above
+            1e84, their distances are infinite.
     Example:
         >>> median_bandwidth(np.array([[0.0], [1.0], [3.0]]), 0)
         2.0
@@ -10198,7 +10197,7 @@ def median_bandwidth(X, seed=0):
     rows = _draw_uniformly(len(X), min(len(X), 1000), _checked_key(seed, _PAIRS))
     P = _in_double(_checked_points("X", X[rows], numbers=rows))
     if _is_sparse(P):
-        unit = 1e-20 * np.abs(P.data).max(initial=1e-110)
+        unit = 1e-70
         K = _gram(cauchy(unit), P, P, True)  # K = 1 / (1 + |x - y|^2 / unit^2)
         distances = np.sqrt(1.0 / K[np.triu_indices(len(P), 1)] - 1.0)
     else:
@@ -10518,6 +10517,7 @@ def _estimator(user):
     """scikit-learn's base classes, the base of our estimators, and that of ridge regression."""
     base = _library("sklearn.base", "scikit-learn>=1.6", user)
     validation = importlib.import_module("sklearn.utils.validation")
+    from scipy.sparse import csr_array  # scikit-learn has imported it
 
     @_declared
     class Estimator(base.BaseEstimator):
@@ -10532,7 +10532,7 @@ def _estimator(user):
 
         def __sklearn_tags__(self):
             tags = super().__sklearn_tags__()
-            tags.input_tags.sparse = hasattr(self, "sampler")  # of landmarks among sparse points
+            tags.input_tags.sparse = getattr(self, "sampler", "kmeans") != "kmeans"
             return tags
 
         @contextlib.contextmanager
@@ -10555,7 +10555,7 @@ def _estimator(user):
         def _points(self, *data, reset=False, **checks):
             if not reset:
                 self._require_fit()
-            return validation.validate_data(
+            found = validation.validate_data(
                 self,
                 *data,
                 reset=reset,
@@ -10565,6 +10565,7 @@ def _estimator(user):
                 ensure_min_samples=1 + reset,
                 **checks,
             )
+            return csr_array(found) if _is_sparse(_model_in(self)) else found
 
     @_declared
     class Ridge(Estimator):
