@@ -126,8 +126,9 @@ NystromMap for `nystrom_features`.
 Samplers return Landmarks. `nystrom`, `nystrom_map`, `nystrom_kpca` and `nystrom_ridge` take them,
 or an array of row numbers or points. `nystrom_to` returns a CertifiedNystrom: landmarks, their
 factor and a bound on its error. Points may be sparse matrices of scipy in `gram`, `kpca`, `expand`,
-`residual` and functions of landmarks, whose models hold them as SparsePoints. `learn_metric`
-returns a Metric for `scale_points`.
+`residual`, `median_bandwidth`, `fourier_features`, functions of landmarks, and estimators that use
+landmarks, except for NoveltyDetector. Models hold them as SparsePoints. `learn_metric` returns a
+Metric for `scale_points`.
 
 Functions that choose centers return a ReducedSet of centers and weights, for `rskpca`, `mmd`,
 `weighted_nystrom` and the functions that return a Manifold for `manifold_features`. The centers
@@ -646,11 +647,11 @@ def _require_same_columns(names, argument, value):
 
 
 _TAKE_SPARSE = """
-    gram gram_diagonal gram_matmat rademacher_projection
+    gram gram_diagonal gram_matmat median_bandwidth rademacher_projection fourier_features choose
     kpca kpca_from_eigen center_expansion expand features residual novelty_pvalues
     explained_variance_ratio save recursive_rls recursive_rls_fixed recursive_rls_practical
     recursive_rls_accelerated rpcholesky pivoted_cholesky nystrom_map nystrom_features nystrom
-    nystrom_kpca nystrom_ridge
+    nystrom_kpca nystrom_ridge LandmarkFeatures LandmarkRidge LandmarkClassifier
 """
 
 
@@ -678,7 +679,7 @@ def _public(function):
                     _require_same_columns(names, argument, given[argument])
             for argument, value in given.items():
                 _require(
-                    takes_sparse or not _is_sparse(value),
+                    takes_sparse or not _is_sparse(_model_in(value)),
                     f"{argument} must be dense: only gram, kpca, expand, residual and functions of "
                     "landmarks take sparse points: pass rademacher_projection(X, s)",
                 )
@@ -747,7 +748,9 @@ def _all_below(X, limit=math.inf):
 
 class SparsePoints(NamedTuple):
     """Points in compressed sparse rows, in float64: point i has data[p] in columns indices[p] for
-    indptr[i] <= p < indptr[i + 1]. Like an array, it has a length, shape, type and rows X[rows]."""
+    indptr[i] <= p < indptr[i + 1]. Like an array, it has a length, shape, type and rows X[rows]. Two
+    points count as equal if their squared distance is below 1e-14 (|x|^2 + |y|^2). Sparse points in
+    float32 are computed in float64."""
 
     data: np.ndarray
     indices: np.ndarray
@@ -1332,7 +1335,10 @@ def _gaussian_matrix(n, p, key):
 
 def _distinct(X):
     """Row numbers of the distinct points, and the position of each point among them. Points are
-    compared by 64-bit hashes: among 10^6 points, two share a hash with probability 3e-8."""
+    compared by 64-bit hashes: among 10^6 points, two share a hash with probability 3e-8. Two random
+    projections represent sparse points, so that differences below a rounding error are lost."""
+    if _is_sparse(X):
+        X = X.tocsr() @ _gaussian_matrix(X.shape[1], 2, 0)
     hashes = np.zeros(len(X), np.uint64)
     for column in X.T:
         numbers = column.astype(np.float64) + 0.0  # -0.0 becomes 0.0
@@ -2033,10 +2039,6 @@ def _squares(X):
     return squares
 
 
-def _sparse_products(X, Y):
-    return (X.tocsr() @ Y.tocsr().T).toarray()
-
-
 def _prepare(kernel, X, Y, symmetric):
     """Choose the mode of the tiles, and prepare both point sets. Mode _EXPANDED centers on the mean
     of Y, and computes |x - y|^2 as |x|^2 + |y|^2 - 2 x.y in half the time. The relative error of k
@@ -2046,7 +2048,7 @@ def _prepare(kernel, X, Y, symmetric):
     _require(_is_sparse(X) == _is_sparse(Y), "points must be all sparse or all dense")
     if _is_sparse(X):
         mode = _EXPANDED if kind.base == _DISTANCES else _PRODUCTS
-        products = _sparse_products(X, Y)
+        products = (X.tocsr() @ Y.tocsr().T).toarray()
         nothing = np.zeros((len(Y), 1))
         sizes = _squares(X), _squares(Y)
         return _Pairs(mode, products, nothing[:, :0], *sizes, _pack(nothing), symmetric)
@@ -2210,12 +2212,13 @@ def gram(X, Y, kernel, *, out=None):
     Args:
         X: (n, d) array, or scipy sparse matrix as in `kpca`. Points.
         Y: (m, d) array, sparse if X is. Passing X itself halves the work and makes K symmetric.
+            Sparse points x and y count as equal if |x - y|^2 < 1e-14 (|x|^2 + |y|^2).
         kernel: Kernel.
         out: (n, m) array, or None. Array of the result's dtype to write the result to. It must not
             overlap X, Y or the table of a precomputed kernel. If values overflow, it is undefined.
     Returns:
-        array: (n, m), float32 if X and Y are float32, else float64. Exact up to rounding. Values
-            below 1e-300 (float32: 1e-37) times the largest possible value are 0.
+        array: (n, m), float32 if X and Y are float32 and dense, else float64. Exact up to rounding.
+            Values below 1e-300 (float32: 1e-37) times the largest possible value are 0.
     """
     P, Q = _in_common_precision(*_checked_two(X, "Y", Y))
     kernel = _checked_kernel("kernel", kernel, X=P, Y=Q)
@@ -3889,6 +3892,8 @@ def _kpca(X, kernel, k, seed, centered, tol=1e-13, A=None):
     X, kernel = _points_and_kernel(X, kernel)
     n = len(X)
     k, key = _checked_pairs(k, n, seed)
+    if _is_sparse(X):
+        _checked_whole("the number of sparse points (nystrom_kpca takes more)", n, 1, _DENSE_POINTS)
     G = _about_mean(kernel, X, centered)
     exact = A is None and G is X
     taken = 0.0
@@ -3930,7 +3935,8 @@ def kpca(X, kernel, k, seed=0, *, centered=False):
     Sparse points are computed in float64. A linear kernel does not subtract their mean first. The
     relative error of |x - y|^2 is 1e-16 (|x|^2 + |y|^2) / |x - y|^2. A product of K with b vectors
     costs O(n^2 (d + b)) time, where b is k rounded up to a multiple of 16, at most 64. K is stored
-    up to n = 8192. For larger n, memory is O(n (d + 4 k + 16 b)).
+    up to n = 8192. For larger n, memory is O(n (d + 4 k + 16 b)), and sparse points are refused:
+    call `nystrom_kpca`.
 
     Args:
         X: (n, d) array or scipy sparse matrix. Points, one per row.
@@ -4489,29 +4495,23 @@ def rademacher_projection(X, s, seed=0):
         s: int, at least 1. Number of dimensions after projection.
         seed: int from 0 to 2**64 - 1. Seed of the random numbers.
     Returns:
-        array: (n, s) projected points, in the precision of X.
+        array: (n, s) projected points, in the precision of X, or in float64 if X is sparse.
     """
-    sparse = hasattr(X, "tocsr")
-    if sparse:
-        X = X.tocsr()
-        entries = _as_array("X.data", X.data, 1)
-        _require_finite("X.data", entries)
-        X = X.astype(entries.dtype, copy=False)
-    else:
-        X = _checked_points("X", X)
+    X = _checked_points("X", X)
+    rows = X.tocsr() if _is_sparse(X) else X
     n, d = X.shape
     s = _checked_whole("s", s, 1, _MOST)
     key = _checked_key(seed, _SIGNS)
-    _fits("s", 1.0 * X.dtype.itemsize * n * s)
-    signs = np.array([1.0, -1.0] / np.sqrt(s), np.float64 if sparse else X.dtype)
+    _fits("s", 1.0 * X.itemsize * n * s)
+    signs = np.array([1.0, -1.0] / np.sqrt(s), X.dtype)
     keys = _words(key, np.arange(d)[:, None])
     sums = np.zeros((n, s))
     for columns in _slabs(d, max(_WIDE_BLOCK, 2**20 // s)):  # 8 MB of signs
         # The sign (t, j) is bit j of the words of coordinate t.
         words = _words(keys[columns], np.arange(_ceil_div(s, 64))).view(np.uint8)
         P = signs[np.unpackbits(words, axis=1, count=s, bitorder="little")]
-        part = X[:, columns]
-        sums += part @ P if sparse else _dense_product(np.ascontiguousarray(part), P)
+        part = rows[:, columns]
+        sums += part @ P if _is_sparse(X) else _dense_product(np.ascontiguousarray(part), P)
     return _checked_points("X and its projection", sums.astype(X.dtype, copy=False))
 
 
@@ -5653,6 +5653,8 @@ def _drawn(X, feature_map, first, count, divisor, points="X"):
         parts = _fastfood_parts(feature_map.kernel, feature_map.d, _ceil_div(count, copies), key)
         return parts, phases, factor
     W = _frequencies(feature_map, first, count).astype(X.dtype, copy=False)
+    if _is_sparse(X):
+        return W.T.copy(), phases, factor
     largest = feature_map.d * math.prod(float(max(A.max(), -A.min())) for A in (X, W))
     _require_finite_angles(largest <= np.finfo(X.dtype).max, points)  # false if it is NaN
     return _pack(W), phases, factor
@@ -5688,9 +5690,14 @@ def _features_from(X, feature_map, first, count, divisor, points="X"):
         return functools.reduce(khatri_rao, waves).T.astype(X.dtype, "C")
     drawn, phases, factor = _drawn(X, feature_map, first, count, divisor, points)
     out = _new_array((len(X), count), X.dtype)
-    if feature_map.kind == _FASTFOOD:
+    sparse = _is_sparse(X)
+    if sparse or feature_map.kind == _FASTFOOD:
         for rows in _slabs(len(X), 64):
-            angles = np.repeat(_fastfood_angles(X[rows], *drawn), 1 + feature_map.paired, 1)
+            angles = (
+                X[rows].tocsr() @ drawn
+                if sparse
+                else np.repeat(_fastfood_angles(X[rows], *drawn), 1 + feature_map.paired, 1)
+            )
             _require_finite_angles(_all_below(angles), points)
             _cosines(1.5 * angles.size, angles, phases, factor, out[rows])
     else:
@@ -5832,12 +5839,13 @@ def fourier_features(X, feature_map):
     Costs n m cosines and n d m multiply-adds, or n m log d additions for Fastfood.
 
     Args:
-        X: (n, d) array. Points. The features of a point do not depend on the other points.
+        X: (n, d) array, or scipy sparse matrix if the map stores frequencies or has them drawn by
+            `fourier_features_map`. Points. The features of a point do not depend on other points.
         feature_map: FourierMap. It contains the kernel.
     Returns:
-        array: Z, (n, m), in the precision of X. Z Z^T approximates the Gram matrix.
+        array: Z, (n, m), in the precision of X (sparse: float64). Z Z^T approximates K.
     """
-    feature_map = _checked_map("feature_map", feature_map)
+    feature_map = _checked_map("feature_map", feature_map, _is_sparse(X))
     X = _checked_points("X", X, columns=feature_map.d)
     _fits("feature_map.m", 1.0 * len(X) * feature_map.m * X.itemsize)
     return _features_from(X, feature_map, 0, feature_map.m, feature_map.m)
@@ -8463,7 +8471,8 @@ def nystrom_kpca(X, landmarks, kernel, k, seed=0, *, centered=False):
         k: int from 1 to the number of landmarks. Number of components.
         seed: int from 0 to 2**64 - 1.
         centered: bool. If True, use H K~ H with H = I - 1 1^T / n instead of K~. A linear kernel
-            takes X and landmarks minus the mean of X. Other kernels lose digits if it is large.
+            takes X and landmarks minus the mean of X, unless they are sparse: then components lie
+            in the span of the landmarks. Otherwise, a large mean loses digits.
     Returns:
         Expansion: Over the landmarks. `values` has eigenvalues of K~ or H K~ H, 0 past the rank.
     Example:
@@ -8657,7 +8666,8 @@ def nystrom_ridge(X, Y, landmarks, kernel, lam, *, intercept=False, weights=None
     f(x) = k(x, landmarks) (S^T K S)^+ S^T K (K~ + lam I)^-1 Y, in O(n s (d + s)) float64 time and
     O(n + s^2) memory. In general, f and b minimize sum_i weights_i |y_i - f(x_i) - b|^2 + lam |f|^2
     for f in the span of the landmarks, where b is 0 or an intercept. With an intercept, a linear
-    kernel takes X and landmarks minus the mean of X.
+    kernel takes X and landmarks minus the mean of X, unless they are sparse. Sparse and dense results
+    are equal if the landmarks span all points.
 
     Args:
         X: (n, d) array. Points.
@@ -9765,21 +9775,29 @@ def median_bandwidth(X, seed=0):
     """Median distance between points, the textbook choice of sigma for `gaussian`.
 
     Args:
-        X: (n, d) array. Points. All pairs of at most 1000 random points are used.
+        X: (n, d) array or scipy sparse matrix. Points. All pairs of at most 1000 random points are
+            used.
         seed: int from 0 to 2**64 - 1. Seed of the draw.
     Returns:
-        float: The median, or the median of positive distances if it is 0, or 1.0 if all are 0.
+        float: The median, or the median of positive distances if it is 0, or 1.0 if all are 0. As in
+            `gram`, close sparse points count as equal, and so do those at distances below 1e-62. Above
+            1e84, their distances are infinite.
     Example:
         >>> median_bandwidth(np.array([[0.0], [1.0], [3.0]]), 0)
         2.0
     """
     from scipy.spatial.distance import pdist  # the import takes 0.1 s
 
-    X = _as_array("X", X, 2)
+    X = _as_points("X", X)
     rows = _draw_uniformly(len(X), min(len(X), 1000), _checked_key(seed, _PAIRS))
     P = _in_double(_checked_points("X", X[rows], numbers=rows))
-    unit = 2.0 ** np.frexp(np.abs(P).max())[1]  # avoids underflow
-    distances = pdist(P / unit)
+    if _is_sparse(P):
+        unit = 1e-70
+        K = _gram(cauchy(unit), P, P, True)  # K = 1 / (1 + |x - y|^2 / unit^2)
+        distances = np.sqrt(1.0 / K[np.triu_indices(len(P), 1)] - 1.0)
+    else:
+        unit = 2.0 ** np.frexp(np.abs(P).max())[1]  # avoids underflow
+        distances = pdist(P / unit)
     if not distances.any():
         return 1.0
     return float(unit * (np.median(distances) or np.median(distances[distances > 0.0])))
@@ -9829,10 +9847,11 @@ def choose(X, Y, landmarks, kernel, k=10, *, lam=None, factors=None, intercept=T
     left out together. For given landmarks, this is exact. Costs O(n s (d + s)) time per bandwidth.
 
     If Y is None, a rule chooses the bandwidth with which ridge regression best predicts the points
-    from k components of kernel PCA (Alam, Fukumizu 2014). If k >= d, it says little.
+    from k components of kernel PCA (Alam, Fukumizu 2014). If k >= d, it says little. Sparse points,
+    and those of more than 32 coordinates, are replaced by 32 random projections as targets.
 
     Args:
-        X: (n, d) array. Points.
+        X: (n, d) array or scipy sparse matrix. Points.
         Y: (n,) or (n, t) array, or None. Targets. Squared errors of all targets are added.
         landmarks: Landmarks, ReducedSet, CertifiedNystrom, row numbers or points.
         kernel: Kernel. Positive semidefinite: gaussian(median_bandwidth(X)), or one chosen before.
@@ -9855,12 +9874,12 @@ def choose(X, Y, landmarks, kernel, k=10, *, lam=None, factors=None, intercept=T
     lams = None if lam is None else np.array([_checked_real("lam", lam, 1e-300)])
     P = _in_double(X)
     T = P if Y is None else _checked_targets(Y, len(P))
+    if Y is None and (_is_sparse(P) or P.shape[1] > 32):
+        T = rademacher_projection(P, 32)  # random signs preserve distances (AMS section 5)
     gaps = _deviations(T, weights)
     unit = _unit_of(gaps)
     size = math.sqrt((weights @ np.square(gaps / unit)).sum())
     T = (gaps if intercept or Y is None else T) / unit / (size or 1.0)
-    if Y is None and T.shape[1] > 32:  # random signs preserve distances (AMS section 5)
-        T = rademacher_projection(T, 32)
     if factors is None:
         factors = (
             np.ones(1) if _sigma_of(kernel) is None or size == 0.0 else 2.0 ** np.arange(-4, 6)
@@ -10056,7 +10075,7 @@ def _fit_landmarks(own, X, y, seed, weights=None):
             weights=weights,
         )
     if given:
-        own.landmarks_ = np.asarray(own.landmarks)
+        own.landmarks_ = own.landmarks
     elif sampler == "kmeans":
         own.landmarks_ = Z = kmeans_select(P, min(many, len(P)), seed).centers
     else:
@@ -10078,6 +10097,7 @@ def _estimator(user):
     """scikit-learn's base classes, the base of our estimators, and that of ridge regression."""
     base = _library("sklearn.base", "scikit-learn>=1.6", user)
     validation = importlib.import_module("sklearn.utils.validation")
+    from scipy.sparse import csr_array  # scikit-learn has imported it
 
     @_declared
     class Estimator(base.BaseEstimator):
@@ -10089,6 +10109,11 @@ def _estimator(user):
         n_components = None  # not options of all estimators
         lam = None
         _require_fit = validation.check_is_fitted
+
+        def __sklearn_tags__(self):
+            tags = super().__sklearn_tags__()
+            tags.input_tags.sparse = getattr(self, "sampler", "kmeans") != "kmeans"
+            return tags
 
         @contextlib.contextmanager
         def _refit(self):
@@ -10110,8 +10135,17 @@ def _estimator(user):
         def _points(self, *data, reset=False, **checks):
             if not reset:
                 self._require_fit()
-            checks |= {"dtype": _FLOATS, "order": "C", "ensure_min_samples": 1 + reset}
-            return validation.validate_data(self, *data, reset=reset, **checks)
+            found = validation.validate_data(
+                self,
+                *data,
+                reset=reset,
+                accept_sparse=hasattr(self, "sampler"),
+                dtype=_FLOATS,
+                order="C",
+                ensure_min_samples=1 + reset,
+                **checks,
+            )
+            return csr_array(found) if _is_sparse(_model_in(self)) else found
 
     @_declared
     class Ridge(Estimator):
@@ -10123,6 +10157,7 @@ def _estimator(user):
 
         def _learn(self, X, T, weights):
             """Set lam_ and model_ by `nystrom_ridge` of the targets T with an intercept."""
+            X = _as_points("X", X)
             Z, self.lam_, F = _fit_landmarks(self, X, T, self._seed(), weights)
             F = None if _is_linear(self.kernel_) else F
             rows = Z if F is None else self.landmarks_
@@ -10142,9 +10177,10 @@ def _define_features(base, Estimator, _):
     class LandmarkFeatures(base.ClassNamePrefixFeaturesOutMixin, base.TransformerMixin, Estimator):
         """Nystrom features for a linear model, or kernel principal components (RLS section 2.1).
 
-        `fit` sets kernel_, landmarks_ (row numbers, or the centers of "kmeans"), n_features_in_ and
-        map_ (NystromMap or Expansion), and with n_components, explained_variance_ratio_ (of at most
-        2000 random points). At most one of kernel, sigma and gamma may be given.
+        `fit` sets kernel_, landmarks_ (row numbers, the centers of "kmeans", or what was given),
+        n_features_in_ and map_ (NystromMap or Expansion), and with n_components,
+        explained_variance_ratio_ (of at most 2000 random points). At most one of kernel, sigma and
+        gamma may be given. Points may be scipy sparse matrices, except for the sampler "kmeans".
 
         Args:
             landmarks: int or array. Number of landmarks (n_components of Nystroem). Equal points
@@ -10170,14 +10206,16 @@ def _define_features(base, Estimator, _):
         def _learn(self, X, y):
             """Fit, and return the features of X if they are a factor that the sampler computed."""
             with self._refit():
-                X = self._points(X, reset=True)
+                X = _as_points("X", self._points(X, reset=True))
                 k = self.n_components
                 share = isinstance(k, float)
                 if share:
                     _checked_between("n_components", k, 1)
                 elif _as_flag("centered", self.centered) or k is not None:
                     many = self.landmarks
-                    many = len(many) if np.ndim(many) else _checked_whole("landmarks", many, 1)
+                    many = (
+                        np.shape(many)[0] if np.ndim(many) else _checked_whole("landmarks", many, 1)
+                    )
                     _checked_whole("n_components", k, 1, many)
                 seed = self._seed()
                 Z, _, F = _fit_landmarks(self, X, _as_targets(y), seed)
@@ -10239,7 +10277,7 @@ def _define_ridge(base, _, Ridge):
         """Kernel ridge regression over landmarks, with an intercept, by `nystrom_ridge` (RLS C.1).
 
         `fit` sets kernel_, landmarks_, lam_, n_features_in_ and model_ (Expansion). It does not
-        store features of X. sigma="auto" and lam="auto" are chosen by `choose`.
+        store features of X. sigma="auto" and lam="auto" are chosen by `choose`. Points may be sparse.
 
         Args:
             landmarks: int or array. Number of landmarks, or landmarks. See `LandmarkFeatures`.
@@ -10269,7 +10307,9 @@ def _define_classifier(base, _, Ridge):
         """Classifier by kernel ridge regression over landmarks, on targets 1 and -1 (RLS C.1).
 
         `fit` sets classes_, kernel_, landmarks_, lam_, n_features_in_ and model_ (Expansion).
-        sigma="auto" and lam="auto" minimize the leave-one-out error of the targets, by `choose`.
+        sigma="auto" and lam="auto" minimize the squared leave-one-out error of the targets, by
+        `choose`. It is exact for given landmarks, and unlike the accuracy, it is not constant
+        between nearby ridges. Points may be sparse.
 
         Args:
             landmarks: int or array. Number of landmarks, or landmarks. See `LandmarkFeatures`.
@@ -10289,7 +10329,7 @@ def _define_classifier(base, _, Ridge):
                 utils.multiclass.check_classification_targets(y)
                 self.classes_, which = np.unique(y, return_inverse=True)
                 _require(len(self.classes_) > 1, "y must have at least two classes, got one class")
-                weights = _as_weights(sample_weight, X, "sample_weight")
+                weights = _as_weights(sample_weight, y, "sample_weight")
                 if self.class_weight == "balanced":  # unlike scikit-learn, it counts the weights
                     counts = np.bincount(which, weights).clip(1e-300)
                     weights = weights * (weights.sum() / len(counts) / counts)[which]

@@ -243,11 +243,208 @@ def test_centered_linear_regression_of_sparse_points_equals_ridge_regression(rng
     same(kp.expand(sparse(X), found), y.mean() + H @ w, 1e-9)
 
 
-def test_kernel_pca_of_sparse_points_beyond_a_stored_matrix(rng, monkeypatch):
-    monkeypatch.setattr(kp, "_DENSE_POINTS", 100)
+def test_kernel_pca_of_many_sparse_points_formed_their_gram_matrix_in_every_step():
+    S = scipy.sparse.csr_array((8193, 40))
+    with pytest.raises(
+        ValueError, match="^kpca: the number of sparse points .nystrom_kpca .* to 8192, got 8193$"
+    ):
+        kp.kpca(S, kp.gaussian(2.0), 3)
+
+
+def test_centered_linear_models_equal_dense_ones_if_the_landmarks_span_the_points(rng):
+    X = counts(rng, 300, d=30)
+    X[:, 0] = 5.0  # a mean far from 0
+    y = rng.standard_normal(300)
+    weights = rng.random(300)
+    for kernel in (kp.linear(), kp.polynomial(1, 2.0, 3.0)):
+        for landmarks in (np.arange(300), np.arange(60)):
+            found = kp.nystrom_kpca(sparse(X), landmarks, kernel, 3, centered=True)
+            wanted = kp.nystrom_kpca(X, landmarks, kernel, 3, centered=True)
+            same(found.values, wanted.values, 1e-9)
+            features = kp.expand(sparse(X), found)
+            same(features @ features.T, (F := kp.expand(X, wanted)) @ F.T, 1e-9)
+            options = {"intercept": True, "weights": weights}
+            found = kp.nystrom_ridge(sparse(X), y, landmarks, kernel, 0.1, **options)
+            wanted = kp.nystrom_ridge(X, y, landmarks, kernel, 0.1, **options)
+            same(kp.expand(sparse(X), found), kp.expand(X, wanted), 1e-9)
+
+
+# Bandwidths and random features
+
+
+@pytest.mark.parametrize("unit", [1.0, 1e-60, 1e80])
+def test_median_bandwidth(rng, unit):
+    X = unit * counts(rng, 1500)
+    found = kp.median_bandwidth(sparse(X), 1)
+    assert found == pytest.approx(kp.median_bandwidth(X, 1), rel=1e-12)
+
+
+def test_median_bandwidth_of_equal_points():
+    X = np.zeros((6, 4))
+    assert kp.median_bandwidth(sparse(X)) == 1.0
+    X += [1.1, 0.0, 1e6, 1.0]  # roundings of |x|^2 + |y|^2 - 2 x.y were distances
+    assert kp.median_bandwidth(sparse(X)) == 1.0
+    X[0] = [1.1, 3.0, 1e6, 5.0]
+    assert kp.median_bandwidth(sparse(X)) == pytest.approx(5.0, rel=1e-3)
+    assert kp.median_bandwidth(sparse(X[:1])) == 1.0
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.int64])
+@pytest.mark.parametrize("make", ["fourier", "orthogonal", "quasi"])
+def test_random_features(rng, make, dtype):
+    X = (4 * counts(rng, 150)).astype(dtype)
+    for kernel in (kp.gaussian(4.0), kp.scaled(kp.laplacian(4.0), 3.0)):
+        map_ = getattr(kp, f"{make}_features_map")(kernel, 60, 130, 1, paired=True)
+        found = kp.fourier_features(sparse(X), map_)
+        same(found, kp.fourier_features(X.astype(float), map_))
+        assert np.array_equal(found, kp.features(sparse(X), map_))
+        assert np.array_equal(found[:3], kp.fourier_features(sparse(X[:3]), map_))
+    city = kp.fourier_features_map(kp.laplacian(4.0, norm=1), 60, 40, stored=False)
+    # angles of Cauchy's law reach 10^4
+    same(kp.fourier_features(sparse(X), city), kp.fourier_features(X.astype(float), city), 1e-11)
+
+
+def test_maps_without_frequencies_want_dense_points(rng):
+    S = sparse(counts(rng, 20))
+    few = S[:, :2]
+    for points, map_ in (
+        (S, kp.fastfood_features_map(kp.gaussian(1.0), 60, 8)),
+        (S, kp.orthogonal_features_map(kp.gaussian(1.0), 60, 8, stored=False)),
+        (few, kp.equispaced_features_map(kp.gaussian(1.0), [0.0, 0.0], [1.0, 1.0], 0.1)),
+    ):
+        for function in (kp.fourier_features, kp.features):
+            with pytest.raises(ValueError, match="feature_map must come from fourier_features_map"):
+                function(points, map_)
+
+
+@pytest.mark.filterwarnings("ignore:choose:UserWarning")
+@pytest.mark.parametrize("options", [{}, {"intercept": False}, {"lam": 0.1}])
+def test_choose(rng, options):
     X = counts(rng, 300)
-    found = kp.kpca(sparse(X), kp.gaussian(2.0), 3, centered=True)
-    same(found.values, kp.kpca(X, kp.gaussian(2.0), 3, centered=True).values, 1e-10)
+    y = X @ rng.random(60) + 0.1 * rng.standard_normal(300)
+    weights = rng.random(300)
+    arguments = y, np.arange(40), kp.gaussian(2.0)
+    found = kp.choose(sparse(X), *arguments, weights=weights, factors=[0.5, 1, 2, 4], **options)
+    wanted = kp.choose(X, *arguments, weights=weights, factors=[0.5, 1, 2, 4], **options)
+    assert found.kernel == wanted.kernel and found.lam == pytest.approx(wanted.lam)
+    same(found.errors, wanted.errors, 1e-6)  # the smallest ridges are 1e-9.5
+
+
+@pytest.mark.filterwarnings("ignore:choose:UserWarning")
+def test_choose_without_targets(rng):
+    X = counts(rng, 300)
+    arguments = None, np.arange(40), kp.gaussian(2.0), 3
+    found = kp.choose(sparse(X), *arguments, factors=[0.5, 1, 2])
+    assert found.kernel == kp.choose(X, *arguments, factors=[0.5, 1, 2]).kernel
+    kp.choose(sparse(X[:, :9]), *arguments, factors=[1])
+
+
+# Estimators
+
+
+@pytest.mark.parametrize("form", ["csr_matrix", "csr_array", "csc_matrix", "coo_array"])
+@pytest.mark.parametrize(
+    "own",
+    [
+        {},
+        {"n_components": 5},
+        {"n_components": 5, "centered": True},
+        {"n_components": 0.5, "sampler": "uniform"},
+        {"sampler": "rls", "sigma": "auto"},
+    ],
+)
+def test_landmark_features(rng, own, form):
+    pytest.importorskip("sklearn")
+    X = counts(rng, 300)
+    y = X @ rng.random(60) + 0.1 * rng.standard_normal(300)
+    S = FORMS[form](X)
+    found = kp.LandmarkFeatures(40, **own).fit(S, y)
+    wanted = kp.LandmarkFeatures(40, **own).fit(X, y)
+    assert np.array_equal(found.landmarks_, wanted.landmarks_)
+    assert found.kernel_.gamma == pytest.approx(wanted.kernel_.gamma, rel=1e-12)
+    same(found.transform(S), wanted.transform(X), 1e-9)
+    same(kp.LandmarkFeatures(40, **own).fit_transform(S, y), wanted.transform(X), 1e-9)
+    gap = kp.residual(S, found) ** 2 - kp.residual(X, wanted) ** 2
+    assert np.abs(gap).max() < 1e-9
+
+
+@pytest.mark.parametrize("lam", [0.1, "auto"])
+def test_ridge_and_classifier(rng, lam):
+    pytest.importorskip("sklearn")
+    X = counts(rng, 300)
+    S = sparse(X)
+    y = X @ rng.random(60) + 0.1 * rng.standard_normal(300)
+    weights = rng.integers(0, 3, 300)
+    for make, targets in ((kp.LandmarkRidge, y), (kp.LandmarkClassifier, y > np.median(y))):
+        found = make(40, lam=lam).fit(S, targets, weights)
+        wanted = make(40, lam=lam).fit(X, targets, weights)
+        assert np.array_equal(found.landmarks_, wanted.landmarks_)
+        same(kp.expand(S, found), kp.expand(X, wanted), 1e-9)
+        assert found.score(S, targets) == pytest.approx(wanted.score(X, targets), rel=1e-9)
+
+
+def test_equal_sparse_points_count_once(rng):
+    pytest.importorskip("sklearn")
+    X = counts(rng, 20)
+    X = X[np.unique(X, axis=0, return_index=True)[1]]
+    X = np.repeat(X[X.any(1)], 9, 0)
+    S = sparse(X)
+    S.data[S.indptr[0]] = 0.0  # two equal points that store zeros of both signs
+    S.data[S.indptr[1]] = -0.0
+    few = kp.LandmarkFeatures(300, kernel=kp.gaussian(2.0)).fit(S)
+    assert len(few.landmarks_) == len(np.unique(S.toarray(), axis=0))
+    swapped = np.eye(64)[:40] + np.eye(64)[24:]  # their sums over signs are often equal
+    assert len(kp._distinct(kp._as_points("X", sparse(swapped)))[0]) == 40
+
+
+def test_given_landmarks_may_be_sparse(rng):
+    pytest.importorskip("sklearn")
+    X = counts(rng, 100)
+    S = sparse(X)
+    for landmarks in (S[:9], scipy.sparse.csr_matrix(S[:9]), np.arange(9)):
+        for own in ({}, {"n_components": 2}):
+            found = kp.LandmarkFeatures(landmarks, kernel=kp.gaussian(2.0), **own).fit(S)
+            wanted = kp.LandmarkFeatures(X[:9], kernel=kp.gaussian(2.0), **own).fit(X)
+            same(found.transform(S), wanted.transform(X), 1e-9)
+            assert np.array_equal(
+                pickle.loads(pickle.dumps(found)).transform(S), found.transform(S)
+            )
+    with pytest.raises(ValueError, match="n_components must be an int from 1 to 9"):
+        kp.LandmarkFeatures(S[:9], n_components=10).fit(S)
+
+
+def test_other_estimators_refuse_sparse_points(rng):
+    pytest.importorskip("sklearn")
+    X = counts(rng, 60)
+    S = sparse(X)
+    fitted = kp.LandmarkFeatures(9, n_components=2).fit(S)
+    words = "must be dense: only gram, kpca.*rademacher_projection"
+    for call in (
+        lambda: kp.StreamingKernelPCA().fit(S),
+        lambda: kp.StreamingKernelPCA(features=60).fit(X).transform(S),
+        lambda: kp.NoveltyDetector().partial_fit(S),
+        lambda: kp.NoveltyDetector().fit_predict(S),
+        lambda: kp.LandmarkFeatures(9, sampler="kmeans").fit(S),
+        lambda: fitted.inverse_transform(np.ones((1, 2))),
+        lambda: kp.gradient(X, fitted),  # an estimator of sparse points passed for a dense one
+    ):
+        with pytest.raises(ValueError, match=words):
+            call()
+    with pytest.raises(ValueError, match="points must be all sparse or all dense"):
+        kp.LandmarkFeatures(9).fit(X).transform(S)
+
+
+def test_estimators_of_sparse_points_take_dense_ones_too(rng):
+    pytest.importorskip("sklearn")
+    X = counts(rng, 60)
+    S = sparse(X)
+    for own in (kp.LandmarkFeatures(9), kp.LandmarkFeatures(9, n_components=2)):
+        assert np.array_equal(own.fit(S).transform(X), own.transform(S))
+    assert np.array_equal(
+        kp.LandmarkRidge(9).fit(S, X[:, 0]).predict(X),
+        kp.LandmarkRidge(9).fit(S, X[:, 0]).predict(S),
+    )
+    assert kp.LandmarkFeatures(9).fit(S).fit(X).transform(X).shape == (60, 9)
 
 
 def test_files_and_pickles(rng):
@@ -333,8 +530,20 @@ class Nystroem:
         return self.fit(X).transform(X)
 
 
+class EstimatedNystroem(Nystroem):
+    """scikit-learn's Nystroem by LandmarkFeatures."""
+
+    def fit(self, X):
+        self.map = kp.LandmarkFeatures(self.s, kernel=self.kernel, sampler="uniform").fit(X)
+        return self
+
+    def transform(self, X):
+        return self.map.transform(X)
+
+
+@pytest.mark.parametrize("Nystroem", [Nystroem, EstimatedNystroem])
 @pytest.mark.parametrize("container", [scipy.sparse.csr_matrix, scipy.sparse.csr_array])
-def test_the_test_of_approximation_of_the_peer_nystroem(container):
+def test_the_test_of_approximation_of_the_peer_nystroem(container, Nystroem):
     # after scikit-learn's test_nystroem_approximation, with sparse points
     pairwise = pytest.importorskip("sklearn.metrics.pairwise")
     X = container(np.random.RandomState(0).uniform(size=(10, 4)))
@@ -343,6 +552,14 @@ def test_the_test_of_approximation_of_the_peer_nystroem(container):
     np.testing.assert_array_almost_equal((F := trans.fit_transform(X)) @ F.T, K)
     trans = Nystroem(2, 0.25)
     assert trans.fit(X).transform(X).shape == (10, 2)
+
+
+@pytest.mark.parametrize("container", [scipy.sparse.csr_matrix, scipy.sparse.csr_array])
+def test_the_test_of_input_of_the_peer_random_features(container):
+    # after scikit-learn's test_input_validation of RBFSampler: lists, and small sparse integers
+    X = [[1, 2], [3, 4], [5, 6]]
+    map_ = kp.fourier_features_map(kp.gaussian(2.0), 2, 100)
+    same(kp.fourier_features(container(X), map_), kp.fourier_features(X, map_))
 
 
 def test_one_hot_columns_of_real_data():
@@ -404,7 +621,6 @@ def test_other_functions_refuse_sparse_points_and_models_of_them(rng):
     for call in (
         lambda: kp.sample_gram(S, g, 2.0),
         lambda: kp.kmeans_select(S, 2),
-        lambda: kp.median_bandwidth(S),
         lambda: kp.shadow_select(S, 1.0),
         lambda: kp.gradient(S, model),
         lambda: kp.gradient(S.toarray(), model),
@@ -415,8 +631,6 @@ def test_other_functions_refuse_sparse_points_and_models_of_them(rng):
         lambda: kp.kernel_value(g, S[:1], S[:1]),
         lambda: kp.block_lanczos(S @ S.T, 2),
         lambda: kp.rls_update(kp.rls_start(g, 4, 60), S),
-        lambda: kp.fourier_features(S, kp.fourier_features_map(g, 60, 8)),
-        lambda: kp.choose(S, np.ones(20), np.arange(4), g),
     ):
         with pytest.raises(ValueError, match=words):
             call()
@@ -427,6 +641,7 @@ def test_other_functions_refuse_sparse_points_and_models_of_them(rng):
 # Memory
 
 
+@pytest.mark.filterwarnings("ignore:choose:UserWarning")
 def test_sparse_points_are_never_stored_densely(rng):
     n, d = 2000, 1_000_000  # 16 GB as an array
     columns = rng.integers(d, size=(n, 50))
@@ -444,6 +659,9 @@ def test_sparse_points_are_never_stored_densely(rng):
         kp.residual(S, model)
         kp.nystrom_ridge(S, np.ones(n), landmarks, kernel, 1.0, intercept=True)
         kp.expand(S, kp.kpca(S, kernel, 3, centered=True))
+        kp.median_bandwidth(S)
+        kp.choose(S, np.arange(n) * 1.0, landmarks, kernel, factors=[1.0])
+        kp.fourier_features(S, kp.fourier_features_map(kernel, d, 4))
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
