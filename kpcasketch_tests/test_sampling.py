@@ -299,7 +299,8 @@ def test_sparse_points_are_projected_like_dense_ones(dtype, rng):
     for s in (1, 3, 100, 700):  # 700: two steps of coordinates
         found = kp.rademacher_projection(text, s, 3)
         expected = kp.rademacher_projection(text.toarray(), s, 3)
-        assert found.dtype == dtype and np.abs(found - expected).max() < 40 * np.finfo(dtype).eps
+        assert found.dtype == np.float64
+        assert np.abs(found - expected).max() < 40 * np.finfo(dtype).eps
         for other in (text.tocsc(), text.tocoo(), sparse.csr_array(text)):
             same = kp.rademacher_projection(other, s, 3)
             assert np.abs(same - found).max() < 40 * np.finfo(dtype).eps
@@ -309,7 +310,7 @@ def test_sparse_points_are_projected_like_dense_ones(dtype, rng):
 
 def test_what_a_projection_of_sparse_points_refuses():
     wrong = sparse.csr_matrix(np.array([[1.0, np.nan], [0.0, 2.0]]))
-    with pytest.raises(ValueError, match="^rademacher_projection: X.data must .* finite"):
+    with pytest.raises(ValueError, match="^rademacher_projection: X must be finite"):
         kp.rademacher_projection(wrong, 3)
     with pytest.raises(ValueError, match="^rademacher_projection: X.data must .* real numbers"):
         kp.rademacher_projection(1j * sparse.eye(3).tocsr(), 3)
@@ -320,7 +321,7 @@ def test_what_a_projection_of_sparse_points_refuses():
 def test_sparse_points_without_entries_were_refused():
     for dtype in (np.float64, np.float32):
         found = kp.rademacher_projection(sparse.csr_matrix((3, 2), dtype=dtype), 5)
-        assert found.dtype == dtype and np.array_equal(found, np.zeros((3, 5)))
+        assert found.dtype == np.float64 and np.array_equal(found, np.zeros((3, 5)))
 
 
 def test_long_sparse_rows_of_float32_lost_a_digit_against_dense_ones():
@@ -328,13 +329,12 @@ def test_long_sparse_rows_of_float32_lost_a_digit_against_dense_ones():
     dense[1, 1:] = 0.0
     exact = kp.rademacher_projection(dense.astype(np.float64), 8)
     found = kp.rademacher_projection(sparse.csr_matrix(dense), 8)  # its error was 3e-6
-    assert found.dtype == np.float32
     assert np.abs(found - exact).max() < 2e-7 * np.abs(exact).max()
 
 
 def test_sparse_points_without_rows_are_refused_by_name():
     empty = sparse.csr_matrix((0, 5))
-    with pytest.raises(ValueError, match="^rademacher_projection: X and its projection must have"):
+    with pytest.raises(ValueError, match="^rademacher_projection: X must have at least one row"):
         kp.rademacher_projection(empty, 3)
 
 
