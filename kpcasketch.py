@@ -1417,8 +1417,8 @@ def _matern_drop(kernel, r):
     from scipy.special import gammainc  # here it is exp(-a) sum_{n >= nu + 1/2} a^n / n!
 
     nu = _parameter_of(kernel)
-    a = min(kernel.gamma * r, 1e3)
-    more = a * a * math.exp(-a) / 6.0 if nu == 2.5 else 0.0
+    a = kernel.gamma * r
+    more = a * math.exp(-a) * a / 6.0 if nu == 2.5 else 0.0  # in this order, a^2 cannot overflow
     return float(gammainc(nu + 0.5, a)) + more
 
 
@@ -1482,7 +1482,7 @@ _NAMES, _BASES, _LAWS, _PARAMETERS = list(zip(*_KINDS))[:4]
 
 def _sigma_of(kernel):
     kind = _KINDS[kernel.kind]
-    if not kind.unit:
+    if not (kind.unit and kernel.gamma):
         return None
     return (kind.unit / (kernel.shape or 1.0) / kernel.gamma) ** (1.0 / kind.sigma_power)
 
@@ -1497,12 +1497,7 @@ def _has_formula(kernel):
 
 
 _custom_kernels = _outliving.setdefault("custom kernels", {})  # keeps functions at their addresses
-
-
-def _function_at(address):
-    """Function f of the custom kernel at this address, or None if f is not from this process."""
-    kernels = list(_custom_kernels.items())  # another thread may add one
-    return next((f for f, compiled in kernels if compiled.address == address), None)
+_functions = _outliving.setdefault("functions of custom kernels", {})  # by address
 
 
 def _is_sound(kernel):
@@ -1511,7 +1506,7 @@ def _is_sound(kernel):
     return (
         rows == columns
         and 0 <= kernel.kind < len(_KINDS)
-        and (kernel.kind != _CUSTOM or _function_at(kernel.address) is not None)
+        and (kernel.kind != _CUSTOM or kernel.address in _functions)
         and (kernel.kind != _POLYNOMIAL or 1.0 <= kernel.shape <= 64.0)
         and kernel.scale > 0.0
         and min(kernel.gamma, kernel.shape, kernel.offset) >= 0.0
@@ -1538,16 +1533,13 @@ class Kernel(NamedTuple):
     table: np.ndarray = np.empty((0, 0))
 
     def __reduce__(self):
-        # Addresses differ between processes, so the receiving process compiles the function again.
-        if not self.address:
-            return Kernel._named, (_NAMES[self.kind], *self[1:])
-        if self.scale == 1.0:
-            return custom, (_function_at(self.address),)
-        return scaled, (self._replace(scale=1.0), self.scale)
+        return Kernel._named, (_functions.get(self.address), _NAMES[self.kind], *self[1:])
 
     @classmethod
-    def _named(cls, name, *parameters):
-        return cls(_NAMES.index(name), *parameters)
+    def _named(cls, f, name, *parameters):
+        kernel = cls(_NAMES.index(name), *parameters)
+        # Addresses differ between processes, so the receiving process compiles f again.
+        return kernel._replace(address=custom(f).address) if f else kernel
 
     def __eq__(self, other):  # tuple.__eq__ fails, because an array has no truth value
         return (
@@ -1556,22 +1548,16 @@ class Kernel(NamedTuple):
             and np.array_equal(self.table, other.table)
         )
 
-    def __add__(self, other):  # tuples would be joined
-        raise TypeError("kernels have no + and *: call scaled, or custom for a sum or a product")
-
-    __radd__ = __mul__ = __rmul__ = __add__
     __ne__ = object.__ne__  # the negation of __eq__
     __hash__ = lambda self: hash(self[:-1])  # noqa: E731
 
     def __repr__(self):
+        shown = {"sigma": _sigma_of(self), **dict(zip(self._fields[1:5], self[1:5]))}
         words = [
             f"{field}={number:.6g}"
-            for field, number in zip(self._fields[1:5], self[1:5])
-            if number != self._field_defaults[field]
+            for field, number in shown.items()
+            if number != self._field_defaults.get(field)
         ]
-        sigma = _sigma_of(self) if self.gamma else None
-        if sigma is not None:
-            words.insert(0, f"sigma={sigma:.6g}")
         if self.table.size:
             words.append(f"table {self.table.shape}")
         return f"Kernel({', '.join([_KINDS[self.kind].name, *words])})"
@@ -1726,11 +1712,8 @@ def custom(f):
         [[2.0]]
     """
     _require(
-        hasattr(f, "py_func"), "f must be a function compiled with numba.njit: call numba.njit(f)"
-    )
-    _require(
-        not f.targetoptions.get("parallel"),
-        "f must be compiled without parallel=True: call numba.njit(f.py_func)",
+        hasattr(f, "py_func") and not f.targetoptions.get("parallel"),
+        "f must be a function compiled with numba.njit, without parallel=True: call numba.njit(f)",
     )
     if f not in _custom_kernels:
         vector = types.CPointer(types.float64)
@@ -1742,7 +1725,9 @@ def custom(f):
             reason = str(error).strip().splitlines()[0]
             raise ValueError(f"f must map two float64 vectors to a number ({reason})") from None
         _custom_kernels.setdefault(f, by_address)  # another thread may have compiled f first
-    return Kernel(_CUSTOM, address=_custom_kernels[f].address)
+    address = _custom_kernels[f].address
+    _functions[address] = f
+    return Kernel(_CUSTOM, address=address)
 
 
 def _require_fitting_points(name, kernel, **points):
@@ -1791,8 +1776,10 @@ def scaled(kernel, kappa):
     """
     kernel = _checked_kernel("kernel", kernel)
     scale = kernel.scale * _checked_real("kappa", kappa, 5e-324)
-    wanted = "kappa times the kernel's scale must be from 1e-300 to 1e300"
-    _require(1e-300 <= scale <= 1e300, f"{wanted}, got {scale}")
+    _require(
+        1e-300 <= scale <= 1e300,
+        f"kappa times the kernel's scale must be from 1e-300 to 1e300, got {scale}",
+    )
     return kernel._replace(scale=scale)
 
 
@@ -1891,7 +1878,7 @@ def _mixture_scale(kernel, key, j):
         return math.sqrt(2.0 * kernel.gamma * _gamma(key, j, parameter))
     if law == _STUDENT:
         return kernel.gamma / math.sqrt(2.0 * _gamma(key, j, parameter))
-    return kernel.gamma if law == _CAUCHY_ENTRIES else np.nan
+    return kernel.gamma
 
 
 @_core_alone
@@ -2009,12 +1996,13 @@ def _whole_blocks(n):
 def _pack(Y):
     """Panels in which each point of Y is a column. Zeros pad the last tile."""
     width = _WIDE_PANEL // Y.itemsize
-    whole = len(Y) // width * width
+    full, rest = divmod(len(Y), width)
     panels = _new_array((_whole_blocks(len(Y)) // width, Y.shape[1], width), Y.dtype)
     panels[:] = 0
     points = panels.transpose(0, 2, 1)
-    points[: whole // width] = Y[:whole].reshape(-1, width, Y.shape[1])
-    points[whole // width :][:1, : len(Y) - whole] = Y[whole:]
+    points[:full] = Y[: full * width].reshape(full, width, Y.shape[1])
+    if rest:
+        points[full, :rest] = Y[full * width :]
     return panels
 
 
@@ -2131,10 +2119,8 @@ def _tile_work(kernel, pairs, more):
 
 def _tile_places(P, Q, symmetric, tall=_BLOCK, wide=_BLOCK):
     """(tiles, 2) array: block row and block column of each tile (upper half if symmetric)."""
-    rows = _ceil_div(len(P), tall)
-    columns = _ceil_div(len(Q), wide)
-    places = np.triu_indices(rows) if symmetric else np.divmod(np.arange(rows * columns), columns)
-    return np.stack(places, axis=1)
+    tiles = np.ones((_ceil_div(len(P), tall), _ceil_div(len(Q), wide)))
+    return np.stack(np.nonzero(np.triu(tiles) if symmetric else tiles), axis=1)
 
 
 @_helper
@@ -2162,14 +2148,11 @@ def _fill_gram(kernel, pairs, places, out):
                 values = tile[i - first]
                 for j in range(end - begin):
                     row[j] = values[j]
-            if pairs.symmetric and begin > first and end - begin == _BLOCK:
-                for c in range(begin, end, 8):  # writes eight rows at once, in half the time
-                    for r in range(first, last):
-                        for q in range(c, c + 8):
-                            out[q, r] = tile[r - first, q - begin]
-            elif pairs.symmetric:  # halves of diagonal tiles differ by rounding errors
-                for j in range(begin, end):
-                    for i in range(first, min(last, j)):
+            # Mirror images. Halves of diagonal tiles differ by rounding errors.
+            for c in range(begin, end if pairs.symmetric else begin, 8):
+                stop = min(end, c + 8)  # eight rows at once take half the time
+                for i in range(first, min(last, stop)):
+                    for j in range(max(c, i + 1), stop):
                         out[j, i] = tile[i - first, j - begin]
 
 
@@ -3855,10 +3838,9 @@ def _about_mean(kernel, X, centered=True):
     return _minus_row(_minus_row(X, X[:1])) if centered and _is_linear(kernel) else X
 
 
-def _features(X, E, dtype=None):
+def _features(X, E):
     """Features of X. Inner products are in float64, because centering cancels float32 digits."""
     P, Q = _in_common_precision(X, E.points)
-    dtype = dtype or P.dtype
     added = E.offset
     if E.kernel.kind == _POLYNOMIAL:
         P = _in_double(P)
@@ -3867,17 +3849,14 @@ def _features(X, E, dtype=None):
             sums = E.kernel.scale * E.kernel.gamma * E.coef.sum(0, np.float64)
             added = added + np.outer((P * Q[0]).sum(1), sums)
             Q = _minus_row(Q, Q[0])
-    features = _gram_product(E.kernel, P, Q, E.coef)
-    features += added
-    return features.astype(dtype, copy=False)
+    return _gram_product(E.kernel, P, Q, E.coef) + added
 
 
 def _about_its_mean(E, means=None):
     """E centered at the mean of its points, whose Gram matrix has these row means, if given."""
     coef = (E.coef - E.coef.mean(0, np.float64)).astype(E.coef.dtype)  # exact means are 0
     if means is None:
-        features = _features(E.points, E._replace(coef=coef, offset=np.zeros(1)), np.float64)
-        offset = features.mean(0)
+        offset = _features(E.points, E._replace(coef=coef, offset=np.zeros(1))).mean(0)
     else:
         offset = means @ coef
     return E._replace(coef=coef, offset=-offset, mean=np.full(len(coef), 1.0 / len(coef)))
@@ -3990,14 +3969,9 @@ def _span_of(E):
     G = _transposed_product(E.coef, F)
     M = G[:k, :k]
     _require_finite("features of the expansion's points", M)
-    W = np.zeros((k, k))
-    for j in range(k):
-        w = np.eye(k)[j]
-        for _ in range(2):  # the second time removes rounding errors of the first
-            w -= W @ (W.T @ (M @ w))
-        square = w @ M @ w
-        if square > 1e-10 * M[j, j]:
-            W[:, j] = w / math.sqrt(square)
+    scales = _over_roots(np.ones(k), M.diagonal(), 0.0)
+    values, V = _small_eigen(scales[:, None] * M * scales)
+    W = _over_roots(scales[:, None] * V, values, 1e-10)
     basis = np.column_stack([_dense_product(coef, W), -2.0 * weights])
     E = E._replace(
         coef=basis, offset=np.append((offset if offset.size else np.zeros(k)) @ W, G[k, k])
@@ -4040,8 +4014,8 @@ def expand(X, expansion, *, out=None):
         features = E.kernel.scale * features + E.offset
     else:
         features = _features(X, E)
-    _require_finite("features of X", features)
     out[:] = features.reshape(shape)
+    _require_finite("features of X", out)
     return out
 
 
@@ -4153,21 +4127,18 @@ def _climb(gammas, Q, squares, gamma, start, iterations):
 
     z = start
     w = weights(z)
+    share = 1.0
     for _ in range(iterations):
         total = w.sum()
-        size = np.abs(w).sum()
-        step = (w @ Q - total * z) / (total if total > 0.1 * size else size)
+        step = share * (w @ Q - total * z) / max(total, 0.1 * np.abs(w).sum())
         if gamma * (step @ step) < 1e-20:
             break
-        for halvings in range(21):
-            other = z + step / 2**halvings
-            others = weights(other)
-            if others.sum() > total:
-                break
-        else:
-            break
-        z = other
-        w = others
+        others = weights(z + step)
+        share *= 0.5
+        if others.sum() > total:
+            z = z + step
+            w = others
+            share = 1.0
     return z if w.sum() > 0.0 else start
 
 
@@ -4203,7 +4174,6 @@ def kernel_pca_preimage(features, expansion, ridge=0.0, *, max_iterations=1000):
     F, basis, W = _span_of(E)
     F = F + E.offset
     center = E.points.mean(0, np.float64)
-    _require_finite("features of expansion.points", F)
     if ridge == 0.0:
         _require(not _mean_is_unknown(E), "ridge must be positive if expansion.mean is unknown")
         points = []
@@ -4302,7 +4272,7 @@ def _write_kept(kernel, X, s, keep, coin, bound, log_miss, upper, lower, sketch)
                 value = s * values[c]
                 if bound >= 0.0:  # a random sign, so that data has mean values[c]
                     heads = _uniform(row, j) * 2.0 * bound < bound + values[c]
-                    value = s * bound if heads else -s * bound
+                    value = s * (bound if heads else -bound)
                 data[at + c] = value
                 indices[at + c] = j
                 if j > i:  # mirror image; columns rise in each row, because bands are in order
@@ -4335,8 +4305,7 @@ def _sampled_gram(X, kernel, s, seed, quantized):
     lower = np.zeros((_BANDS + 1, n), np.int64)
     entries = 0.5 * n * (n + 1.0) / s
     _count_kept(5.0 * entries, keep, log_miss, n, upper, lower)
-    for band in range(_BANDS):
-        lower[band + 1] += lower[band]
+    np.cumsum(lower, 0, out=lower)
     indptr = np.append(0, np.cumsum(lower[_BANDS] + upper))
     sketch = CSR(_new_array((indptr[n],), X.dtype), _new_array((indptr[n],), np.int32), indptr)
     each = 18.0 + (_CUSTOM_VALUE if kernel.kind == _CUSTOM else _SCALAR * X.shape[1])
@@ -4429,6 +4398,12 @@ def quantize_gram(X, kernel, seed=0):
     return Bits(words, bound, len(X))
 
 
+def _column_lengths(A):
+    """Euclidean lengths of the columns, without overflow or underflow."""
+    unit = _unit_of(A, 0)
+    return unit * np.linalg.norm(A / unit, axis=0)
+
+
 @_public
 def round_expansion(coef, s, seed=0):
     """Expansion coefficients rounded at random, most of them to 0, as a CSR (AMS section 4).
@@ -4449,8 +4424,7 @@ def round_expansion(coef, s, seed=0):
     s = _checked_real("s", s, 1e-300)
     uniforms = _uniforms(_checked_key(seed, _ROUND_COEFFICIENTS), np.arange(len(A)))
     sizes = np.abs(A)
-    unit = _unit_of(sizes, 0)
-    steps = unit * np.linalg.norm(A / unit, axis=0) / s
+    steps = _column_lengths(A) / s
     kept = (uniforms[:, None] * steps < sizes).T  # always true where steps <= |a|
     values = np.copysign(np.maximum(sizes, steps), A).T
     return CSR(values[kept], np.nonzero(kept)[1], np.append(0, np.cumsum(kept.sum(1))))
@@ -5154,7 +5128,7 @@ def rskpca(C, w, kernel, k, seed=0, *, centered=False):
     found = found._replace(values=found.values * w.sum(), coef=coef.astype(C.dtype))
     if not centered:
         return found
-    return found._replace(offset=-(shares @ _features(C, found, np.float64)), mean=shares)
+    return found._replace(offset=-(shares @ _features(C, found)), mean=shares)
 
 
 @_public
@@ -7653,9 +7627,7 @@ def _choose_pivots(H, least, bar, greedy, chosen, columns):
         if size <= least[i] or size < bar and found > 0:
             continue
         column = columns[found]
-        root = math.sqrt(size)
-        for a in range(count):
-            column[a] = H[a, i] / root
+        column[:] = H[i] / math.sqrt(size)
         for a in range(count):
             for b in range(count):
                 H[a, b] -= column[a] * column[b]
@@ -7672,8 +7644,7 @@ def _candidates(rest, count, share, key):
     share = 0, independently, else without replacement, with share * largest as the least."""
     if share == 0.0:
         sums = np.cumsum(rest)
-        rows = np.searchsorted(sums, _uniforms(key, np.arange(count)) * sums[-1], "right")
-        return np.minimum(rows, rest.size - 1), 0.0
+        return np.searchsorted(sums, _uniforms(key, np.arange(count)) * sums[-1]), 0.0
     left = np.flatnonzero(rest)
     if count >= left.size:
         return left, 0.0
@@ -7723,7 +7694,6 @@ def _pivoted(counts, P, kernel, block, share, like, key, shift=0.0):
     indices = np.empty(0, np.int64)
     F = np.empty((n, 0), P.dtype)
     evaluations = n
-    turn = 0
     for s in counts:
         rounding = rounding_after(s)
         room = _new_array((n, s), P.dtype)
@@ -7742,9 +7712,17 @@ def _pivoted(counts, P, kernel, block, share, like, key, shift=0.0):
                 break
             count = min(block, s - found)
             pivots, L, computed = _new_pivots(
-                P, kernel, shift, F, found, rest, floor, count, share, _python_subkey(key, turn)
+                P,
+                kernel,
+                shift,
+                F,
+                found,
+                rest,
+                floor,
+                count,
+                share,
+                _python_subkey(key, evaluations),
             )
-            turn += 1
             # A pivot p_j that is small relative to k_jj is inaccurate. It changes the residual of
             # point i by up to 2 y_ij sqrt(k_ii k_jj / p_j) times the error of a kernel value.
             growth = diagonal[pivots] * (2.0 * value_rounding / L[:, found:].diagonal()) ** 2
@@ -7783,15 +7761,13 @@ def _tail_ridge(kernel, Z, weights, k, key):
     Z = _in_double(Z)
     A = _gram(kernel, Z, Z, True) * np.outer(weights, weights)
     trace = A.trace()
-    _require_definite(trace < math.inf)
-    if trace <= 0.0:
-        return 1.0
+    _require_definite(0.0 <= trace < math.inf)
     W = _gaussian_matrix(n, min(n, k + 8), _python_subkey(key, 0))
     for _ in range(4):
         Q = np.linalg.qr(W)[0]
         W = _dense_product(A, Q)
     tail = trace - np.linalg.eigvalsh(_transposed_product(Q, W))[-k:].sum()
-    return max(tail / k, 2.2e-16 * trace)
+    return max(tail / k, 2.2e-16 * trace) or 1.0
 
 
 @_validated("a CertifiedNystrom")
@@ -7825,11 +7801,10 @@ def _checked_landmarks(X, landmarks, rows_of=operator.getitem):
     return _checked_points("landmarks", Z, X.shape[1])
 
 
-def _scores(P, Z, weights, kernel, lam, k=0, key=None, rows=None):
-    """Scores of P[rows] from weighted landmarks Z (RLS lemma 6), and the number of kernel values.
+def _scores(P, Z, weights, kernel, lam, k=0, key=None):
+    """Scores of P from weighted landmarks Z (RLS lemma 6), and the number of kernel values.
     Score i is (k_ii - |y_i|^2) / lam, where L L^T = K(Z, Z) + lam diag(weights)^-2. If lam is None,
     `_tail_ridge` computes lam. If lam is near float32's rounding error, scores are in float64."""
-    rows = np.arange(len(P)) if rows is None else rows
     evaluations = 0
     if lam is None:
         lam = _tail_ridge(kernel, Z, weights, k, _python_subkey(key, _TAIL))
@@ -7843,13 +7818,13 @@ def _scores(P, Z, weights, kernel, lam, k=0, key=None, rows=None):
     # A residual below -`bound` shows that a kernel is indefinite, as in `_pivoted`.
     bound = 1e300 if _has_formula(kernel) else 10.0 * math.sqrt(_rounding(kernel, points)(rank))
     scores = []
-    for some in _slabs(rows.size, _SLAB):
-        slab = P[rows[some]].astype(points.dtype, copy=False)
+    for rows in _slabs(len(P), _SLAB):
+        slab = P[rows].astype(points.dtype, copy=False)
         diagonal = _in_double(_diagonal(slab, kernel))
         rest = diagonal - _substitute(kernel, slab, points, L, 0, np.empty((0, 0), slab.dtype))
         _require_definite(_all_below(rest) and (rest >= -bound * diagonal).all())
         scores.append(np.minimum(1.0, np.maximum(rest, 2.2e-16 * diagonal) / lam))
-    return np.concatenate(scores), evaluations + computed + rows.size * (rank + 1)
+    return np.concatenate(scores), evaluations + computed + len(P) * (rank + 1)
 
 
 @_public
@@ -8005,9 +7980,8 @@ def _recursive(X, kernel, key, delta, lam, size, top, constant=1.0, factor=1.0, 
         drawn = top if level == 0 else 0
         # Step 7. The top of accelerated sampling uses 4 * size. Errors are up to 20 % smaller.
         k = _largest_rank(min(drawn, 4 * size) or size, constant, delta)
-        scores, computed = _scores(
-            X, X[half.indices], half.weights, kernel, lam, k, level_key, rows
-        )
+        P = X[rows] if level else X
+        scores, computed = _scores(P, X[half.indices], half.weights, kernel, lam, k, level_key)
         scores = np.minimum(1.0, factor * scores)  # steps 6, 8 and 9 (7)
         many = 2.0 * k if lam is None else max(scores.sum(), 1.0)
         chances = np.minimum(1.0, oversampling * math.log(many / delta) * scores)  # step 10 (8)
@@ -8391,7 +8365,7 @@ def _translated(E, origin):
     """The linear Expansion with features f(x - origin), if E has the features f. None means 0."""
     if origin is None:
         return E
-    E = E._replace(offset=2.0 * E.offset - _features(origin[None], E, np.float64)[0])
+    E = E._replace(offset=2.0 * E.offset - _features(origin[None], E)[0])
     if E.mean.size == 0:
         return E
     return E._replace(
@@ -8521,11 +8495,12 @@ def nystrom_to(X, kernel, error, seed=0, *, limit=None):
     n = len(X)
     error = _checked_real("error", error, 1e-300)
     most = n if limit is None else min(n, _checked_whole("limit", limit, 1))
-    key, start, norms = [_checked_key(seed, purpose) for purpose in (_LANDMARKS, _START, _NORMS)]
-    some = _draw_by_size(np.ones(n), min(n, 2048), start)[0]
+    key = _checked_key(seed, _LANDMARKS)
+    start = _checked_key(seed, _START)
+    some = _draw_uniformly(n, min(n, 2048), start)
     norm = 0.0
     measured = 0
-    looks = 0
+    chance = 0.0
     stages = _pivoted(_landmark_counts(most), X, kernel, 64, 0.0, X, key)
     for landmarks, F, diagonal, rest, floor in stages:
         found = F.shape[1]
@@ -8542,25 +8517,24 @@ def nystrom_to(X, kernel, error, seed=0, *, limit=None):
             if _norm(rest_of_some, start, 0.1, 1000)[0] > error * norm * some.size / n:
                 continue
         values, V = _small_eigen(_column_products(F, F))
-        norm = max(norm, values[0])  # now |K~|_2, which is below |K|_2
+        norm = values[0]  # now |K~|_2, which is below |K|_2
         fitting = 1.3 * max(1, np.count_nonzero(values > error * norm))
         left_out = error - bound if by_trace else 0.9 * error
         least = 1 if by_trace else int(fitting)
         rank = min(found, max(least, np.count_nonzero(values > left_out * norm)))
         C = _combined(F, V, rank)
-        chance = 0.0
         if by_trace:  # |K - C C^T| <= |K - K~| + the next eigenvalue of K~
             bound += values[rank:].max(initial=0.0) / norm
             done = rank <= fitting
         else:
-            looks += 1
             left = Difference(Implicit(X, kernel), LowRank(C))
-            bound = _norm(left, _python_subkey(norms, looks), 0.01, 1000)[1] / norm
-            chance = _MISSED * looks  # the probabilities of failure add up
+            bound = _norm(left, _python_subkey(start, found), 0.01, 1000)[1] / norm
+            chance += _MISSED  # the probabilities of failure add up
             done = bound <= error
         if done or last:
             trace_left = (rest.sum() + values[rank:].sum()) / diagonal.sum()
             bound = max(bound, 4.0 * _precision(X))
+            chance *= not by_trace
             return CertifiedNystrom(landmarks, C, float(trace_left), float(bound), chance)
 
 
@@ -8574,7 +8548,7 @@ def _weighted_equations(P, T, weights, found, at, lam=0.0, F=None):
     are in float32 if their rounding error is below lam."""
     T = np.column_stack([T, np.ones(len(P))])
     factors = None
-    if np.ptp(weights) or weights[0] != 1.0:
+    if (weights != 1.0).any():
         factors = np.sqrt(weights)[:, None]
         T = factors * T
     total = weights.sum()
@@ -8584,12 +8558,12 @@ def _weighted_equations(P, T, weights, found, at, lam=0.0, F=None):
     least = found.factor.diagonal().min()
     values = F is None and limit * limit * 1e-8 * total < lam * least**2
     middle = None if values else at
-    if F is None:
-        squares, products = _normal_equations(P, found, T, middle, factors, values)
-    else:
+    made = found
+    if F is not None:
         rounding = _precision(F) * limit * total
         T = T.astype(F.dtype) if rounding < lam else T
-        squares, products = _normal_equations(F, None, T, middle, factors)
+        P, made = F, None
+    squares, products = _normal_equations(P, made, T, middle, factors, values)
     if values:
         C = _coefficients(found, np.eye(len(squares)))
         squares = _transposed_product(C, _dense_product(squares, C))
@@ -8731,7 +8705,8 @@ def kernel_ridge_cg(X, Y, kernel, lam, s=1000, seed=0, *, tol=1e-8, max_iteratio
     max_iterations = _checked_whole("max_iterations", max_iterations, 1)
     key = _checked_key(seed, _LANDMARKS)
     _fits("s", 16.0 * n * s)
-    sizes = _unit_of(T, 0)
+    sizes = _column_lengths(T)
+    sizes += sizes == 0.0
     T = T / sizes
     P = _in_double(X)
     A = _gram(kernel, P, P, True) if n <= _DENSE_POINTS else Implicit(P, kernel)
@@ -8740,9 +8715,7 @@ def kernel_ridge_cg(X, Y, kernel, lam, s=1000, seed=0, *, tol=1e-8, max_iteratio
     R = T
     direction = 0.0
     before = math.inf
-    lengths = np.linalg.norm(T, axis=0)
-    least = np.sign(lengths)  # |R| / |T|
-    lengths = np.maximum(lengths, 1e-300)
+    least = np.linalg.norm(T, axis=0)  # |R| / |Y|
     for _ in range(max_iterations):
         if (least <= tol).all():
             break
@@ -8757,13 +8730,13 @@ def kernel_ridge_cg(X, Y, kernel, lam, s=1000, seed=0, *, tol=1e-8, max_iteratio
         a = a + step * direction
         R = R - step * Q
         # Keep the best coefficients for each target: if lam is below rounding, steps may diverge.
-        rest = np.linalg.norm(R, axis=0) / lengths
+        rest = np.linalg.norm(R, axis=0)
         best = np.where(rest < least, a, best)
         least = np.fmin(rest, least)
     coef = np.ascontiguousarray(best * sizes, X.dtype)
     _require_finite("Y must be smaller: coefficients", coef)
     a = coef / sizes
-    rest = np.linalg.norm(T - _product(A, a) - lam * a, axis=0) / lengths
+    rest = np.linalg.norm(T - _product(A, a) - lam * a, axis=0)
     return Expansion(X.copy(), coef, rest, np.zeros(len(sizes)), kernel, targets=np.ndim(Y))
 
 
@@ -8936,10 +8909,10 @@ def mmd_test(X, Y, kernel, s=100, seed=0, *, permutations=999):
         divisions = itertools.chain([range(n)], drawn)
     sizes = np.empty(0)
     while some := list(itertools.islice(divisions, 64)):
-        W = np.zeros((len(Z), 64))
+        W = np.zeros((len(Z), len(some)))
         for j, rows in enumerate(some):
             W[rows, j] = 1.0
-        sizes = np.append(sizes, np.linalg.norm(_transposed_product(F, W), axis=0)[: len(some)])
+        sizes = np.append(sizes, np.linalg.norm(_transposed_product(F, W), axis=0))
     return float(np.mean(sizes >= sizes[0] - rounding))
 
 
