@@ -26,7 +26,7 @@ import kpcasketch as kp
         ("LandmarkClassifier", {}),
         ("LandmarkClassifier", {"landmarks": 20, "sigma": "auto", "lam": "auto"}),
         ("LandmarkClassifier", {"landmarks": 20, "class_weight": "balanced"}),
-        ("StreamingKernelPCA", {"n_components": 2, "features": 100, "rows": 10}),
+        ("StreamingKernelPCA", {"n_components": 2, "m": 100, "ell": 10}),
         ("LandmarkRidge", {}),
         ("LandmarkRidge", {"sampler": "rls", "sigma": 3.0, "random_state": None}),
         ("LandmarkRidge", {"landmarks": 20, "sigma": "auto"}),
@@ -596,8 +596,8 @@ def test_settings_of_the_stream_are_named_as_they_were_given():
     points = np.random.default_rng(0).standard_normal((50, 2))
     for wrong, match in (
         ({"n_components": 60}, "n_components must be an int from 1 to 50, got 60"),
-        ({"features": 0}, "features must be an int"),
-        ({"rows": 3000}, "rows must be an int from 1 to 2000, got 3000"),
+        ({"m": 0}, "m must be"),
+        ({"ell": 3000}, "ell must be an int from 1 to 2000, got 3000"),
         ({"half_life": -1.0}, "half_life must be"),
         ({"kernel": kp.linear()}, "kernel must be"),
     ):

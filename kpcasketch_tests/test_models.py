@@ -711,18 +711,10 @@ def test_features_of_one_point_are_those_of_all(rng):
     X, new, kernel = rng.standard_normal((90, 3)), rng.standard_normal((40, 3)), kp.gaussian(1.5)
     for dtype, tolerance in ((np.float64, 1e-11), (np.float32, 2e-4)):
         P = X.astype(dtype)
-        maps = [
-            kp.fourier_features_map(k, 3, 33, 5, stored=True, paired=paired)
-            for k in (kernel, kp.laplacian(1.0, norm=1), kp.cauchy(1.0))
-            for paired in (True, False)
-        ]
-        maps += [kp.orthogonal_features_map(kernel, 3, 32), kp.quasi_features_map(kernel, 3, 9)]
         models = [
             (kp.kpca(P, kernel, 4, centered=True), kp.expand),
             (kp.kpca(P, kernel, 4)._replace(offset=np.empty(0)), kp.expand),
             (kp.nystrom_map(P, np.r_[:20, 3], kernel), kp.nystrom_features),
-            (kp.skpca(P, kernel, 4, 40, 20, centered=True), kp.skpca_transform),
-            *((map, kp.fourier_features) for map in maps),
         ]
         for model, features in models:
             expected = features(new, model)
@@ -770,16 +762,16 @@ def test_residual_of_other_models_is_refused(rng):
         residuals(points, model, out)
 
 
-def test_maps_whose_frequencies_are_not_at_hand_are_refused_for_one_point():
-    kernel = kp.gaussian(1.0)
+def test_random_features_of_one_point_are_for_python_alone(rng):
+    X, kernel = rng.standard_normal((30, 3)), kp.gaussian(1.0)
     for model in (
         kp.fastfood_features_map(kernel, 3, 8),
-        kp.fourier_features_map(kernel, 3, 8, 0, stored=False),
-        kp.quasi_features_map(kernel, 3, 8, 0, stored=False),
+        kp.fourier_features_map(kernel, 3, 8),
+        kp.skpca(X, kernel, 8, 40, 20, centered=True),
     ):
-        with pytest.raises(ValueError, match="model must store its frequencies"):
+        with pytest.raises(numba.TypingError, match="features_of"):
             scored(np.zeros((1, 3)), model, np.empty((1, 8)))
-        out = np.empty(8)  # from Python all features are computed as `features` does
+        out = np.empty(8)
         kp.features_of(np.ones(3), model, out)
         assert np.array_equal(out, kp.features(np.ones((1, 3)), model)[0])
     with pytest.raises(ValueError, match="features_of: model must be one of"):
