@@ -7677,6 +7677,7 @@ def _pivoted(counts, P, kernel, block, share, like, key, shift=0.0):
     indices = np.empty(0, np.int64)
     F = np.empty((n, 0), P.dtype)
     evaluations = n
+    turn = 0
     for s in counts:
         rounding = rounding_after(s)
         room = _new_array((n, s), P.dtype)
@@ -7695,17 +7696,9 @@ def _pivoted(counts, P, kernel, block, share, like, key, shift=0.0):
                 break
             count = min(block, s - found)
             pivots, L, computed = _new_pivots(
-                P,
-                kernel,
-                shift,
-                F,
-                found,
-                rest,
-                floor,
-                count,
-                share,
-                _python_subkey(key, evaluations),
+                P, kernel, shift, F, found, rest, floor, count, share, _python_subkey(key, turn)
             )
+            turn += 1
             # A pivot p_j that is small relative to k_jj is inaccurate. It changes the residual of
             # point i by up to 2 y_ij sqrt(k_ii k_jj / p_j) times the error of a kernel value.
             growth = diagonal[pivots] * (2.0 * value_rounding / L[:, found:].diagonal()) ** 2
@@ -8476,7 +8469,7 @@ def nystrom_to(X, kernel, error, seed=0, *, limit=None):
     most = n if limit is None else min(n, _checked_whole("limit", limit, 1))
     key = _checked_key(seed, _LANDMARKS)
     start = _checked_key(seed, _START)
-    some = _draw_uniformly(n, min(n, 2048), start)
+    some = _draw_by_size(np.ones(n), min(n, 2048), start)[0]
     norm = 0.0
     measured = 0
     chance = 0.0
