@@ -1546,6 +1546,10 @@ class Kernel(NamedTuple):
             and np.array_equal(self.table, other.table)
         )
 
+    def __add__(self, other):  # tuples would be joined
+        raise TypeError("kernels have no + and *: call scaled, or custom for a sum or a product")
+
+    __radd__ = __mul__ = __rmul__ = __add__
     __ne__ = object.__ne__  # the negation of __eq__
     __hash__ = lambda self: hash(self[:-1])  # noqa: E731
 
@@ -10776,15 +10780,12 @@ _COMMAND_STREAMS = {stream.command: stream for stream in _STREAMS.values() if st
 
 
 def _chosen_kernel(options, points):
-    make = _KERNELS[options.kernel]
-    _require(
-        options.kernel != "linear" or options.sigma is None, "sigma is not for --kernel linear"
-    )
-    if options.sigma not in (None, "auto"):
-        return make(options.sigma)
-    some = points.rows(points.some(1000, options.seed))
-    kernel = make(median_bandwidth(some))
-    return choose(some, None, some[:200], kernel, options.k).kernel if options.sigma else kernel
+    linear_kernel = options.kernel == "linear"
+    _require(not linear_kernel or options.sigma is None, "sigma is not for --kernel linear")
+    sigma = options.sigma
+    if sigma is None:
+        sigma = median_bandwidth(points.rows(points.some(1000, options.seed)))
+    return _KERNELS[options.kernel](sigma)
 
 
 class _Points(NamedTuple):
@@ -11246,10 +11247,6 @@ def _column_names(text):
     return next(csv.reader([text], skipinitialspace=True))
 
 
-def _bandwidth(text):
-    return text if text == "auto" else float(text)
-
-
 _ARGUMENTS = {  # for argparse
     "by": {"metavar": "MODEL.npz", "help": "model written by -o, --model or kpcasketch.save"},
     "points": {"metavar": "FILE", "help": ".csv, .npy, or .npz (array X); one point per row"},
@@ -11269,7 +11266,7 @@ _ARGUMENTS = {  # for argparse
     "-k": {"type": int, "default": 10, "help": "number of components (default 10)"},
     "--seed": {"type": int, "default": 0, "help": "seed of random choices (default 0)"},
     "--kernel": {"choices": _KERNELS, "default": "gaussian"},
-    "--sigma": {"type": _bandwidth, "help": "bandwidth, or auto (default: median distance)"},
+    "--sigma": {"type": float, "help": "bandwidth (default: median distance)"},
     "--center": {"action": "store_true", "help": "subtract the mean in feature space"},
     "-s": {"type": int, "help": "landmarks (500), or sample one in s entries (4)"},
     "-m": {"type": int, "help": "number of random features (default: skpca 2000, dsgd 8192)"},

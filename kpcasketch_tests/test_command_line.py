@@ -1141,7 +1141,6 @@ def test_kernels_take_their_bandwidth(points, tmp_path, capsys):
         (["--kernel", "cauchy", "--sigma", "3"], kp.cauchy(3.0)),
         (["--kernel", "linear"], kp.linear()),
         (["--kernel", "laplacian", "--sigma", "3"], kp.laplacian(3.0)),
-        (["--sigma", "auto"], kp.choose(X, None, few, median, 1).kernel),
         ([], median),
     ):
         out = done(capsys, "embed", points, "-k", "1", "--model", tmp_path / "m.npz", *words)

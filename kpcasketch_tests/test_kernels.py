@@ -635,11 +635,8 @@ def test_results_are_written_to_memory_maps(dtype, tmp_path):
         kp.gram(P[:2], P[:2], kernel, out=np.ma.zeros((2, 2), dtype))
 
 
-def test_sums_and_multiples_of_kernels_are_no_kernels():
+def test_a_sum_of_kernels_was_a_tuple_of_fourteen_numbers():
     g = kp.gaussian(1.0)
-    X = np.ones((2, 1))
-    for wrong in (g + kp.linear(), 2 * g, (1,) + g):  # tuples join
-        with pytest.raises(ValueError, match="^gram: kernel must be a Kernel .*got tuple"):
-            kp.gram(X, X, wrong)
-    with pytest.raises(TypeError):
-        g * 2.0
+    for wrong in (lambda: g + kp.linear(), lambda: 2 * g, lambda: g * 2.0, lambda: (1,) + g):
+        with pytest.raises(TypeError, match="kernels have no .* call scaled, or custom"):
+            wrong()
