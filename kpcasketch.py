@@ -11030,12 +11030,15 @@ def _plot(path, points, model, values):
     if not few:
         with contextlib.suppress(ValueError):  # the order of many names colors them
             colors = labels.astype(float)
-    figure = importlib.import_module("matplotlib.figure").Figure((10, 4.8))
+    figures = importlib.import_module("matplotlib.figure")
+    figure = figures.Figure((10, 4.8), layout="constrained")
     left, right = figure.subplots(1, 2)
-    drawn = left.scatter(Z[:, 0], Z[:, 1], 8, colors, cmap="tab10" if few else None, alpha=0.5)
-    bar = figure.colorbar(drawn, ax=left)
+    drawn = left.scatter(Z[:, 0], Z[:, 1], 8, colors, cmap="tab10" if few else None, linewidths=0)
     if few:
-        bar.set_ticks(range(len(names)), labels=np.char.replace(names, "$", r"\$"))
+        shown = np.char.replace(names, "$", r"\$")
+        left.legend(drawn.legend_elements(num=None)[0], shown, loc=(1.02, 0.3), frameon=False)
+    else:
+        figure.colorbar(drawn, ax=left)
     left.set(xlabel="component 1", ylabel="component 2" if Z.shape[1] > 2 else "row")
     right.semilogy(range(1, len(values) + 1), np.maximum(values, 1e-300), "o-")
     right.set(xlabel="component", ylabel="eigenvalue")

@@ -1134,7 +1134,6 @@ def test_points_of_an_archive_are_its_X(tmp_path, capsys):
 @pytest.mark.filterwarnings("ignore:choose:UserWarning")
 def test_kernels_take_their_bandwidth(points, tmp_path, capsys):
     median = kp.gaussian(kp.median_bandwidth(X))
-    few = kp.uniform_landmarks(len(X), 200)
     for words, kernel in (
         (["--kernel", "matern", "--sigma", "3"], kp.matern(1.5, 3.0)),
         (["--kernel", "rational_quadratic", "--sigma", "3"], kp.rational_quadratic(1.0, 3.0)),
