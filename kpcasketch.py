@@ -655,7 +655,7 @@ _TAKE_SPARSE = """
 
 def _is_sparse(value):
     """Whether a value is sparse points, or a model over sparse points."""
-    return hasattr(getattr(value, "points", value), "tocsr")
+    return hasattr(type(getattr(value, "points", value)), "tocsr")
 
 
 def _public(function):
@@ -780,7 +780,7 @@ def _of_csr(rows):
 def _as_points(name, value):
     """value as a C-ordered 2-D array of floats or, if it is sparse, as SparsePoints: a copy with
     ascending columns in which duplicate entries are added."""
-    if not hasattr(value, "tocsr"):
+    if not hasattr(type(value), "tocsr"):
         return _as_array(name, value, 2)
     rows = value.tocsr().copy()
     rows.data = _as_array(f"{name}.data", rows.data, 1, _DOUBLE)
@@ -11036,7 +11036,7 @@ def _plot(path, points, model, values):
     drawn = left.scatter(Z[:, 0], Z[:, 1], 8, colors, cmap="tab10" if few else None, linewidths=0)
     if few:
         shown = np.char.replace(names, "$", r"\$")
-        left.legend(drawn.legend_elements(num=None)[0], shown, loc=(1.02, 0.3), frameon=False)
+        left.legend(drawn.legend_elements(num=None)[0], shown, loc=(1.02, 0.3))
     else:
         figure.colorbar(drawn, ax=left)
     left.set(xlabel="component 1", ylabel="component 2" if Z.shape[1] > 2 else "row")

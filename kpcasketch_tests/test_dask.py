@@ -627,7 +627,7 @@ def test_a_block_of_another_kind_than_its_array_tells_is_refused():
         (np.ma.masked_less(X[:9], 0), "masked"),
         (X[:9] + 1j, "real numbers"),
         (X[:9].astype(str), "real"),
-        (scipy.sparse.csr_matrix(X[:9]), "csr_matrix"),
+        (scipy.sparse.csr_matrix(X[:9]), "must be dense"),
     ]:
         lying = da.from_delayed(
             dask.delayed(lambda block: block, traverse=False)(dask.delayed(block, traverse=False)),
