@@ -1880,7 +1880,7 @@ def _mixture_scale(kernel, key, j):
         return math.sqrt(2.0 * kernel.gamma * _gamma(key, j, parameter))
     if law == _STUDENT:
         return kernel.gamma / math.sqrt(2.0 * _gamma(key, j, parameter))
-    return kernel.gamma
+    return kernel.gamma if law == _CAUCHY_ENTRIES else np.nan
 
 
 @_core_alone
@@ -3970,9 +3970,14 @@ def _span_of(E):
     G = _transposed_product(E.coef, F)
     M = G[:k, :k]
     _require_finite("features of the expansion's points", M)
-    scales = _over_roots(np.ones(k), M.diagonal(), 0.0)
-    values, V = _small_eigen(scales[:, None] * M * scales)
-    W = _over_roots(scales[:, None] * V, values, 1e-10)
+    W = np.zeros((k, k))
+    for j in range(k):
+        w = np.eye(k)[j]
+        for _ in range(2):  # the second time removes rounding errors of the first
+            w -= W @ (W.T @ (M @ w))
+        square = w @ M @ w
+        if square > 1e-10 * M[j, j]:
+            W[:, j] = w / math.sqrt(square)
     basis = np.column_stack([_dense_product(coef, W), -2.0 * weights])
     E = E._replace(
         coef=basis, offset=np.append((offset if offset.size else np.zeros(k)) @ W, G[k, k])
@@ -9958,7 +9963,7 @@ def _fit_landmarks(own, X, y, seed, weights=None):
     lam = own.lam
     if lam not in (None, "auto"):
         lam = _checked_real("lam", lam, 1e-300)
-    known = ("auto", "kmeans", *_SAMPLERS)
+    known = ("auto", *_SAMPLERS)
     sampler = own.sampler
     _require(sampler in known, f"sampler must be one of {', '.join(known)}, got {sampler!r}")
     rows = np.flatnonzero(_as_weights(weights, X, "sample_weight"))
@@ -9982,8 +9987,6 @@ def _fit_landmarks(own, X, y, seed, weights=None):
         )
     if given:
         own.landmarks_ = own.landmarks
-    elif sampler == "kmeans":
-        own.landmarks_ = Z = kmeans_select(P, min(many, len(P)), seed).centers
     else:
         P = _about_mean(kernel, P, own.centered)
         if sampler == "rpcholesky":
@@ -10018,7 +10021,7 @@ def _estimator(user):
 
         def __sklearn_tags__(self):
             tags = super().__sklearn_tags__()
-            tags.input_tags.sparse = getattr(self, "sampler", "kmeans") != "kmeans"
+            tags.input_tags.sparse = hasattr(self, "sampler")
             return tags
 
         @contextlib.contextmanager
@@ -10083,10 +10086,10 @@ def _define_features(base, Estimator, _):
     class LandmarkFeatures(base.ClassNamePrefixFeaturesOutMixin, base.TransformerMixin, Estimator):
         """Nystrom features for a linear model, or kernel principal components (RLS section 2.1).
 
-        `fit` sets kernel_, landmarks_ (row numbers, the centers of "kmeans", or what was given),
+        `fit` sets kernel_, landmarks_ (row numbers, or what was given),
         n_features_in_ and map_ (NystromMap or Expansion), and with n_components,
         explained_variance_ratio_ (of at most 2000 random points). At most one of kernel, sigma and
-        gamma may be given. Points may be scipy sparse matrices, except for the sampler "kmeans".
+        gamma may be given. Points may be scipy sparse matrices.
 
         Args:
             landmarks: int or array. Number of landmarks (n_components of Nystroem). Equal points
@@ -10097,7 +10100,7 @@ def _define_features(base, Estimator, _):
             sigma: float. Bandwidth of the Gaussian. Default: `median_bandwidth`. "auto" is by
                 `choose` with y: strings, or integers of at most 32 values, are classes.
             gamma: float. 1 / (2 sigma^2), an alternative to sigma.
-            sampler: str. "rpcholesky", "rls", "rls-accelerated", "uniform" or "kmeans". "auto" is
+            sampler: str. "rpcholesky", "rls", "rls-accelerated" or "uniform". "auto" is
                 "rpcholesky" if n * landmarks < 10^8, and "rls-accelerated" otherwise.
             random_state: int, RandomState or None. Seed, as in scikit-learn.
             centered: bool. Whether to subtract the mean in feature space. Needs n_components.
@@ -10168,10 +10171,6 @@ def _define_features(base, Estimator, _):
         def inverse_transform(self, X, ridge=0.0):
             """Points with features X, (n, k), by `kernel_pca_preimage`. Needs n_components."""
             self._require_fit()
-            _require(
-                hasattr(self, "explained_variance_ratio_"),
-                "n_components must be given for inverse_transform",
-            )
             return kernel_pca_preimage(np.asarray(X), self.map_, ridge)
 
 
@@ -10911,7 +10910,7 @@ def _csv_columns(options, names, held):
         wrong = [text for text in texts if text not in places]
         _require(
             not wrong,
-            f"the file must have each of the columns {wrong[:20]} exactly once, and has {names[:20]}: choose others by "
+            f"the file must have each of the columns {wrong} exactly once, and has {names[:20]}: choose others by "
             "--columns, or pass --drop 1 for an index, or --no-header",
         )
         return [places[text] for text in texts]
@@ -10998,7 +10997,7 @@ def _load_points(options, held={}):
     points = _Points(X, None, labels, _preparation(held) | _preparation(arrays))
     if options.missing == "drop":
         kept = np.flatnonzero(~np.isnan(X).any(1))
-        labels = None if labels is None else labels.ravel()[kept]
+        labels = None if labels is None else labels[kept]
         points = points.only(kept)._replace(labels=labels)
     if not held:
         _learn_scales(options, points.only(_split(options, points)[0]))
@@ -11033,14 +11032,14 @@ def _plot(path, points, model, values):
     figures = importlib.import_module("matplotlib.figure")
     figure = figures.Figure((10, 4.8), layout="constrained")
     left, right = figure.subplots(1, 2)
-    drawn = left.scatter(Z[:, 0], Z[:, 1], 8, colors, cmap="tab10" if few else None, linewidths=0)
+    drawn = left.scatter(Z[:, 0], Z[:, 1], 3, colors, cmap="tab10" if few else None)
     if few:
         shown = np.char.replace(names, "$", r"\$")
         left.legend(drawn.legend_elements(num=None)[0], shown, loc=(1.02, 0.3))
     else:
         figure.colorbar(drawn, ax=left)
     left.set(xlabel="component 1", ylabel="component 2" if Z.shape[1] > 2 else "row")
-    right.semilogy(range(1, len(values) + 1), np.maximum(values, 1e-300), "o-")
+    right.semilogy(range(1, len(values) + 1), np.maximum(values, 1e-300))
     right.set(xlabel="component", ylabel="eigenvalue")
     _write_whole(path, lambda file: figure.savefig(file, dpi=200, format=path[-3:]))
 
@@ -11113,8 +11112,8 @@ def _demo(options):
 
 def _tell(options, points, kernel):
     """Name the columns: one of them may be a target."""
-    columns = points.prepared.get("columns", "")
-    _to_stderr(f"{options.points}: {len(points.X)} points, columns {columns}; {kernel}")
+    names = points.prepared.get("columns")
+    _to_stderr(f"{options.points}: {len(points.X)} points, columns {names}; {kernel}")
 
 
 def _embed(options):
@@ -11278,7 +11277,7 @@ _ARGUMENTS = {  # for argparse
     "--state": {"help": "resume from this file, save every 30 s"},
     "--holdout": {"type": float, "help": "share of points not fitted, for apply --novelty"},
     "--residual": {"action": "store_true", "help": "append a column of residuals (novelty)"},
-    "--novelty": {"type": float, "metavar": "ALPHA", "help": "append p, and 1 if p <= ALPHA"},
+    "--novelty": {"type": float, "help": "append p, and 1 if p is at most this"},
     "--known": {"metavar": "FILE", "help": "for --novelty: known points, not of the model"},
     "-o": {"help": "write features to a .csv, .npy or .npz file (.npz: and model)"},
     "--model": {"help": "write the model to a .npz file (privacy: it holds points)"},

@@ -1127,7 +1127,7 @@ def test_points_of_an_archive_are_its_X(tmp_path, capsys):
         if text:
             assert text in refused(capsys, *words)
         else:
-            assert "150 points, columns ; Kernel" in done(capsys, *words)
+            assert "150 points, columns None; Kernel" in done(capsys, *words)
     assert "No such file" in refused(capsys, "embed", tmp_path / "missing.npy")
 
 

@@ -20,7 +20,6 @@ import kpcasketch as kp
         ("LandmarkFeatures", {"landmarks": 8}),
         ("LandmarkFeatures", {"landmarks": 8, "n_components": 3}),
         ("LandmarkFeatures", {"landmarks": 8, "sampler": "rls-accelerated", "gamma": 0.5}),
-        ("LandmarkFeatures", {"landmarks": 8, "sampler": "kmeans"}),
         ("LandmarkFeatures", {"landmarks": 8, "sigma": "auto"}),
         ("LandmarkFeatures", {"landmarks": 8, "n_components": 0.9}),
         ("LandmarkClassifier", {}),
@@ -76,7 +75,8 @@ def test_the_transformer_serves_a_pipeline_and_a_search():
         pipeline.predict(np.ones((3, 5)))
     # what was fitted counts
     assert fitted.set_params(n_components=2).transform(points).shape == (400, 60)
-    near = kp.LandmarkFeatures(60, sampler="kmeans").fit(points)  # centers, which are no rows
+    centers = kp.kmeans_select(points, 60).centers  # which are no rows
+    near = kp.LandmarkFeatures(centers).fit(points)
     assert near.landmarks_.shape == (60, 2)
     K = kp.gram(points, points, near.kernel_)
 
@@ -163,7 +163,7 @@ def test_features_of_components_have_shares_of_variance_and_preimages(rng):
     assert np.abs(back - points[:9]).max() < 1e-4
     with pytest.raises(ValueError, match="^LandmarkFeatures: ridge must be positive unless"):
         linear.inverse_transform(linear.transform(points))
-    with pytest.raises(ValueError, match="^LandmarkFeatures: n_components must be given for inv"):
+    with pytest.raises(ValueError, match="^LandmarkFeatures: expansion must be an Expansion"):
         kp.LandmarkFeatures(9).fit(points).inverse_transform(np.ones((1, 9)))
     many = kp.LandmarkFeatures(20, 5).fit(rng.standard_normal((5000, 2)))
     exact = kp.explained_variance_ratio(rng.standard_normal((4000, 2)), many.map_)

@@ -421,10 +421,9 @@ def test_other_estimators_refuse_sparse_points(rng):
     words = "must be dense: only gram, kpca.*rademacher_projection"
     for call in (
         lambda: kp.StreamingKernelPCA().fit(S),
-        lambda: kp.StreamingKernelPCA(features=60).fit(X).transform(S),
+        lambda: kp.StreamingKernelPCA(m=60).fit(X).transform(S),
         lambda: kp.NoveltyDetector().partial_fit(S),
         lambda: kp.NoveltyDetector().fit_predict(S),
-        lambda: kp.LandmarkFeatures(9, sampler="kmeans").fit(S),
         lambda: fitted.inverse_transform(np.ones((1, 2))),
         lambda: kp.gradient(X, fitted),  # an estimator of sparse points passed for a dense one
     ):
