@@ -2677,7 +2677,7 @@ def _csr_product(A, V):
 
 
 # A word has five parts of 7, 7, 6, 6 and 6 bits: (shift, mask). Their tables take 28 KB, which fits
-# into an L1 cache. (Four tables for bytes are 3 to 7 % slower.) Table q begins at row 128 q.
+# into an L1 cache. (Four tables for bytes are slower.) Table q begins at row 128 q.
 _PARTS = ((0, 127), (7, 127), (14, 63), (20, 63), (26, 63))
 
 
@@ -6348,7 +6348,6 @@ def skpca_merge(a, b):
 
 def _subspace_of(feature_map, stream, means, columns, values, shrunk):
     """A Subspace of columns scaled to length 1. Columns that are only rounding error become 0."""
-    _require(stream.count > 0, "state must have seen a point")
     values = np.where(values > 4.5e-16 * feature_map.m * values[0], values, 0.0)
     columns = columns / _unit_of(columns, 0)
     squares = np.where(values > 0.0, np.square(columns).sum(0), 0.0)

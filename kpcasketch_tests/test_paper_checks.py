@@ -504,6 +504,9 @@ def test_experiments_could_only_end_well(monkeypatch, tmp_path):
     of_images = argparse.Namespace(data_dir=tmp_path, data=None, seed=0, full=False)
     found = rskpca2013.few_are_retained(of_images)
     assert found.verdict == claims.NOT_COMPARABLE
+    nothing = claims.observation({}, "", measured=0.0, bound=1.0)
+    assert nothing.verdict == claims.NOT_COMPARABLE
+    pytest.importorskip("sklearn")
     monkeypatch.setattr(rskpca2013, "available", lambda options, names: ["digits", "digits"])
     assert rskpca2013.few_are_retained(of_images).verdict == claims.NOT_SEEN
 

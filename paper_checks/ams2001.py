@@ -331,7 +331,7 @@ def theorem_1_as_typed(options):
         f"to o(1) the printed bound for t = 2 sigma sqrt(m).",
         "m = 2; mended form: m = 300, s = 2, Gaussian Gram matrix",
         mended=concentration(options),
-        note="with the normalisation abs(E_ij) <= 1, which is not printed",
+        note="with abs(E_ij) <= 1, not printed, and up to o(1); judged as concentration about the median",
         good=MENDED,
         needs={"other bases": all(other.values())},
     )
@@ -340,7 +340,8 @@ def theorem_1_as_typed(options):
 @claim(
     "AMS-T1-met",
     "ams",
-    "Theorem 1 where its hypothesis is met, as it can be with a logarithm to base 10: |E| < 4 sigma sqrt(m).",
+    "Theorem 1 where its hypothesis and abs(E_ij) <= 1 are met, as both are here (sigma = 1, logarithm to base 10): "
+    "|E| < 4 sigma sqrt(m).",
     measures="|E| / sigma, and 4 sqrt(m)",
     control=UNSCALED,
 )

@@ -529,6 +529,8 @@ def observation(seen, text, parameters="", *, measured, bound, lacking="", table
     `lacking` must depend on the data that are here: an experiment that can only end well is not judged.
     """
     words = "; ".join(f"{what}: {'seen' if yes else 'not seen'}" for what, yes in seen.items())
+    if not seen:  # all of nothing would be seen
+        lacking = lacking or "no set that the paper names, or that stands in for one, is here"
     verdict = NOT_COMPARABLE if lacking else SEEN if all(seen.values()) else NOT_SEEN
     return Verdict(
         verdict,

@@ -16,6 +16,7 @@ from paper_checks.claims import (
     CHANCE,
     COUNT,
     EXACT,
+    GAP,
     HOLDING,
     HOLDS,
     IDENTITY,
@@ -685,14 +686,15 @@ def directions_off_the_sketch_are_small(options):
         1.0,
         control,
         f"largest quotient over all such y (an eigenproblem on null(B)) and all k < l, for the sketch by "
-        f"the (l + 1)-th value, which the lemma cites; for Algorithm 1, with l/2 - k: {half:.3g} (E14). Two "
-        f"steps of the proofs are wrong, which no result needs: for x = sum alpha_i v_i, |B x| = 0 is said "
-        f"and reaches {step:.2g} |B| |x|; the projector of lemma 3.3 is oblique, its norm not 1 but to "
+        f"the (l + 1)-th value, a variant of the one that the lemma cites; for Algorithm 1, with l/2 - k: "
+        f"{half:.3g} (E14). Two steps of the proofs are wrong, which no result needs: for x = sum alpha_i v_i, "
+        f"|B x| = 0 is said and reaches {step:.2g} |B| |x|; the projector of lemma 3.3 is oblique, its norm not "
+        f"1 but to "
         f"{oblique:.3g}. Right: u = A^T y lies in null(B), so |u| <= |A u/|u|| <= sqrt(shrunk).",
         f"{len(informative)} matrices, 300 x 30, whose spectra fall fast enough for the bound, l = {ell}",
         trivial=min(informative, default=0.0),
         good=STEP,
-        note="for x = sum alpha_i v_i, B x is not 0; true for the sketch that it cites",
+        note="for x = sum alpha_i v_i, B x is not 0; true for the sketch by the (l + 1)-th value",
         needs={"l/2 - k": half <= 1 + 1e-9, "oblique": oblique > 1.01, "B x is not 0": step > 1e-3},
     )
 
@@ -722,7 +724,7 @@ def features_of_signs(seed, ell, m):
 @claim(
     "SKPCA-L3.3",
     "skpca",
-    "Lemma 3.3: for any Z and the W of Algorithm 1 with l = 2/eps rows, |G~ - G^|_2 <= eps n.",
+    "Lemma 3.3: for features Z and the W of Algorithm 1 with l = 2/eps rows, |G~ - G^|_2 <= eps n.",
     measures="|G~ - G^|, and the stated eps n: to be exceeded",
     control="the statement itself",
     no_trivial=EXACT,
@@ -764,7 +766,8 @@ def the_sketch_loses_little(options):
         f"are made from the map; for points independent of it |Z|_F^2 is n (1 + o(1)) and not 2 n, "
         f"with high probability, and the printed l serves up to 1 + o(1).",
         f"m = {m}, l = {ell}; n = 1500, m = 512",
-        note="as a deterministic statement on any Z; l = 4/eps serves",
+        note="for points chosen after the map; l = 4/eps serves for all features, 2/eps up to 1 + o(1) for points "
+        "independent of the map",
         mended=bounded(
             worst,
             1.0,
@@ -857,8 +860,9 @@ def streaming_kernel_pca_keeps_the_gram_matrix(options):
         delta,
         (sum(e > eps for e in wrong), len(wrong)),
         f"Largest |G - G~|/n with m = {m} (half of eps for each part, sharp lemma 3.1), l = {ell}. "
-        f"Without |Z|_F^2 <= n (1 + o(1)) the proof gives l = 8/eps = {2 * ell}: {double:.3g}. With l = "
-        f"2 Algorithm 1 wipes the sketch at each decomposition: {empty:.3g}. The critical effort takes l like "
+        f"Without |Z|_F^2 <= n (1 + o(1)) the proof needs l = 8/eps = {2 * ell} (largest |G - G~|/n there "
+        f"{double:.3g}). With l = 2 Algorithm 1 wipes the sketch at each decomposition: {empty:.3g}. The "
+        f"critical effort takes l like "
         f"sqrt(m).",
         f"n = {n}, eps = {eps}, delta = {delta}",
         measured=max(found),
@@ -866,7 +870,8 @@ def streaming_kernel_pca_keeps_the_gram_matrix(options):
         trivial=kp.spectral_norm(K) / n,
         needs={"l = 2 is wiped": empty > eps},
         good=STEP,
-        note="lemma 3.3, on which it stands, is refuted as stated",
+        note="lemma 3.3, on which it stands, is false for points chosen after the map; |Z|_F^2 = n (1 + o(1)) closes "
+        "it at l = 4/eps",
         effort=Effort(
             "m",
             m,
@@ -945,7 +950,7 @@ def frobenius_by_spectral(options):
     "SKPCA-Frobenius-k",
     "skpca",
     "Section 3, for Algorithm 1 with probability 1 - delta: |G - G~_k|_F <= |G - G_k|_F + eps sqrt(k) n, G~_k the best "
-    "matrix of rank k; with the m and l of theorem 3.2.",
+    "matrix of rank k; judged at the m and l of theorem 3.2, which the paper does not name here.",
     measures="|G - G~_k|_F over n, and the stated bound over n",
     control="the transform by features of another seed",
 )
@@ -976,8 +981,8 @@ def frobenius_bound_of_algorithm_1(options):
         measured=max(found),
         bound=bound,
         trivial=np.linalg.norm(K) / n,
-        good=STEP,
-        note="lemma 3.5, on which it stands, needs sqrt(5) in front of eps sqrt(k) n",
+        good=GAP,
+        note="lemma 3.5 gives sqrt(5) eps sqrt(k) n: proved for l = 4 sqrt(5)/eps and 5 times the m, the same orders",
         effort=Effort(
             "m",
             m,
