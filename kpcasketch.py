@@ -2035,7 +2035,7 @@ def _prepare(kernel, X, Y, symmetric):
     is a few ulp times c = steepness (|x|^2 + |y|^2). This mode requires c <= 16, d >= 16 and n > 8.
     It is always used for distances of sparse points, whose products stand in place of X."""
     kind = _KINDS[kernel.kind]
-    _require(_is_sparse(X) == _is_sparse(Y), "points must be all sparse or all dense")
+    _require(_is_sparse(X) == _is_sparse(Y), "sparse and dense points must not be mixed")
     if _is_sparse(X):
         mode = _EXPANDED if kind.base == _DISTANCES else _PRODUCTS
         products = (X.tocsr() @ Y.tocsr().T).toarray()
@@ -10229,17 +10229,13 @@ def _define_classifier(base, _, Ridge):
             """Fit X, (n, d), and classes y, (n,). A weight acts like a number of equal points."""
             with self._refit():
                 X, y = self._points(X, y, reset=True)
-                utils = importlib.import_module("sklearn.utils")
-                utils.multiclass.check_classification_targets(y)
+                multiclass = importlib.import_module("sklearn.utils.multiclass")
+                multiclass.check_classification_targets(y)
                 self.classes_, which = np.unique(y, return_inverse=True)
                 _require(len(self.classes_) > 1, "y must have at least two classes, got one class")
-                weights = _as_weights(sample_weight, y, "sample_weight")
-                if self.class_weight == "balanced":  # unlike scikit-learn, it counts the weights
-                    counts = np.bincount(which, weights).clip(1e-300)
-                    weights = weights * (weights.sum() / len(counts) / counts)[which]
-                else:
-                    own = utils.class_weight.compute_sample_weight(self.class_weight, y)
-                    weights = weights * own
+                by_class = importlib.import_module("sklearn.utils.class_weight")
+                weights = by_class.compute_sample_weight(self.class_weight, y)
+                weights = weights * _as_weights(sample_weight, y, "sample_weight")
                 T = 2.0 * np.eye(len(self.classes_))[which] - 1.0
                 return self._learn(X, T[:, 1] if T.shape[1] == 2 else T, weights)
 
@@ -10270,7 +10266,7 @@ def _define_streaming(base, Estimator, _):
 
         Args:
             n_components: int. Number of components, at most `ell`.
-            m: int. Number of random features. It is even.
+            m: int. Number of random features, preferably even.
             ell: int. Number of rows of the sketch.
             kernel: Kernel, as for `skpca`. None means a Gaussian kernel.
             sigma, gamma, random_state: See `LandmarkFeatures`. The first block sets sigma.
@@ -10309,7 +10305,8 @@ def _define_streaming(base, Estimator, _):
             k = _checked_whole("n_components", self.n_components, 1, self.ell)
             state = skpca_update(state, X)
             found = skpca_finish(state, k)
-            variance = found.count * (self.kernel_.scale - found.means @ found.means)
+            weight = _total_weight(state.sketch.half_life, state.sketch.count)
+            variance = weight * (self.kernel_.scale - found.means @ found.means)
             self.explained_variance_ratio_ = found.values / max(variance, 1e-300)
             self.map_ = found
             self._stream = state
@@ -10892,7 +10889,8 @@ def _is_header(options, first, number):
         steps = np.diff([*map(number, first)]).round(6)
     except ValueError:
         return True
-    even = len(steps) > 1 and steps.min() == steps.max() != 0.0
+    # A missing value in line 1 makes the steps NaN. It may be the name of an index.
+    even = len(steps) > 1 and not steps.min() < steps.max() and steps[0] != 0.0
     _require(
         not even and first not in (["0"], ["0", "1"]),
         "line 1 may be a header: pass --header or --no-header",
@@ -10909,18 +10907,22 @@ def _csv_columns(options, names, held):
         wrong = [text for text in texts if text not in places]
         _require(
             not wrong,
-            f"the file must have each of the columns {wrong} exactly once, and has {names[:20]}: choose others by "
+            f"the file must have each of the columns {wrong} exactly once, and has {names}: choose others by "
             "--columns, or pass --drop 1 for an index, or --no-header",
         )
         return [places[text] for text in texts]
 
     labels = positions(options.labels)
-    dropped = labels + positions(options.drop)
-    _require(not (options.columns and options.drop), "drop is not for --columns")
     if options.columns:
-        return positions(options.columns), labels
+        _require(not options.drop, "drop is not for --columns")
+        chosen = positions(options.columns)
+        told = [names[j] for j in chosen]
+        own = held.get("columns", told)
+        _require(names[0] == "#1" or [*own] == told, "columns must be the model's")
+        return chosen, labels
     if "columns" in held:
         return positions(held["columns"].tolist(), named), labels
+    dropped = labels + positions(options.drop)
     others = [name for j, name in enumerate(names) if j not in dropped]
     return positions(others, named), labels
 
@@ -10950,6 +10952,7 @@ def _read_csv(options, held):
         lines = lines[rows.line_num :]
     else:
         names = [f"#{j + 1}" for j in range(len(names))]
+    points.clear()
     widths = {len(names), *map(len, filter(None, rows))}
     _require(any(map(str.strip, lines)), "FILE must have points")
     _require(
@@ -10996,7 +10999,7 @@ def _load_points(options, held={}):
     points = _Points(X, None, labels, _preparation(held) | _preparation(arrays))
     if options.missing == "drop":
         kept = np.flatnonzero(~np.isnan(X).any(1))
-        labels = None if labels is None else labels[kept]
+        labels = None if labels is None else labels.ravel()[kept]
         points = points.only(kept)._replace(labels=labels)
     if not held:
         _learn_scales(options, points.only(_split(options, points)[0]))
@@ -11109,19 +11112,14 @@ def _demo(options):
         print(f"{name:16}{seconds:9.3f}{_human(nbytes(A)):>12}{error:11.3g}", flush=True)
 
 
-def _tell(options, points, kernel):
-    """Name the columns: one of them may be a target."""
-    names = points.prepared.get("columns")
-    _to_stderr(f"{options.points}: {len(points.X)} points, columns {names}; {kernel}")
-
-
 def _embed(options):
     method = _METHODS[options.method]
     _require(options.s is None or method.size, f"s is not for --method {options.method}")
     points = _load_points(options)
     fitted, others = _split(options, points)
     kernel = _chosen_kernel(options, points.only(fitted))
-    _tell(options, points, kernel)
+    names = points.prepared.get("columns")  # one of them may be a target
+    _to_stderr(f"{options.points}: {len(points.X)} points, columns {names}; {kernel}")
     model, _ = _fitted(method, points.rows(fitted), kernel, options)
     stored = {} if others is None else {"known": residual(points.rows(others), model)}
     _write_results(options, points, model, stored=stored)
@@ -11129,7 +11127,7 @@ def _embed(options):
 
 # 18.4 stream and apply. _REMEMBERED: options of a stream that must not change
 
-_REMEMBERED = "method kernel sigma m ell k seed center standardize missing columns".split()
+_REMEMBERED = "method kernel sigma m ell k seed center standardize missing columns drop".split()
 
 
 def _started(options, points):
@@ -11150,8 +11148,10 @@ def _take_blocks(options, state, points, begun):
     *last, taken = begun.get(name, [0])
     taken = int(taken)
     n = len(points.X)
-    same = np.array_equal(points.X[taken - 1 : taken].ravel(), last, equal_nan=True)
-    _require(same, "FILE has changed in the rows that were read")
+    _require(
+        np.array_equal(points.X[taken - 1 : taken].ravel(), last, equal_nan=True),
+        "FILE has changed in the rows that were read",
+    )
     saved = time.perf_counter()
     # A single point cannot be centered. If only one is left, the block before includes it.
     for end in [*range(taken + options.block, n - 1, options.block), n][: n - taken]:
@@ -11163,7 +11163,9 @@ def _take_blocks(options, state, points, begun):
                 _write_arrays(options.state, begun | _as_arrays(state))
             saved = time.perf_counter()
     held = sum(int(read[-1]) for key, read in begun.items() if key.startswith("read "))
-    _to_stderr(f"{options.points}: {n} points; the state holds {held}")
+    _to_stderr(
+        f"{options.points}: {n} points, columns {points.prepared.get('columns')}; the state holds {held}"
+    )
     return state
 
 
@@ -11173,6 +11175,7 @@ def _stream(options):
     for name, value in defaults.items():
         if getattr(options, name) is None:
             setattr(options, name, value)
+    _checked_whole("block", options.block, 1)
     sketched = [options.k] if "ell" in defaults else []
     _checked_whole("k", options.k, 1, options.ell if sketched else options.m)
     written = options.o or options.plot
@@ -11189,7 +11192,6 @@ def _stream(options):
         if not begun:
             state = _started(options, points)
             begun = points.prepared | {"options": told}
-            _tell(options, points, state.feature_map.kernel)
         before = str(begun["options"])
         _require(told == before, f"state must go on with the options {before}, got {told}")
         state = _take_blocks(options, state, points, begun)
@@ -11282,8 +11284,8 @@ _ARGUMENTS = {  # for argparse
     "--model": {"help": "write the model to a .npz file (privacy: it holds points)"},
     "--plot": {"help": "draw components and spectrum to a .png, .svg or .pdf file"},
 }
-_FILE = "--header --columns --drop --labels --missing --encoding --delimiter"
-_FIT = f"{_FILE} --standardize -k --seed --kernel --sigma --center -o --model --plot"
+_FILE = "--header --columns --labels --missing --encoding --delimiter"
+_FIT = f"{_FILE} --drop --standardize -k --seed --kernel --sigma --center -o --model --plot"
 _COMMANDS = {  # function, help, options, and methods (the first is the default)
     "demo": (_demo, "compare nine methods on built-in points", "-k --seed"),
     "embed": (

@@ -1017,6 +1017,9 @@ def test_apply_took_columns_in_another_order_than_the_model(tmp_path, capsys):
     )
     done(capsys, "apply", model, plain, "--columns", "1,2,3", "-o", out)
     assert np.array_equal(np.load(out), expected)
+    turned = csv_file(tmp_path, "c,note,a,b\n" + turned, "t.csv")
+    words = ["apply", model, turned, "--columns", "c,b,a"]  # were taken in silence
+    assert "--columns must be the model's" in refused(capsys, *words, "-o", out)
     lacking = csv_file(tmp_path, "a,c\n1,2\n", "lacking.csv")
     assert "the columns ['b'] exactly once" in refused(capsys, "apply", model, lacking, "-o", out)
     state = tmp_path / "s.npz"
@@ -1027,7 +1030,7 @@ def test_apply_took_columns_in_another_order_than_the_model(tmp_path, capsys):
     assert np.array_equal(kp.skpca_finish(kp.load(state), 2).basis, both.basis)
     other = csv_file(tmp_path, table(X, "a,b,c"), "other.csv")
     error = refused(capsys, "stream", other, *stream, "--columns", "c,b,a")
-    assert "must go on with the options" in error
+    assert "--columns must be the model's" in error
 
 
 def test_columns_of_a_model_were_guessed(tmp_path, capsys):
@@ -1622,3 +1625,29 @@ def test_a_model_of_standardized_points_took_frames_that_were_not_prepared(tmp_p
     assert np.abs(found - np.load(tmp_path / "out.npy")).max() < 1e-9
     kp.main(words)
     assert kp.load(tmp_path / "m.npz").names == b""
+
+
+def test_names_with_points_or_commas_were_taken_for_decimals(tmp_path, capsys):
+    for text, words in (
+        ('"Sepal.Length";"b"\n1,5;2,5\n3,5;4\n', ["--delimiter", ";"]),
+        ('"GDP, USD",b\n1.5,2.5\n3.5,4\n', []),
+    ):
+        path = csv_file(tmp_path, text)
+        done(
+            capsys, "embed", path, *words, "-k", "1", "--sigma", "2", "--model", tmp_path / "m.npz"
+        )
+        assert kp.load(tmp_path / "m.npz").points.tolist() == [[1.5, 2.5], [3.5, 4.0]]
+
+
+def test_a_header_with_an_unnamed_index_was_a_point_where_values_may_be_missing(tmp_path, capsys):
+    path = csv_file(tmp_path, ",10,20,30\n0,1,5,2\n1,3,1,4\n2,4,4,4\n")
+    words = ["embed", path, "--drop", "1", "--missing", "median", "-k", "1", "--sigma", "2"]
+    assert "--header or --no-header" in refused(capsys, *words)
+    done(capsys, *words, "--header", "--model", tmp_path / "m.npz")
+    assert kp.load(tmp_path / "m.npz").points.tolist() == [[1, 5, 2], [3, 1, 4], [4, 4, 4]]
+
+
+def test_a_negative_block_was_one_block(points, capsys):
+    for block in ("0", "-5"):
+        words = ["stream", points, *STREAM, "--block", block]
+        assert "--block must be an int from 1" in refused(capsys, *words)

@@ -24,7 +24,6 @@ import kpcasketch as kp
         ("LandmarkFeatures", {"landmarks": 8, "n_components": 0.9}),
         ("LandmarkClassifier", {}),
         ("LandmarkClassifier", {"landmarks": 20, "sigma": "auto", "lam": "auto"}),
-        ("LandmarkClassifier", {"landmarks": 20, "class_weight": "balanced"}),
         ("StreamingKernelPCA", {"n_components": 2, "m": 100, "ell": 10}),
         ("LandmarkRidge", {}),
         ("LandmarkRidge", {"sampler": "rls", "sigma": 3.0, "random_state": None}),
@@ -603,3 +602,25 @@ def test_settings_of_the_stream_are_named_as_they_were_given():
     ):
         with pytest.raises(ValueError, match=f"^StreamingKernelPCA: .*{match}"):
             kp.StreamingKernelPCA(**wrong).fit(points)
+
+
+def test_the_classifier_failed_in_a_process_that_had_not_imported_parts_of_scikit_learn():
+    pytest.importorskip("sklearn")
+    code = (
+        "import numpy as np, kpcasketch as kp; X = np.random.default_rng(0).standard_normal((60, 3)); "
+        "print(kp.LandmarkClassifier(20).fit(X, X[:, 0] > 0).score(X, X[:, 0] > 0))"
+    )
+    made = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        cwd=pathlib.Path(kp.__file__).parent,
+    )
+    assert float(made.stdout or "nan") > 0.9, made.stderr
+
+
+def test_shares_of_a_short_half_life_summed_to_more_than_one(rng):
+    pytest.importorskip("sklearn")
+    points = rng.standard_normal((60, 3))
+    own = kp.StreamingKernelPCA(16, 16, 16, sigma=2.0, half_life=2.0).fit(points)  # was 1.138
+    assert own.explained_variance_ratio_.sum() < 1.0 + 1e-9

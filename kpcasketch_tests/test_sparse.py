@@ -167,7 +167,7 @@ def test_sparse_and_dense_points_are_not_combined(rng):
         lambda: kp.nystrom_ridge(S, X[:, 0], X[:5], kp.linear(), 0.1, intercept=True),
         lambda: kp.nystrom_ridge(X, X[:, 0], S[:5], kp.linear(), 0.1, intercept=True),
     ):
-        with pytest.raises(ValueError, match="points must be all sparse or all dense"):
+        with pytest.raises(ValueError, match="sparse and dense points must not be mixed"):
             call()
 
 
@@ -429,7 +429,7 @@ def test_other_estimators_refuse_sparse_points(rng):
     ):
         with pytest.raises(ValueError, match=words):
             call()
-    with pytest.raises(ValueError, match="points must be all sparse or all dense"):
+    with pytest.raises(ValueError, match="sparse and dense points must not be mixed"):
         kp.LandmarkFeatures(9).fit(X).transform(S)
 
 
