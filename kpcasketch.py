@@ -10078,6 +10078,41 @@ def _estimator(user):
     return base, Estimator, Ridge
 
 
+def _learn_features(own, X, y):
+    """Fit LandmarkFeatures. Returns the features of X if they are a factor from the sampler."""
+    with own._refit():
+        X = _as_points("X", own._points(X, reset=True))
+        k = own.n_components
+        share = isinstance(k, float)
+        if share:
+            _checked_between("n_components", k, 1)
+        elif _as_flag("centered", own.centered) or k is not None:
+            many = own.landmarks
+            many = np.shape(many)[0] if np.ndim(many) else _checked_whole("landmarks", many, 1)
+            _checked_whole("n_components", k, 1, many)
+        seed = own._seed()
+        Z, _, F = _fit_landmarks(own, X, _as_targets(y), seed)
+        own._n_features_out = len(Z)
+        if k is None:
+            if F is None:
+                own.map_ = nystrom_map(Z, Z, own.kernel_)
+            else:
+                own.map_ = _map_of_factor(F, own.landmarks_, Z, own.kernel_)
+            return F
+        del F  # its memory
+        most = len(Z) if share else min(k, len(Z))
+        model = nystrom_kpca(X, Z, own.kernel_, most, seed, centered=own.centered)
+        some = X[uniform_landmarks(len(X), 2000, seed).indices]
+        shares = explained_variance_ratio(some, model)
+        if share:
+            k = np.searchsorted(np.cumsum(shares), k) + 1
+            coef = np.ascontiguousarray(model.coef[:, :k])
+            model = model._replace(coef=coef, values=model.values[:k], offset=model.offset[:k])
+        own.map_ = model
+        own.explained_variance_ratio_ = shares[:k]
+        own._n_features_out = len(model.values)
+
+
 def _define_features(base, Estimator, _):
     global LandmarkFeatures  # for error messages and pickle
 
@@ -10085,10 +10120,10 @@ def _define_features(base, Estimator, _):
     class LandmarkFeatures(base.ClassNamePrefixFeaturesOutMixin, base.TransformerMixin, Estimator):
         """Nystrom features for a linear model, or kernel principal components (RLS section 2.1).
 
-        `fit` sets kernel_, landmarks_ (row numbers, or what was given),
-        n_features_in_ and map_ (NystromMap or Expansion), and with n_components,
-        explained_variance_ratio_ (of at most 2000 random points). At most one of kernel, sigma and
-        gamma may be given. Points may be scipy sparse matrices.
+        `fit` sets kernel_, landmarks_ (row numbers, or what was given), n_features_in_ and map_
+        (NystromMap or Expansion), and with n_components, explained_variance_ratio_ (of at most 2000
+        random points). At most one of kernel, sigma and gamma may be given. Points may be scipy
+        sparse matrices.
 
         Args:
             landmarks: int or array. Number of landmarks (n_components of Nystroem). Equal points
@@ -10111,54 +10146,16 @@ def _define_features(base, Estimator, _):
         sampler: str = "auto"
         centered: bool = False
 
-        def _learn(self, X, y):
-            """Fit, and return the features of X if they are a factor that the sampler computed."""
-            with self._refit():
-                X = _as_points("X", self._points(X, reset=True))
-                k = self.n_components
-                share = isinstance(k, float)
-                if share:
-                    _checked_between("n_components", k, 1)
-                elif _as_flag("centered", self.centered) or k is not None:
-                    many = self.landmarks
-                    many = (
-                        np.shape(many)[0] if np.ndim(many) else _checked_whole("landmarks", many, 1)
-                    )
-                    _checked_whole("n_components", k, 1, many)
-                seed = self._seed()
-                Z, _, F = _fit_landmarks(self, X, _as_targets(y), seed)
-                self._n_features_out = len(Z)
-                if k is None:
-                    if F is None:
-                        self.map_ = nystrom_map(Z, Z, self.kernel_)
-                    else:
-                        self.map_ = _map_of_factor(F, self.landmarks_, Z, self.kernel_)
-                    return F
-                del F  # its memory
-                most = len(Z) if share else min(k, len(Z))
-                model = nystrom_kpca(X, Z, self.kernel_, most, seed, centered=self.centered)
-                some = X[uniform_landmarks(len(X), 2000, seed).indices]
-                shares = explained_variance_ratio(some, model)
-                if share:
-                    k = np.searchsorted(np.cumsum(shares), k) + 1
-                    coef = np.ascontiguousarray(model.coef[:, :k])
-                    model = model._replace(
-                        coef=coef, values=model.values[:k], offset=model.offset[:k]
-                    )
-                self.map_ = model
-                self.explained_variance_ratio_ = shares[:k]
-                self._n_features_out = len(model.values)
-
         @_public
         def fit(self, X, y=None):
             """Choose the kernel and landmarks for X, (n, d). Only sigma="auto" uses targets y."""
-            self._learn(X, y)
+            _learn_features(self, X, y)
             return self
 
         @_public
         def fit_transform(self, X, y=None):
             """Fit, and return features of X. "rpcholesky" has them at hand."""
-            F = self._learn(X, y)
+            F = _learn_features(self, X, y)
             return self.transform(X) if F is None else F
 
         @_public
@@ -10931,12 +10928,12 @@ def _read_csv(options, held):
     delimiter = _DELIMITERS[options.delimiter]
     decimal = "." if delimiter == "," else ","
     missing = _MISSING if options.missing or "missing.median" in held else ()
-    points = set()
+    marks = set()  # decimal points and commas in numbers
 
     def number(field):  # unlike float, this rejects 1_000 and non-ASCII digits
         if field.strip() in missing:
             return math.nan
-        points.update({".", ","}.intersection(field))
+        marks.update({".", ","}.intersection(field))
         return float(field.replace("_", "x").replace(decimal, ".").encode())
 
     try:
@@ -10952,7 +10949,7 @@ def _read_csv(options, held):
         lines = lines[rows.line_num :]
     else:
         names = [f"#{j + 1}" for j in range(len(names))]
-    points.clear()
+    marks.clear()  # of a header
     widths = {len(names), *map(len, filter(None, rows))}
     _require(any(map(str.strip, lines)), "FILE must have points")
     _require(
@@ -10971,7 +10968,7 @@ def _read_csv(options, held):
             f"{error} (row 0 is the first below the header): use decimal points, pass --delimiter ';' or tab, "
             "pass --missing median or --missing drop, or choose columns with --columns or --drop"
         ) from None
-    _require(len(points) < 2, "numbers must have decimal points or decimal commas, not both")
+    _require(len(marks) < 2, "numbers must have decimal points or decimal commas, not both")
     arrays["columns"] = np.array([names[j] for j in chosen])
     if label:
         arrays["y"] = load(dtype=str, usecols=label)

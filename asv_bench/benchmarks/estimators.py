@@ -106,7 +106,7 @@ class FalseAlarms:
 
 class Classes:
     """`LandmarkClassifier` with a chosen ridge beside a pipeline of `Nystroem` and `RidgeClassifierCV`: 300 landmarks,
-    ten classes of 5000 digits drawn around ten curves in 32 dimensions."""
+    10,000 points around ten curves in 32 dimensions, one for each class."""
 
     timeout = 600
 
@@ -121,9 +121,9 @@ class Classes:
         curves = normal(40, 32, 2).reshape(4, 10, 32)
         waves = [np.ones_like(place), place, np.sin(2.0 * place), np.cos(3.0 * place)]
         self.X = sum(wave * curve[self.y] for wave, curve in zip(waves, curves))
-        self.X += normal(n, 32, 3)
-        self.ours = kp.LandmarkClassifier(300, "auto", sigma=8.0)
-        gamma = 1.0 / 128.0
+        self.X += 2.5 * normal(n, 32, 3)
+        self.ours = kp.LandmarkClassifier(300, "auto", sigma=16.0)
+        gamma = 1.0 / 512.0
         peer = Nystroem(gamma=gamma, n_components=300, random_state=0)
         self.peer = make_pipeline(peer, RidgeClassifierCV(np.logspace(-3.0, 3.0, 13)))
 
@@ -162,7 +162,7 @@ class StreamedComponents:
         self.new = normal(1000, 16, 1) * scales
         self.sampler = RBFSampler(gamma=1.0 / 8.0, n_components=1000, random_state=0)
         self.sampler.fit(self.new)
-        self.pca = lambda: IncrementalPCA(10)
+        self.pca = IncrementalPCA
 
     def ours(self):
         model = kp.StreamingKernelPCA(10, 1000, 40, sigma=2.0)
@@ -171,7 +171,7 @@ class StreamedComponents:
         return model.transform(self.new)
 
     def peer(self):
-        pca = self.pca()
+        pca = self.pca(10)
         for block in self.blocks:
             pca.partial_fit(self.sampler.transform(block))
         return pca.transform(self.sampler.transform(self.new))
