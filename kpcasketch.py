@@ -765,7 +765,7 @@ class SparsePoints(NamedTuple):
         return _of_csr(self.tocsr()[rows])
 
     def astype(self, dtype, copy=True):
-        return self
+        return self[:] if copy else self
 
     def tocsr(self):
         from scipy.sparse import csr_array  # the import takes 0.1 s
@@ -778,14 +778,18 @@ def _of_csr(rows):
 
 
 def _as_points(name, value):
-    """value as a C-ordered 2-D array of floats or, if it is sparse, as SparsePoints: a copy with
-    ascending columns in which duplicate entries are added."""
+    """value as a C-ordered 2-D array of floats or, if it is sparse, as SparsePoints with ascending
+    columns, in which duplicate entries are added. What is canonical is not copied."""
     if not hasattr(type(value), "tocsr"):
         return _as_array(name, value, 2)
-    rows = value.tocsr().copy()
+    from scipy.sparse import csr_array  # the import takes 0.1 s
+
+    rows = csr_array(value.tocsr())  # has the same arrays, but forgets that they were sorted
     rows.data = _as_array(f"{name}.data", rows.data, 1, _DOUBLE)
     rows.check_format()  # wrong indices would end the process
-    rows.sum_duplicates()
+    if not rows.has_canonical_format:
+        rows = rows.copy()
+        rows.sum_duplicates()
     _require(
         rows.ndim == 2 and _all_below(rows.data, 1e150),
         f"{name} must be finite (no NaN or infinity), below 1e150 in magnitude, and a matrix",
@@ -2018,7 +2022,9 @@ def _minus_row(X, row=None):
 
 def _squared_norms(X):
     if _is_sparse(X):
-        return X.tocsr().power(2).sum(1)
+        squares = X.tocsr()
+        squares.data = np.square(X.data)  # .power(2) takes four times as long
+        return squares.sum(1)
     return np.einsum("ij,ij->i", X, X, dtype=np.float64)
 
 
@@ -2027,6 +2033,20 @@ def _squares(X):
     squares = np.zeros(_whole_blocks(len(X)), X.dtype)
     squares[: len(X)] = _squared_norms(X)
     return squares
+
+
+@_core
+def _multiply_sparse(data, indices, starts, values, rows, places, products):
+    """products[i, j] = x_i.y_j for sparse points: X in compressed rows, Y in compressed columns."""
+    for index in prange(_blocks(len(products))):
+        first, last = _block(index, len(products))
+        for i in range(first, last):
+            product = products[i]
+            product[:] = 0
+            for p in range(starts[i], starts[i + 1]):
+                column = indices[p]
+                for q in range(places[column], places[column + 1]):
+                    product[rows[q]] += data[p] * values[q]
 
 
 def _prepare(kernel, X, Y, symmetric):
@@ -2038,7 +2058,10 @@ def _prepare(kernel, X, Y, symmetric):
     _require(_is_sparse(X) == _is_sparse(Y), "sparse and dense points must not be mixed")
     if _is_sparse(X):
         mode = _EXPANDED if kind.base == _DISTANCES else _PRODUCTS
-        products = (X.tocsr() @ Y.tocsr().T).toarray()
+        products = _new_array((len(X), len(Y)), X.dtype)
+        P, Q = X.tocsr(), Y.tocsr().tocsc()
+        work = products.size + 4.0 * P.nnz
+        _multiply_sparse(work, P.data, P.indices, P.indptr, Q.data, Q.indices, Q.indptr, products)
         nothing = np.zeros((len(Y), 1))
         sizes = _squares(X), _squares(Y)
         return _Pairs(mode, products, nothing[:, :0], *sizes, _pack(nothing), symmetric)
@@ -8327,7 +8350,7 @@ def nystrom(X, landmarks, kernel):
     X, kernel = _points_and_kernel(X, kernel)
     Z = _checked_landmarks(X, landmarks)
     _fits("landmarks", len(X) * len(Z) * X.itemsize)
-    return _map_features(X, nystrom_map(X, Z, kernel))
+    return _map_features(X, nystrom_map(Z, Z, kernel))
 
 
 def _about_landmarks(X, Z, kernel, centered, weights=None):
