@@ -3983,9 +3983,9 @@ def _span_of(E):
     key = (id(E.coef), id(E.kernel.table), *E.kernel[:-1])
     if key not in _spans:
         weakref.finalize(E.coef, _spans.pop, key, None)
-    elif all(map(np.array_equal, _spans[key][0], arrays)):
+    elif all(map(np.array_equal, _arrays(_spans[key][0]), _arrays(arrays))):
         return _spans[key][1:]
-    points, coef, offset, mean = copies = [array.astype(np.float64) for array in arrays]
+    points, coef, offset, mean = copies = tuple(array.astype(np.float64) for array in arrays)
     (c, k) = coef.shape
     weights = np.broadcast_to(mean if mean.size else 0.0, c)
     E = E._replace(points=points, coef=np.column_stack([coef, weights]), offset=np.zeros(1))

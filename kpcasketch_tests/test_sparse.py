@@ -139,6 +139,34 @@ def test_unsorted_columns_zeros_and_duplicate_entries_were_other_points():
         )
 
 
+def test_a_matrix_changed_in_place_was_believed_to_be_sorted():
+    S = scipy.sparse.csr_array((np.array([1.0, 2.0]), np.array([0, 2]), np.array([0, 2])), (1, 4))
+    assert S.has_canonical_format  # scipy remembers this
+    for columns, square in ([[2, 0], 5.0], [[1, 1], 9.0]):
+        S.indices[:] = columns
+        assert kp.gram(S, S, kp.linear()) == square
+        assert S.indices.tolist() == columns and S.data.tolist() == [1.0, 2.0]
+
+
+def test_models_do_not_share_memory_with_sparse_points(rng):
+    X = counts(rng, 20)
+    S = sparse(X)
+    models = [kp.kpca(S, kp.gaussian(2.0), 3), kp.nystrom_map(S, S, kp.gaussian(2.0))]
+    before = [kp.features(X=sparse(X), model=model) for model in models]
+    S.data[:] = 7.0
+    S.indices[:] = 0
+    for model, expected in zip(models, before):
+        assert np.array_equal(kp.features(sparse(X), model), expected)
+
+
+def test_the_span_of_a_sparse_model_was_computed_in_every_call(rng):
+    model = kp.kpca(sparse(counts(rng, 20)), kp.gaussian(2.0), 3)
+    assert kp._span_of(model)[0] is kp._span_of(model)[0]
+    data, indices, indptr, shape = model.points
+    other = model._replace(points=kp.SparsePoints(2.0 * data, indices, indptr, shape))
+    assert kp._span_of(other)[0] is not kp._span_of(model)[0]
+
+
 @pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int64, np.bool_, np.float32])
 def test_other_numbers_become_floats(rng, dtype):
     X = (5 * counts(rng, 20)).astype(dtype)
