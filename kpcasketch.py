@@ -2062,9 +2062,9 @@ def _prepare(kernel, X, Y, symmetric):
         P, Q = X.tocsr(), Y.tocsr().tocsc()
         work = products.size + 4.0 * P.nnz
         _multiply_sparse(work, P.data, P.indices, P.indptr, Q.data, Q.indices, Q.indptr, products)
-        nothing = np.zeros((len(Y), 1))
+        nothing = np.empty((len(Y), 0))
         sizes = _squares(X), _squares(Y)
-        return _Pairs(mode, products, nothing[:, :0], *sizes, _pack(nothing), symmetric)
+        return _Pairs(mode, products, nothing, *sizes, _pack(nothing), symmetric)
     none = np.empty(0, X.dtype)
     if kind.base == _EVERY_PAIR and symmetric:
         for x in X[:: _ceil_div(len(X), 4)]:
