@@ -9385,24 +9385,17 @@ _compiled_of_one(residual_of, "residual_of_one")
 
 # 15.4 Streams of any kind
 
-
-class _Stream(NamedTuple):
-    update: object  # (state, X), or for the doubly stochastic gradients of two views (state, X, Y)
-    merge: object  # (a, b), or None if two states cannot be merged
-    finish: object  # (state, ...)
-    command: str = ""  # its name on the command line, if it has one
-    defaults: dict = {}  # of options of the command line
-
-
+# update: (state, X), or for the doubly stochastic gradients of two views (state, X, Y).
+# merge: (a, b), or None if two states cannot be merged.
+# finish: (state, ...).
+_Stream = collections.namedtuple("_Stream", "update merge finish")
 _STREAMS = {
     ShadowState: _Stream(shadow_update, None, shadow_finish),
     FDState: _Stream(fd_update, fd_merge, fd_finish),
-    SKPCAState: _Stream(
-        skpca_update, skpca_merge, skpca_finish, "skpca", {"m": 2000, "ell": 50, "block": 8192}
-    ),
+    SKPCAState: _Stream(skpca_update, skpca_merge, skpca_finish),
     RNCAState: _Stream(rnca_update, rnca_merge, rnca_finish),
     ReservoirState: _Stream(reservoir_update, reservoir_merge, reservoir_finish),
-    DSGDState: _Stream(dsgd_update, None, dsgd_finish, "dsgd", {"m": 8192, "block": 512}),
+    DSGDState: _Stream(dsgd_update, None, dsgd_finish),
     RLSState: _Stream(rls_update, rls_merge, rls_finish),
 }
 
@@ -10768,7 +10761,10 @@ _KERNELS = {
     "linear": lambda sigma: linear(),
 }
 
-_COMMAND_STREAMS = {stream.command: stream for stream in _STREAMS.values() if stream.command}
+_COMMAND_STREAMS = {  # defaults of options by method
+    "skpca": {"m": 2000, "ell": 50, "block": 8192},
+    "dsgd": {"m": 8192, "block": 512},
+}
 
 
 def _chosen_kernel(options, points):
@@ -11167,7 +11163,7 @@ def _take_blocks(options, state, points, begun):
 
 
 def _stream(options):
-    defaults = _COMMAND_STREAMS[options.method].defaults
+    defaults = _COMMAND_STREAMS[options.method]
     _require(options.ell is None or "ell" in defaults, "ell is not for --method dsgd")
     for name, value in defaults.items():
         if getattr(options, name) is None:
