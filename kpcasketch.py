@@ -6788,7 +6788,7 @@ class DSGDState(NamedTuple):
 
     task: 0 to 4 for PCA, PCA by the Hebbian rule, SVD, CCA and SIR; feature_map, coef (m, k), other
     and other_coef: features and coefficients of both views; moment (k, k): mean of W, with weight t
-    + 1 at step t; constraint (k, k): the same mean of `_constraint`, or empty; used and step:
+    + 1 at step t; constraint (k, k): the same mean of `_constraint` (tasks 3, 4); used and step:
     numbers of features and steps so far; chosen: True if theta0 was None."""
 
     task: int
@@ -6805,8 +6805,8 @@ class DSGDState(NamedTuple):
     theta1: float
     ridge: float
     centered: bool
-    constraint: np.ndarray = np.empty((0, 0))
-    chosen: bool = False
+    constraint: np.ndarray
+    chosen: bool
     names: bytes = b""
 
 
@@ -6930,6 +6930,7 @@ def _begin(task, X, Y, k, steps, centered, ridge=0.0, **maps):
         theta1=steps.theta1,
         ridge=_checked_real("ridge", ridge, 0.0),
         centered=_as_flag("centered", centered),
+        constraint=np.zeros((k, k)),
         chosen=steps.theta0 is None,
     )
     features = []
@@ -7161,7 +7162,7 @@ def _step(state, *views):
         decay = eta * state.ridge * W
         gradients = [g - _dense_product(h, W) for g, h in zip(gradients, late)]
         new = _constraint(state, *early)
-        constraint = constraint + share * (new - constraint) if constraint.size else new
+        constraint = constraint + share * (new - constraint)
     coefs = [  # lines 5 and 6 of algorithm 1, and from line 7 on of algorithms 3 and 4
         _moved(state, block, P[first:], g, eta, decay, second)
         for second, (P, g) in enumerate(zip(views, gradients))
@@ -7237,7 +7238,7 @@ def _principal(state):
     B = np.eye(len(M))
     if state.task == _SINGLE_COMPONENTS or not state.step:
         return M.diagonal().copy(), B
-    if state.constraint.size:
+    if state.task >= _CANONICAL:
         held, vectors = np.linalg.eigh(state.constraint)
         B = _over_roots(vectors, held, 1e-12 * held[-1])
     values, turn = np.linalg.eigh(B.T @ M @ B)
@@ -7268,12 +7269,11 @@ def dsgd_finish(state):
     state = _checked_as(DSGDState, "state", state)
     turn = _principal(state)[1]
     turn = _fix_signs(turn, state.coef @ turn)
-    constraint = state.constraint
     return state._replace(
         coef=state.coef @ turn,
         other_coef=state.other_coef @ turn,
         moment=turn.T @ state.moment @ turn,
-        constraint=turn.T @ constraint @ turn if constraint.size else constraint,
+        constraint=turn.T @ state.constraint @ turn,
     )
 
 
