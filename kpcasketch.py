@@ -10467,17 +10467,16 @@ def _typical_arguments(dtype):
 
 def _run_typical(name, dtype):
     given = _typical_arguments(dtype)
+    X = given["X"]
     if name in _ESTIMATORS:
-        own = __getattr__(name)(50).fit(given["X"], given["X"][:, 0] > 0.0)
-        predict = getattr(own, "predict", None) or own.transform
-        predict(given["X"])
-        return
-    function = globals()["nystrom_map" if name == "nystrom_features" else name]
-    named = given.keys() & inspect.signature(function).parameters
-    made = function(**{key: given[key] for key in named})
+        made = _model_in(__getattr__(name)(50).fit(X, given["Y"] > 0.0))
+    else:
+        function = globals()["nystrom_map" if name == "nystrom_features" else name]
+        named = given.keys() & inspect.signature(function).parameters
+        made = function(**{key: given[key] for key in named})
     if type(made) in _models:
-        features(given["X"][:1], made)
-        features(given["X"], made)
+        features(X[:1], made)
+        features(X, made)
     if isinstance(made, (CSR, Bits)):
         block_lanczos(made, 8)
 
