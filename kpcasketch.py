@@ -10059,10 +10059,11 @@ def _estimator(user):
         def _learn(self, X, T, weights):
             """Set lam_ and model_ by `nystrom_ridge` of the targets T with an intercept."""
             X = _as_points("X", X)
-            Z, self.lam_, F = _fit_landmarks(self, X, T, self._seed(), weights)
+            _, self.lam_, F = _fit_landmarks(self, X, T, self._seed(), weights)
             F = None if _is_linear(self.kernel_) else F
-            rows = Z if F is None else self.landmarks_
-            self.model_ = _ridge_over(X, T, rows, self.kernel_, self.lam_, True, weights, F)
+            self.model_ = _ridge_over(
+                X, T, self.landmarks_, self.kernel_, self.lam_, True, weights, F
+            )
             return self
 
         def _predictions(self, X):
