@@ -10738,7 +10738,7 @@ def dask_nystrom_ridge(X, Y, landmarks, kernel, lam):
     Y = Y if hasattr(Y, "rechunk") else _dask("dask.array").from_array(np.atleast_1d(Y), chunks=-1)
     T = Y[:, None] if Y.ndim == 1 else Y
     _require(T.shape[:1] == X.shape[:1], f"Y must have {len(X)} rows, got shape {T.shape}")
-    T = T.rechunk({0: tuple(sizes), 1: -1})
+    T = T.rechunk({0: tuple(sizes)})
     Z = _checked_landmarks(X, landmarks, _rows_of)
     found = nystrom_map(Z, Z, kernel)
     each = _each_block(_sums_of_features, X, _row_blocks("Y", T)[0], found)
