@@ -10768,9 +10768,8 @@ _COMMAND_STREAMS = {  # defaults of options by method
 
 
 def _chosen_kernel(options, points):
-    linear_kernel = options.kernel == "linear"
-    _require(not linear_kernel or options.sigma is None, "sigma is not for --kernel linear")
     sigma = options.sigma
+    _require(options.kernel != "linear" or sigma is None, "sigma is not for --kernel linear")
     if sigma is None:
         sigma = median_bandwidth(points.rows(points.some(1000, options.seed)))
     return _KERNELS[options.kernel](sigma)
