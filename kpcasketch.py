@@ -10914,7 +10914,7 @@ def _csv_columns(options, names, held):
         return chosen, labels
     if "columns" in held:
         return positions(held["columns"].tolist(), named), labels
-    dropped = labels + positions(options.drop)
+    dropped = labels + positions(options.drop or [])  # apply has no --drop
     others = [name for j, name in enumerate(names) if j not in dropped]
     return positions(others, named), labels
 
