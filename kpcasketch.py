@@ -882,17 +882,17 @@ def _checked_real(name, value, low=-math.inf, high=math.inf):
     return float(number)
 
 
-def _checked_between(name, value, over, under=1):
+def _checked_share(name, value, parts=1):
     value = _checked_real(name, value)
     _require(
-        0.0 < value < over / under,
-        f"{name} must be between 0 and {over}{f'/{under}' * (under > 1)}, got {value}",
+        0.0 < value < 1.0 / parts,
+        f"{name} must be between 0 and 1{f'/{parts}' * (parts > 1)}, got {value}",
     )
     return value
 
 
 def _as_delta(delta, default):
-    return default if delta is None else _checked_between("delta", delta, 1)
+    return default if delta is None else _checked_share("delta", delta)
 
 
 def _as_half_life(half_life):
@@ -7860,9 +7860,9 @@ def approximate_ridge_leverage_scores(X, landmarks, weights, kernel, lam):
 # 13.4 Landmarks (RLS algorithms 1 to 3, section 5)
 
 
-def _checked_sampling(delta, under, seed, oversampling):
+def _checked_sampling(delta, parts, seed, oversampling):
     return (
-        _checked_between("delta", delta, 1, under),
+        _checked_share("delta", delta, parts),
         _checked_key(seed, _LANDMARKS),
         _checked_real("oversampling", oversampling, 1e-300),
     )
@@ -10079,7 +10079,7 @@ def _learn_features(own, X, y):
         k = own.n_components
         share = isinstance(k, float)
         if share:
-            _checked_between("n_components", k, 1)
+            _checked_share("n_components", k)
         elif _as_flag("centered", own.centered) or k is not None:
             many = own.landmarks
             many = np.shape(many)[0] if np.ndim(many) else _checked_whole("landmarks", many, 1)
@@ -10364,7 +10364,7 @@ def _define_detector(base, Estimator, _):
 
         def _learn(self, X, state, unseen):
             """Learn X. Residuals of `unseen` are from the earlier model, or from the first one."""
-            share = _checked_between("false_alarms", self.false_alarms, 1)
+            share = _checked_share("false_alarms", self.false_alarms)
             state = rls_update(state, X)
             model = nystrom_map(state.points, state.points, state.kernel)
             others = residual(unseen, getattr(self, "map_", model))
@@ -10840,7 +10840,7 @@ def prepared_points(path, X):
 def _split(options, points):
     if options.holdout is None:
         return slice(None), None
-    share = _checked_between("holdout", options.holdout, 1)
+    share = _checked_share("holdout", options.holdout)
     order = points.some(len(points.X), options.seed)
     few = math.ceil(len(order) * share)
     return np.sort(order[few:]), order[:few]
@@ -11217,7 +11217,7 @@ def _apply(options):
     points = _load_points(options, arrays)
     names = ["residual"] * options.residual
     if alpha is not None:
-        _checked_between("novelty", alpha, 1)
+        _checked_share("novelty", alpha)
         known = _known_residuals(options, model, arrays)
         least = math.ceil(1.0 / alpha) - 1
         _require(known.size >= least, f"known must have {least} points, got {known.size}")
