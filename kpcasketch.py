@@ -891,6 +891,10 @@ def _checked_share(name, value, parts=1):
     return value
 
 
+def _as_ridge(lam):
+    return _checked_real("lam", lam, 1e-300)
+
+
 def _as_delta(delta, default):
     return default if delta is None else _checked_share("delta", delta)
 
@@ -7825,7 +7829,7 @@ def ridge_leverage_scores(X, kernel, lam):
         array: (n,) scores, from 2^-52 k(x, x) / lam (their rounding error) to 1.
     """
     X, kernel = _points_and_kernel(X, kernel)
-    lam = _checked_real("lam", lam, 1e-300)
+    lam = _as_ridge(lam)
     n = len(X)
     _fits("X", 8.0 * n**2)
     X = _in_double(X)
@@ -7851,7 +7855,7 @@ def approximate_ridge_leverage_scores(X, landmarks, weights, kernel, lam):
     weights = _checked_vector("weights", weights)
     Z = _checked_landmarks(X, landmarks)
     kernel = _checked_kernel("kernel", kernel, X=X, landmarks=Z)
-    lam = _checked_real("lam", lam, 1e-300)
+    lam = _as_ridge(lam)
     sound = weights.size == len(Z) and weights.min() > 0.0 and _all_below(lam / weights**2)
     _require(sound, "weights must be positive, one per landmark, with finite lam / weights**2")
     return _scores(X, Z, weights, kernel, lam)[0]
@@ -8003,7 +8007,7 @@ def recursive_rls(X, kernel, lam, seed=0, *, delta, oversampling=16.0):
         Landmarks: O(d_eff(lam) log(d_eff(lam) / delta)) points, with weights 1 / sqrt(p_i).
     """
     X, kernel = _points_and_kernel(X, kernel)
-    lam = _checked_real("lam", lam, 1e-300)
+    lam = _as_ridge(lam)
     delta, key, oversampling = _checked_sampling(delta, 32, seed, oversampling)
     return _recursive(X, kernel, key, delta, lam, 0, 0, factor=1.5, oversampling=oversampling)
 
@@ -8586,7 +8590,7 @@ def kernel_ridge(F, Y, lam):
         array: Weights in float64, with shape (r, t), or (r,) if Y is a vector.
     """
     F = _checked_points("F", F)
-    lam = _checked_real("lam", lam, 1e-300)
+    lam = _as_ridge(lam)
     weights = _solve_ridge(*_normal_equations(F, None, _checked_targets(Y, len(F))), lam)
     return weights[:, 0] if np.ndim(Y) == 1 else weights
 
@@ -8599,7 +8603,7 @@ def _map_of_factor(F, rows, Z, kernel):
 def _ridge_over(X, Y, landmarks, kernel, lam, intercept, weights, F=None):
     """`nystrom_ridge`. F: the sampler's factor of X, overwritten, for a nonlinear kernel."""
     X, kernel = _points_and_kernel(X, kernel)
-    lam = _checked_real("lam", lam, 1e-300)
+    lam = _as_ridge(lam)
     T = _checked_targets(Y, len(X))
     weights = _as_weights(weights, X)
     mean = np.average(T, 0, weights) * _as_flag("intercept", intercept)
@@ -8678,7 +8682,7 @@ def kernel_ridge_cg(X, Y, kernel, lam, s=1000, seed=0, *, tol=1e-8, max_iteratio
     """
     X, kernel = _points_and_kernel(X, kernel)
     n = len(X)
-    lam = _checked_real("lam", lam, 1e-300)
+    lam = _as_ridge(lam)
     T = _checked_targets(Y, n)
     s = min(n, _checked_whole("s", s, 1))
     tol = _checked_real("tol", tol, 0.0)
@@ -8749,7 +8753,7 @@ def learn_metric(X, Y, kernel, lam, s=1000, seed=0, *, rounds=4):
         Metric: M, a model for scale_points(X, M), and the errors by round.
     """
     X, kernel = _points_and_kernel(X, kernel)
-    lam = _checked_real("lam", lam, 1e-300)
+    lam = _as_ridge(lam)
     rounds = _checked_whole("rounds", rounds, 0)
     _require(len(X) > 1, "X must have at least 2 rows, got 1")
     _derivative("kernel", kernel)
@@ -8972,7 +8976,7 @@ def effective_dimension(A, lam, seed=0, *, probes=32, steps=64):
         float: The estimate, from 0 to n.
     """
     A = _as_operator("A", A, True)
-    lam = _checked_real("lam", lam, 1e-300)
+    lam = _as_ridge(lam)
     probes = _checked_whole("probes", probes, 1)
     steps = _checked_whole("steps", steps, 1)
     key = _checked_key(seed, _PROBES)
@@ -9774,7 +9778,7 @@ def choose(X, Y, landmarks, kernel, k=10, *, lam=None, factors=None, intercept=T
     k = min(_checked_whole("k", k, 1), len(Z))
     intercept = _as_flag("intercept", intercept)
     weights = _as_weights(weights, X)
-    lams = None if lam is None else np.array([_checked_real("lam", lam, 1e-300)])
+    lams = None if lam is None else np.array([_as_ridge(lam)])
     P = _in_double(X)
     T = P if Y is None else _checked_targets(Y, len(P))
     if Y is None and (_is_sparse(P) or P.shape[1] > 32):
@@ -9954,7 +9958,7 @@ def _fit_landmarks(own, X, y, seed, weights=None):
         many = _checked_whole("landmarks", own.landmarks, 1)
     lam = own.lam
     if lam not in (None, "auto"):
-        lam = _checked_real("lam", lam, 1e-300)
+        lam = _as_ridge(lam)
     known = ("auto", *_SAMPLERS)
     sampler = own.sampler
     _require(sampler in known, f"sampler must be one of {', '.join(known)}, got {sampler!r}")
@@ -10734,7 +10738,7 @@ def dask_nystrom_ridge(X, Y, landmarks, kernel, lam):
         Expansion: The result of `nystrom_ridge` up to rounding. `expand` returns t columns.
     """
     _, sizes = _row_blocks("X", X)
-    lam = _checked_real("lam", lam, 1e-300)
+    lam = _as_ridge(lam)
     Y = Y if hasattr(Y, "rechunk") else _dask("dask.array").from_array(np.atleast_1d(Y), chunks=-1)
     T = Y[:, None] if Y.ndim == 1 else Y
     _require(T.shape[:1] == X.shape[:1], f"Y must have {len(X)} rows, got shape {T.shape}")
