@@ -10895,8 +10895,8 @@ def _is_header(options, first, number):
 
 
 def _csv_columns(options, names, held):
-    counts = collections.Counter([*names, *_UNNAMED, *_UNNAMED])
-    named = {name: j for j, name in enumerate(names) if counts[name] == 1}
+    counts = collections.Counter(names)
+    named = {name: j for j, name in enumerate(names) if counts[name] == 1 and name not in _UNNAMED}
     places = {str(j + 1): j for j in range(len(names))} | named
 
     def positions(texts, places=places):
