@@ -11027,8 +11027,7 @@ def _plot(path, points, model, values):
     if not few:
         with contextlib.suppress(ValueError):  # the order of many names colors them
             colors = labels.astype(float)
-    figures = importlib.import_module("matplotlib.figure")
-    figure = figures.Figure((10, 4.8), layout="constrained")
+    figure = importlib.import_module("matplotlib.figure").Figure((10, 4.8), layout="constrained")
     left, right = figure.subplots(1, 2)
     drawn = left.scatter(Z[:, 0], Z[:, 1], 3, colors, cmap="tab10" if few else None)
     if few:
