@@ -9320,7 +9320,8 @@ def sketch_error(sketch, X, kernel, k=None, seed=0, *, rows=512, centered=False)
     n = len(X)
     rows = min(n, _checked_whole("rows", rows, 1))
     key = _checked_key(seed, _PROBES)
-    k = k if k is None else _checked_whole("k", k, 1, n)
+    if k is not None:
+        k = _checked_whole("k", k, 1, n)
     centered = _as_flag("centered", centered)
     if type(sketch) in _models:
         sketch = _of_model("sketch", sketch, "sketch")(X, sketch)
