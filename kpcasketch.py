@@ -231,7 +231,7 @@ __version__ = "0.1.0"
 # - operator: a tuple under `@_validated`, its functions, and an entry in `_OPERATORS` (6.4)
 # - sampler of landmarks: a function of (X, kernel, s, seed) that draws by `_checked_key(seed,
 #   _LANDMARKS)` and returns `Landmarks` (`uniform_landmarks(n, n)` if s >= n), and a row in
-#   `_METHODS` (16.1). Test: a row in SAMPLERS of tables.py. To compare: python -m paper_checks
+#   `_SAMPLERS` (16.1). Test: a row in SAMPLERS of tables.py. To compare: python -m paper_checks
 # - model: a tuple under `@_validated`, and a record in `_models` (15.2). Test: MODELS of tables.py
 # - stream: a tuple under `@_validated`, functions start, update, merge (if possible) and finish,
 #   and a row in `_STREAMS` (15.4). Test: a row in STREAMS of tables.py
@@ -9454,10 +9454,17 @@ def finish(state, *arguments):
 # 16.1 Methods by name
 
 
+_SAMPLERS = {  # (X, kernel, s, seed): Landmarks
+    "uniform": lambda X, kernel, s, seed: uniform_landmarks(len(X), s, seed),
+    "rls": recursive_rls_practical,
+    "rls-accelerated": recursive_rls_accelerated,
+    "rpcholesky": rpcholesky,
+}
+
+
 class _Method(NamedTuple):
     function: object  # (X, kernel, s, seed): Landmarks, or K or a sketch of K
     size: float = None  # default of s, or None if the method does not use s
-    landmarks: bool = False  # whether the function returns Landmarks
 
 
 _METHODS = {
@@ -9466,14 +9473,8 @@ _METHODS = {
     "sample": _Method(sample_gram, 4.0),
     "quantize": _Method(lambda X, kernel, s, seed: quantize_gram(X, kernel, seed)),
     "sample-quantize": _Method(sample_quantize_gram, 4.0),
-    "uniform": _Method(
-        lambda X, kernel, s, seed: uniform_landmarks(len(X), s, seed), 500, landmarks=True
-    ),
-    "rls": _Method(recursive_rls_practical, 500, landmarks=True),
-    "rls-accelerated": _Method(recursive_rls_accelerated, 500, landmarks=True),
-    "rpcholesky": _Method(rpcholesky, 500, landmarks=True),
+    **{name: _Method(sampler, 500) for name, sampler in _SAMPLERS.items()},
 }
-_SAMPLERS = [name for name, method in _METHODS.items() if method.landmarks]
 
 
 # 16.2 Files
@@ -9989,7 +9990,7 @@ def _fit_landmarks(own, X, y, seed, weights=None):
         if sampler == "rpcholesky":
             chosen, F = _landmarks_by_pivots(P, kernel, many, 64, 0.0, seed)
         else:
-            chosen = _METHODS[sampler].function(P, kernel, many, seed)
+            chosen = _SAMPLERS[sampler](P, kernel, many, seed)
         own.landmarks_ = rows[chosen.indices]
         Z = X[own.landmarks_]
     own.kernel_ = kernel
@@ -11082,7 +11083,7 @@ def _write_results(options, points, model, names=(), further=None, stored={}):
 def _fitted(method, X, kernel, options):
     s = method.size if options.s is None else options.s
     A = method.function(_about_mean(kernel, X, options.center), kernel, s, options.seed)
-    if method.landmarks:
+    if isinstance(A, Landmarks):
         model = nystrom_kpca(X, A, kernel, options.k, options.seed, centered=options.center)
         return model, A
     return _kpca(X, kernel, options.k, options.seed, options.center, 1e-8, A)[:2]
@@ -11103,7 +11104,7 @@ def _demo(options):
         start = time.perf_counter()
         model, A = _fitted(method, X, kernel, options)
         seconds = time.perf_counter() - start
-        A = LowRank(nystrom(X, A, kernel)) if method.landmarks else A
+        A = LowRank(nystrom(X, A, kernel)) if name in _SAMPLERS else A
         error = spectral_error(A, K) / norm
         print(f"{name:16}{seconds:9.3f}{_human(nbytes(A)):>12}{error:11.3g}", flush=True)
 
