@@ -7934,8 +7934,6 @@ def rls_nystrom(X, kernel, lam, seed=0, *, delta, oversampling=16.0):
     return found._replace(evaluations=len(X) * (len(X) + 1) // 2)
 
 
-# Up to _TAKE_ALL log(1 / delta) points are all landmarks (RLS algorithm 2, step 1).
-_TAKE_ALL = 192.0
 _PRACTICAL_C = 4.0  # c of RLS algorithm 3 in practice, where the proof requires about 640
 
 
@@ -7961,7 +7959,7 @@ def _recursive(X, kernel, key, delta, lam, size, top, constant=1.0, factor=1.0, 
     def sample(level, delta):
         """Landmarks among the points that are left after `level` halvings."""
         rows = np.flatnonzero(depth >= level)
-        if rows.size <= (size or _TAKE_ALL * math.log(1.0 / delta)):  # steps 1 to 3
+        if rows.size <= (size or 192.0 * math.log(1.0 / delta)):  # steps 1 to 3
             return Landmarks(rows, np.ones(rows.size), 0)
         half = sample(level + 1, delta if top else delta / 3.0)  # steps 4 and 5
         level_key = _python_subkey(_python_subkey(key, _LEVELS), level)
