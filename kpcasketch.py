@@ -10737,12 +10737,12 @@ def dask_nystrom_ridge(X, Y, landmarks, kernel, lam):
     Returns:
         Expansion: The result of `nystrom_ridge` up to rounding. `expand` returns t columns.
     """
-    _, sizes = _row_blocks("X", X)
+    _row_blocks("X", X)
     lam = _as_ridge(lam)
     Y = Y if hasattr(Y, "rechunk") else _dask("dask.array").from_array(np.atleast_1d(Y), chunks=-1)
     T = Y[:, None] if Y.ndim == 1 else Y
     _require(T.shape[:1] == X.shape[:1], f"Y must have {len(X)} rows, got shape {T.shape}")
-    T = T.rechunk({0: tuple(sizes)})
+    T = T.rechunk({0: X.chunks[0]})
     Z = _checked_landmarks(X, landmarks, _rows_of)
     found = nystrom_map(Z, Z, kernel)
     each = _each_block(_sums_of_features, X, _row_blocks("Y", T)[0], found)
