@@ -9922,19 +9922,18 @@ def _library(module, package, user):
     try:
         return importlib.import_module(module)
     except ModuleNotFoundError as error:
-        text = f'{user} needs {package}: python -m pip install "{package}"'
-        raise ImportError(text) from error
+        raise ImportError(f'{user} needs {package}: python -m pip install "{package}"') from error
 
 
 def _kernel_of_estimator(own, X, seed):
-    sigma = own.sigma
     if own.kernel is not None:
         _require(
-            sigma is None and own.gamma is None, "sigma and gamma must be None if kernel is given"
+            own.sigma is None and own.gamma is None,
+            "sigma and gamma must be None if kernel is given",
         )
         return _checked_kernel("kernel", own.kernel)
-    if own.gamma is not None or sigma not in (None, "auto"):
-        return gaussian(sigma, gamma=own.gamma)
+    if own.gamma is not None or own.sigma not in (None, "auto"):
+        return gaussian(own.sigma, gamma=own.gamma)
     return gaussian(median_bandwidth(X, seed))
 
 
@@ -10224,8 +10223,7 @@ def _define_classifier(base, _, Ridge):
             """Fit X, (n, d), and classes y, (n,). A weight acts like a number of equal points."""
             with self._refit():
                 X, y = self._points(X, y, reset=True)
-                multiclass = importlib.import_module("sklearn.utils.multiclass")
-                multiclass.check_classification_targets(y)
+                importlib.import_module("sklearn.utils.multiclass").check_classification_targets(y)
                 self.classes_, which = np.unique(y, return_inverse=True)
                 _require(len(self.classes_) > 1, "y must have at least two classes, got one class")
                 by_class = importlib.import_module("sklearn.utils.class_weight")
@@ -10977,9 +10975,8 @@ def _read_csv(options, held):
 def _read_arrays(options):
     chosen = options.header or options.columns or options.drop or options.labels
     _require(not chosen, "--header, --columns, --drop and --labels are for .csv files")
-    path = options.points
     kept = ["X", "y"] if options.plot else ["X"]
-    return _arrays_in(path, "r" if path.endswith(".npy") else None, kept)
+    return _arrays_in(options.points, "r" if options.points.endswith(".npy") else None, kept)
 
 
 def _load_points(options, held={}):
@@ -11190,8 +11187,7 @@ def _stream(options):
         before = str(begun["options"])
         _require(told == before, f"state must go on with the options {before}, got {told}")
         state = _take_blocks(options, state, points, begun)
-    model = finish(state, *sketched)
-    _write_results(options, points, model)
+    _write_results(options, points, finish(state, *sketched))
 
 
 def _known_residuals(options, model, arrays):
