@@ -857,7 +857,7 @@ def _shown(value):
 _MOST = 2**31 - 1  # limit for the length of an axis, and for counts
 
 
-def _checked_whole(name, value, low, high=2**63 - 1):
+def _checked_count(name, value, high=2**63 - 1, low=1):
     number = _scalar(value)
     if type(number) is not int or not low <= number <= high:
         top = f"2**{high.bit_length()} - 1" if high > _MOST else high
@@ -866,7 +866,7 @@ def _checked_whole(name, value, low, high=2**63 - 1):
 
 
 def _as_seed(name, value):
-    return np.uint64(_checked_whole(name, value, 0, 2**64 - 1))
+    return np.uint64(_checked_count(name, value, 2**64 - 1, 0))
 
 
 def _checked_real(name, value, low=-math.inf, high=math.inf):
@@ -968,7 +968,7 @@ def _as_integers(name, value, dtype=None):
 
 # Checks of fields, by the form in `_validated`, the name "seed", or the field's annotation.
 _FORMS = {
-    int: functools.partial(_checked_whole, low=0),
+    int: functools.partial(_checked_count, low=0),
     float: _checked_real,
     bool: _as_flag,
     bytes: lambda name, value: bytes(value),
@@ -981,7 +981,7 @@ _FORMS = {
     "whole": functools.partial(_as_integers, dtype=np.int64),
     "bits": functools.partial(_as_integers, dtype=np.uint32),
     "indices": _as_integers,
-    "count": functools.partial(_checked_whole, low=1),
+    "count": _checked_count,
     "step size": functools.partial(_checked_real, low=1e-150),
     "decay": functools.partial(_checked_real, low=0.0),
 }
@@ -1607,7 +1607,7 @@ def laplacian(sigma, *, norm=2):
     Returns:
         Kernel: Its field `gamma` is 1 / sigma.
     """
-    kind = _EXPONENTIAL if _checked_whole("norm", norm, 1, 2) == 2 else _CITY_BLOCK
+    kind = _EXPONENTIAL if _checked_count("norm", norm, 2) == 2 else _CITY_BLOCK
     return Kernel(kind, gamma=1.0 / _as_sigma(sigma))
 
 
@@ -1665,7 +1665,7 @@ def polynomial(degree, gamma, coef0):
     Returns:
         Kernel: Its fields are gamma, shape = degree and offset = coef0.
     """
-    degree = _checked_whole("degree", degree, 1, 64)
+    degree = _checked_count("degree", degree, 64)
     gamma = _checked_real("gamma", gamma, 5e-324)
     offset = _checked_real("coef0", coef0, 0.0)
     return Kernel(_POLYNOMIAL, gamma=gamma, shape=float(degree), offset=offset)
@@ -3601,7 +3601,7 @@ def _norm(A, key, tol, max_iterations):
 
 def _checked_pairs(k, n, seed):
     """The number of eigenpairs to compute, at most n, and the key of a search for them."""
-    k = _checked_whole("k", k, 1, n)
+    k = _checked_count("k", k, n)
     _fits("k", 8.0 * n * min(2 * k, n))  # a search stores at least 2 k vectors
     return k, _checked_key(seed, _START)
 
@@ -3610,7 +3610,7 @@ def _checked_search(A, k, seed, tol, max_iterations):
     A = A if isinstance(A, _ByProducts) else _as_operator("A", A, True)
     k, key = _checked_pairs(k, _size(A), seed)
     tol = _checked_real("tol", tol, 0.0)
-    return A, k, key, tol, _checked_whole("max_iterations", max_iterations, 1)
+    return A, k, key, tol, _checked_count("max_iterations", max_iterations)
 
 
 @_public
@@ -3661,7 +3661,7 @@ def block_lanczos_of(product, n, k, seed=0, *, tol=1e-8, max_iterations=1000):
     Returns:
         Eigen: k pairs, as from `block_lanczos` of an operator with this product.
     """
-    n = _checked_whole("n", n, 1, _MOST)
+    n = _checked_count("n", n, _MOST)
     _require(callable(product), "product must be a function that returns A V for an (n, b) array V")
     return _lanczos(*_checked_search(_ByProducts(product, n), k, seed, tol, max_iterations))
 
@@ -3877,7 +3877,7 @@ def _kpca(X, kernel, k, seed, centered, tol=1e-13, A=None):
     n = len(X)
     k, key = _checked_pairs(k, n, seed)
     if _is_sparse(X):
-        _checked_whole("the number of sparse points (nystrom_kpca takes more)", n, 1, _DENSE_POINTS)
+        _checked_count("the number of sparse points (nystrom_kpca takes more)", n, _DENSE_POINTS)
     G = _about_mean(kernel, X, centered)
     exact = A is None and G is X
     taken = 0.0
@@ -4171,7 +4171,7 @@ def kernel_pca_preimage(features, expansion, ridge=0.0, *, max_iterations=1000):
     kernel = E.kernel
     Y = _in_double(_checked_points("features", features, E.coef.shape[1]))
     ridge = _checked_real("ridge", ridge, 0.0)
-    max_iterations = _checked_whole("max_iterations", max_iterations, 1)
+    max_iterations = _checked_count("max_iterations", max_iterations)
     _require(
         ridge > 0.0 or kernel.kind == _GAUSSIAN,
         "ridge must be positive unless the kernel is gaussian",
@@ -4480,7 +4480,7 @@ def rademacher_projection(X, s, seed=0):
     X = _checked_points("X", X)
     rows = X.tocsr() if _is_sparse(X) else X
     n, d = X.shape
-    s = _checked_whole("s", s, 1, _MOST)
+    s = _checked_count("s", s, _MOST)
     key = _checked_key(seed, _SIGNS)
     _fits("s", 1.0 * X.itemsize * n * s)
     signs = np.array([1.0, -1.0] / np.sqrt(s), X.dtype)
@@ -4683,7 +4683,7 @@ def shadow_start(eps, d):
     Returns:
         ShadowState: The state before the first point.
     """
-    d = _checked_whole("d", d, 1, _MOST)
+    d = _checked_count("d", d, _MOST)
     return ShadowState(np.empty((0, d)), np.empty(0), _checked_real("eps", eps, 1e-150, 1e150), 0)
 
 
@@ -4827,8 +4827,8 @@ def _lloyd(X, k, seed, restarts, max_iterations):
     from scipy.sparse import csc_array  # the import takes 0.1 s
 
     key = _checked_key(seed, _CENTERS)
-    restarts = _checked_whole("restarts", restarts, 1)
-    max_iterations = _checked_whole("max_iterations", max_iterations, 1)
+    restarts = _checked_count("restarts", restarts)
+    max_iterations = _checked_count("max_iterations", max_iterations)
     unit = 2.0 ** math.frexp(_unit_of(X))[1]  # no rounding errors
     X = X / unit
     least = math.inf
@@ -4866,14 +4866,14 @@ def kmeans_select(X, m, seed=0, *, restarts=1, max_iterations=100):
         ReducedSet: Cluster means. A center that loses all its points is kept with weight 0.
     """
     X = _checked_points("X", X)
-    m = _checked_whole("m", m, 1, len(X))
+    m = _checked_count("m", m, len(X))
     centers, labels, _ = _lloyd(X, m, seed, restarts, max_iterations)
     return ReducedSet(centers, _in_double(np.bincount(labels, minlength=m)), labels)
 
 
 def _checked_choice(X, m, kernel):
     X, kernel = _points_and_kernel(X, kernel)
-    return X, _checked_whole("m", m, 1, len(X)), kernel._replace(scale=1.0)
+    return X, _checked_count("m", m, len(X)), kernel._replace(scale=1.0)
 
 
 @_core_alone
@@ -4925,7 +4925,7 @@ def kde_pare(X, m, seed=0):
         ReducedSet: Centers have weight n / m. There are no labels.
     """
     X = _checked_points("X", X)
-    m = _checked_whole("m", m, 1, len(X))
+    m = _checked_count("m", m, len(X))
     rows = _draw_uniformly(len(X), m, _checked_key(seed, _PARED))
     return ReducedSet(X[rows], np.full(m, len(X) / m), np.empty(0, np.int64))
 
@@ -5051,7 +5051,7 @@ def compress_thin(X, kernel, m, seed=0, *, g=4, delta=None):
     """
     X, m, kernel = _checked_choice(X, m, kernel)
     key = _checked_key(seed, _THINNED)
-    g = _checked_whole("g", g, 2, 16)
+    g = _checked_count("g", g, 16, 2)
     delta = _as_delta(delta, 0.5)
     n = len(X)
     rows = _draw_uniformly(n, n, _python_subkey(key, 1))
@@ -5693,8 +5693,8 @@ def _feature_slabs(X, feature_map, rows=32 * _BLOCK):
 
 def _new_map(kernel, d, m, seed, kind, stored, paired):
     kernel = _checked_stationary("kernel", kernel, kind != _PLAIN)
-    d = _checked_whole("d", d, 1, _MOST)
-    m = _checked_whole("m", m, 1, _MOST)
+    d = _checked_count("d", d, _MOST)
+    m = _checked_count("m", m, _MOST)
     stored = _as_flag("stored", stored)
     paired = _as_flag("paired", paired)
     feature_map = FourierMap(kernel, d, m, _as_seed("seed", seed), kind, np.empty((0, d)), paired)
@@ -5805,7 +5805,7 @@ def equispaced_features_map(kernel, low, high, eps):
     steps = 2.0 * math.pi / (high - low + reach * sigma)
     sides = 2.0 * np.ceil(reach / sigma / steps) + 1.0
     m = int(min(sides.prod(), 1e18))
-    _checked_whole("the number of features for high - low, sigma and eps", m, 1, _MOST)
+    _checked_count("the number of features for high - low, sigma and eps", m, _MOST)
     # The angles h_a j_a x_a grow with the box. Their errors count by the mean of abs(h_a j_a).
     rounding = 8.9e-16 * (4.0 + (high - low) / sigma).sum()
     _checked_real("eps for this box and sigma", eps, 2.0 * rounding, 0.5)
@@ -6186,8 +6186,8 @@ def fd_start(ell, m, *, half=True, share=1.0, half_life=None):
     Returns:
         FDState: The state before the first row.
     """
-    m = _checked_whole("m", m, 1, _MOST)
-    ell = _checked_whole("ell", ell, 1, m)
+    m = _checked_count("m", m, _MOST)
+    ell = _checked_count("ell", ell, m)
     half = _as_flag("half", half)
     share = _checked_real("share", share, 0.0, 1.0)
     _fits("ell", 16.0 * ell * m)
@@ -6372,7 +6372,7 @@ def skpca_finish(state, k):
         Subspace: The directions, for `skpca_transform` and `skpca_residual`.
     """
     state = _checked_as(SKPCAState, "state", state)
-    k = _checked_whole("k", k, 1, state.sketch.ell)
+    k = _checked_count("k", k, state.sketch.ell)
     sketch = _whole(state.sketch)
     found = fd_finish(sketch)
     return _subspace_of(
@@ -6406,7 +6406,7 @@ def skpca(X, kernel, k, m, ell, seed=0, *, centered=False):
     """
     X = _checked_points("X", X)
     state = skpca_start(fourier_features_map(kernel, X.shape[1], m, seed), ell, centered=centered)
-    k = _checked_whole("k", k, 1, state.sketch.ell)
+    k = _checked_count("k", k, state.sketch.ell)
     return skpca_finish(skpca_update(state, X), k)
 
 
@@ -6565,7 +6565,7 @@ def rnca_finish(state, k, seed=0):
         Subspace: The directions, for `skpca_transform` and `skpca_residual`, with shrunk = 0.
     """
     state = _checked_as(RNCAState, "state", state)
-    k = _checked_whole("k", k, 1, state.feature_map.m)
+    k = _checked_count("k", k, state.feature_map.m)
     key = _checked_key(seed, _START)
     eigen = _lanczos(state.squares, k, key, 1e-12, 1000)
     values = eigen.values * (eigen.values > eigen.residual * eigen.values[0])
@@ -6586,7 +6586,7 @@ def rnca(X, feature_map, k, seed=0, *, centered=False):
         Subspace: Directions with shrunk = 0. Costs O(n m (d + m)) time and O(m^2) memory.
     """
     state = rnca_start(feature_map, centered=centered)
-    k = _checked_whole("k", k, 1, state.feature_map.m)
+    k = _checked_count("k", k, state.feature_map.m)
     seed = _as_seed("seed", seed)
     return rnca_finish(rnca_update(state, X), k, seed)
 
@@ -6623,8 +6623,8 @@ def reservoir_start(s, d, seed=0, *, half_life=None):
     Returns:
         ReservoirState: The state before the first point.
     """
-    s = _checked_whole("s", s, 1, _MOST)
-    d = _checked_whole("d", d, 1, _MOST)
+    s = _checked_count("s", s, _MOST)
+    d = _checked_count("d", d, _MOST)
     _fits("s", 8.0 * s * d)
     zeros = np.zeros(s, np.int64)
     seed = _as_seed("seed", seed)
@@ -6701,7 +6701,7 @@ def reservoir_finish(state, kernel, k):
     """
     state = _checked_as(ReservoirState, "state", state)
     points = state.points
-    k = _checked_whole("k", k, 1, len(points))
+    k = _checked_count("k", k, len(points))
     kernel = _checked_kernel("kernel", kernel, state=points)
     _require(state.count >= 1, "state must have seen a point")
     W = _gram(kernel, points, points, True)
@@ -6726,7 +6726,7 @@ def reservoir_nystrom(X, kernel, k, s, seed=0):
     """
     X, kernel = _points_and_kernel(X, kernel)
     state = reservoir_start(s, X.shape[1], seed)
-    k = _checked_whole("k", k, 1, len(state.points))
+    k = _checked_count("k", k, len(state.points))
     return reservoir_finish(reservoir_update(state, X), kernel, k)
 
 
@@ -6917,7 +6917,7 @@ def _begin(task, X, Y, k, steps, centered, ridge=0.0, **maps):
     _require(first.m == other.m, "map_x and map_y must have the same number of features")
     steps = _checked_as(DSGDSteps, "steps", steps)
     initial = min(steps.initial, first.m)
-    k = _checked_whole("k", k, 1, initial)
+    k = _checked_count("k", k, initial)
     nothing = np.zeros((0, k))
     state = DSGDState(
         task,
@@ -7083,7 +7083,7 @@ def dsgd_ksir_start(
             indicators of slices and rho is estimated by `dsgd_values`.
     """
     X, Y = _checked_views(_SLICED, X, Y)
-    edges = _quantile_edges(Y, _checked_whole("slices", slices, 2, 10000))
+    edges = _quantile_edges(Y, _checked_count("slices", slices, 10000, 2))
     _require((edges < math.inf).any(), "Y must not be constant")
     state, Z = _begin(_SLICED, X, Y, k, steps, centered, ridge, feature_map=feature_map)
     B = _centered(state, _indicators(Y, edges))
@@ -7287,7 +7287,7 @@ def _descend(task, start, X, Y, kernels, k, m, seed, steps, **settings):
         steps = DSGDSteps(count=steps)
     steps = _checked_as(DSGDSteps, "steps", steps)
     n = len(views[0])
-    batch = _checked_whole("steps.batch", steps.batch or min(512, n), 1, n)
+    batch = _checked_count("steps.batch", steps.batch or min(512, n), n)
     key = _checked_key(seed, _BATCHES)
     maps = []
     for (name, kernel), points in zip(kernels.items(), views):
@@ -7883,8 +7883,8 @@ def uniform_landmarks(n, s, seed=0):
     Returns:
         Landmarks: Ascending indices, with weights sqrt(n / s).
     """
-    n = _checked_whole("n", n, 1)
-    s = min(n, _checked_whole("s", s, 1))
+    n = _checked_count("n", n)
+    s = min(n, _checked_count("s", s))
     rows, _ = _draw_by_size(np.ones(n), s, _checked_key(seed, _LANDMARKS))
     return Landmarks(rows, np.full(s, math.sqrt(n / s)), 0)
 
@@ -8032,7 +8032,7 @@ def recursive_rls_fixed(X, kernel, s, seed=0, *, delta, constant=640.0, oversamp
         Landmarks: Ascending indices (their number is random), with weights 1 / sqrt(p_i).
     """
     X, kernel = _points_and_kernel(X, kernel)
-    s = _checked_whole("s", s, 1)
+    s = _checked_count("s", s)
     constant = _checked_real("constant", constant, 1e-300)
     delta, key, oversampling = _checked_sampling(delta, 32, seed, oversampling)
     return _recursive(X, kernel, key, delta, None, s, 0, constant, 5.0, oversampling)
@@ -8040,7 +8040,7 @@ def recursive_rls_fixed(X, kernel, s, seed=0, *, delta, constant=640.0, oversamp
 
 def _practical(X, kernel, s, seed, delta, accelerated):
     X, kernel = _points_and_kernel(X, kernel)
-    s = _checked_whole("s", s, 1)
+    s = _checked_count("s", s)
     delta = _as_delta(delta, _practical_delta(s))
     size = min(s, math.ceil(math.sqrt(s + s**3 / len(X)))) if accelerated else s
     return _recursive(X, kernel, _checked_key(seed, _LANDMARKS), delta, None, size, s, _PRACTICAL_C)
@@ -8082,9 +8082,9 @@ def recursive_rls_accelerated(X, kernel, s, seed=0, *, delta=None):
 def _landmarks_by_pivots(X, kernel, s, block, share, seed):
     """Landmarks, and their factor F (n, r) or, if all points are landmarks, None."""
     X, kernel = _points_and_kernel(X, kernel)
-    s = _checked_whole("s", s, 1)
+    s = _checked_count("s", s)
     n = len(X)
-    block = _checked_whole("block", block, 1, 128)
+    block = _checked_count("block", block, 128)
     key = _checked_key(seed, _LANDMARKS)
     _fits("s", 8.0 * n * min(s, n))
     if s >= n:
@@ -8185,8 +8185,8 @@ def rls_start(kernel, s, d, seed=0):
         RLSState: The state before the first point.
     """
     kernel = _checked_kernel("kernel", kernel)
-    s = _checked_whole("s", s, 1)
-    d = _checked_whole("d", d, 1, _MOST)
+    s = _checked_count("s", s)
+    d = _checked_count("d", d, _MOST)
     none = np.zeros((0, d), np.float32)  # float64 points will change the type
     return RLSState(none, np.zeros(0, int), np.zeros(0), 0, kernel, s, 0, _as_seed("seed", seed))
 
@@ -8440,7 +8440,7 @@ def nystrom_kpca(X, landmarks, kernel, k, seed=0, *, centered=False):
     key = _checked_key(seed, _START)
     centered = _as_flag("centered", centered)
     Z = _checked_landmarks(X, landmarks)
-    k = _checked_whole("k", k, 1, len(Z))
+    k = _checked_count("k", k, len(Z))
     X, found, origin, middle = _about_landmarks(X, Z, kernel, centered)
     squares, sums = _normal_equations(X, found, np.ones((len(X), 1), X.dtype), middle)
     return _translated(_components_by_map(found, squares, sums, len(X), middle, k, key), origin)
@@ -8476,7 +8476,7 @@ def nystrom_to(X, kernel, error, seed=0, *, limit=None):
     X, kernel = _points_and_kernel(X, kernel)
     n = len(X)
     error = _checked_real("error", error, 1e-300)
-    most = n if limit is None else min(n, _checked_whole("limit", limit, 1))
+    most = n if limit is None else min(n, _checked_count("limit", limit))
     key = _checked_key(seed, _LANDMARKS)
     start = _checked_key(seed, _START)
     some = _draw_by_size(np.ones(n), min(n, 2048), start)[0]
@@ -8682,9 +8682,9 @@ def kernel_ridge_cg(X, Y, kernel, lam, s=1000, seed=0, *, tol=1e-8, max_iteratio
     n = len(X)
     lam = _as_ridge(lam)
     T = _checked_targets(Y, n)
-    s = min(n, _checked_whole("s", s, 1))
+    s = min(n, _checked_count("s", s))
     tol = _checked_real("tol", tol, 0.0)
-    max_iterations = _checked_whole("max_iterations", max_iterations, 1)
+    max_iterations = _checked_count("max_iterations", max_iterations)
     key = _checked_key(seed, _LANDMARKS)
     _fits("s", 16.0 * n * s)
     sizes = _column_lengths(T)
@@ -8752,7 +8752,7 @@ def learn_metric(X, Y, kernel, lam, s=1000, seed=0, *, rounds=4):
     """
     X, kernel = _points_and_kernel(X, kernel)
     lam = _as_ridge(lam)
-    rounds = _checked_whole("rounds", rounds, 0)
+    rounds = _checked_count("rounds", rounds, low=0)
     _require(len(X) > 1, "X must have at least 2 rows, got 1")
     _derivative("kernel", kernel)
     T = _deviations(_checked_targets(Y, len(X)), None)
@@ -8802,7 +8802,7 @@ def kernel_kmeans(F, k, seed=0, *, restarts=10, max_iterations=300):
         Clustering: Its cost is tr(K~ - C C^T K~ C C^T) for normalized indicators C (RLS (42)).
     """
     F = _checked_points("F", F)
-    k = _checked_whole("k", k, 1, len(F))
+    k = _checked_count("k", k, len(F))
     centers, labels, cost = _lloyd(F, k, seed, restarts, max_iterations)
     return Clustering(labels, centers, float(cost))
 
@@ -8847,7 +8847,7 @@ def kernel_cca(F, G, lam_x, lam_y, k, *, squared=True):
     G = _in_double(_checked_points("G", G, rows=len(F)))
     lam_x = _checked_real("lam_x", lam_x, 1e-300)
     lam_y = _checked_real("lam_y", lam_y, 1e-300)
-    k = _checked_whole("k", k, 1, min(*F.shape, G.shape[1]))
+    k = _checked_count("k", k, min(*F.shape, G.shape[1]))
     squared = _as_flag("squared", squared)
     left = _ridge_basis(F, lam_x, squared)
     right = _ridge_basis(G, lam_y, squared)
@@ -8875,7 +8875,7 @@ def mmd_test(X, Y, kernel, s=100, seed=0, *, permutations=999):
         float: Share of divisions with at least the value observed. The one observed is among them.
     """
     Z = _in_double(np.concatenate(_checked_two(X, "Y", Y)))
-    permutations = _checked_whole("permutations", permutations, 1, _MOST)
+    permutations = _checked_count("permutations", permutations, _MOST)
     key = _checked_key(seed, _PROBES)
     order = np.lexsort(Z.T)  # landmarks must not depend on which sample a point is from
     P = _about_mean(_checked_kernel("kernel", kernel), Z[order])
@@ -8975,8 +8975,8 @@ def effective_dimension(A, lam, seed=0, *, probes=32, steps=64):
     """
     A = _as_operator("A", A, True)
     lam = _as_ridge(lam)
-    probes = _checked_whole("probes", probes, 1)
-    steps = _checked_whole("steps", steps, 1)
+    probes = _checked_count("probes", probes)
+    steps = _checked_count("steps", steps)
     key = _checked_key(seed, _PROBES)
     # Measured for Gram matrices in float32: if lam equals this bound, the result is 5 % too large.
     least = _precision(A) * _norm(A, key, 0.5, 1000)[0]
@@ -9316,10 +9316,10 @@ def sketch_error(sketch, X, kernel, k=None, seed=0, *, rows=512, centered=False)
     """
     X, kernel = _points_and_kernel(X, kernel)
     n = len(X)
-    rows = min(n, _checked_whole("rows", rows, 1))
+    rows = min(n, _checked_count("rows", rows))
     key = _checked_key(seed, _PROBES)
     if k is not None:
-        k = _checked_whole("k", k, 1, n)
+        k = _checked_count("k", k, n)
     centered = _as_flag("centered", centered)
     if type(sketch) in _models:
         sketch = _of_model("sketch", sketch, "sketch")(X, sketch)
@@ -9775,7 +9775,7 @@ def choose(X, Y, landmarks, kernel, k=10, *, lam=None, factors=None, intercept=T
     """
     X, kernel = _points_and_kernel(X, kernel)
     Z = _checked_landmarks(X, landmarks)
-    k = min(_checked_whole("k", k, 1), len(Z))
+    k = min(_checked_count("k", k), len(Z))
     intercept = _as_flag("intercept", intercept)
     weights = _as_weights(weights, X)
     lams = None if lam is None else np.array([_as_ridge(lam)])
@@ -9861,7 +9861,7 @@ def advise(X, kernel, error, k=10, seed=0, *, memory=None):
         list: One Advice per method. Methods that work come first, by time (below 1 s: by bytes).
     """
     X, kernel = _points_and_kernel(X, kernel)
-    k = _checked_whole("k", k, 1, len(X))
+    k = _checked_count("k", k, len(X))
     wanted = 0.8 * _checked_real("error", error, 1e-300, 1.0)  # a margin for errors of the pilot
     memory = _checked_real("memory", _PHYSICAL_MEMORY / 2 if memory is None else memory, 1.0)
     n = len(X)
@@ -9954,7 +9954,7 @@ def _fit_landmarks(own, X, y, seed, weights=None):
     if given:
         Z = _checked_landmarks(X, own.landmarks)
     else:
-        many = _checked_whole("landmarks", own.landmarks, 1)
+        many = _checked_count("landmarks", own.landmarks)
     lam = own.lam
     if lam not in (None, "auto"):
         lam = _as_ridge(lam)
@@ -10085,8 +10085,8 @@ def _learn_features(own, X, y):
             _checked_share("n_components", k)
         elif _as_flag("centered", own.centered) or k is not None:
             many = own.landmarks
-            many = np.shape(many)[0] if np.ndim(many) else _checked_whole("landmarks", many, 1)
-            _checked_whole("n_components", k, 1, many)
+            many = np.shape(many)[0] if np.ndim(many) else _checked_count("landmarks", many)
+            _checked_count("n_components", k, many)
         seed = own._seed()
         Z, _, F = _fit_landmarks(own, X, _as_targets(y), seed)
         own._n_features_out = len(Z)
@@ -10295,7 +10295,7 @@ def _define_streaming(base, Estimator, _):
                 state = skpca_start(
                     made, self.ell, centered=self.centered, half_life=self.half_life
                 )
-            k = _checked_whole("n_components", self.n_components, 1, self.ell)
+            k = _checked_count("n_components", self.n_components, self.ell)
             state = skpca_update(state, X)
             found = skpca_finish(state, k)
             weight = _total_weight(state.sketch.half_life, state.sketch.count)
@@ -10357,7 +10357,7 @@ def _define_detector(base, Estimator, _):
             X = self._points(X, reset=True)
             n, d = X.shape
             seed = self._seed()
-            many = _checked_whole("landmarks", self.landmarks, 1)
+            many = _checked_count("landmarks", self.landmarks)
             order = np.arange(n) if in_order else _draw_uniformly(n, n, _key(seed, _HELD_OUT))
             first, last = np.split(X[order], [n - _ceil_div(n, 5)])
             self.kernel_ = _kernel_of_estimator(self, first, seed)
@@ -10716,7 +10716,7 @@ def dask_nystrom_kpca(X, landmarks, kernel, k, seed=0, *, centered=False):
     centered = _as_flag("centered", centered)
     _row_blocks("X", X)
     Z = _checked_landmarks(X, landmarks, _rows_of)
-    k = _checked_whole("k", k, 1, len(Z))
+    k = _checked_count("k", k, len(Z))
     X, found, origin, middle = _about_landmarks(X, Z, kernel, centered)
     squares, sums = _joined(_added, _each_block(_sums_of_features, X, None, found, middle))
     model = _together(_components_by_map, found, squares, sums, len(X), middle, k, key)
@@ -11167,9 +11167,9 @@ def _stream(options):
     for name, value in defaults.items():
         if getattr(options, name) is None:
             setattr(options, name, value)
-    _checked_whole("block", options.block, 1)
+    _checked_count("block", options.block)
     sketched = [options.k] if "ell" in defaults else []
-    _checked_whole("k", options.k, 1, options.ell if sketched else options.m)
+    _checked_count("k", options.k, options.ell if sketched else options.m)
     written = options.o or options.plot
     _require(len(options.files) == 1 or not written, "-o and --plot take one FILE: call apply")
     begun = {}
