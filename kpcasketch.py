@@ -231,7 +231,7 @@ __version__ = "0.1.0"
 # - operator: a tuple under `@_validated`, its functions, and an entry in `_OPERATORS` (6.4)
 # - sampler of landmarks: a function of (X, kernel, s, seed) that draws by `_checked_key(seed,
 #   _LANDMARKS)` and returns `Landmarks` (`uniform_landmarks(n, n)` if s >= n), and a row in
-#   `_METHODS` (16.1). Test: a row in SAMPLERS of tables.py. To compare: python -m paper_checks
+#   `_SAMPLERS` (16.1). Test: a row in SAMPLERS of tables.py. To compare: python -m paper_checks
 # - model: a tuple under `@_validated`, and a record in `_models` (15.2). Test: MODELS of tables.py
 # - stream: a tuple under `@_validated`, functions start, update, merge (if possible) and finish,
 #   and a row in `_STREAMS` (15.4). Test: a row in STREAMS of tables.py
@@ -861,7 +861,7 @@ def _shown(value):
 _MOST = 2**31 - 1  # limit for the length of an axis, and for counts
 
 
-def _checked_whole(name, value, low, high=2**63 - 1):
+def _checked_count(name, value, high=2**63 - 1, low=1):
     number = _scalar(value)
     if type(number) is not int or not low <= number <= high:
         top = f"2**{high.bit_length()} - 1" if high > _MOST else high
@@ -870,7 +870,7 @@ def _checked_whole(name, value, low, high=2**63 - 1):
 
 
 def _as_seed(name, value):
-    return np.uint64(_checked_whole(name, value, 0, 2**64 - 1))
+    return np.uint64(_checked_count(name, value, 2**64 - 1, 0))
 
 
 def _checked_real(name, value, low=-math.inf, high=math.inf):
@@ -886,17 +886,21 @@ def _checked_real(name, value, low=-math.inf, high=math.inf):
     return float(number)
 
 
-def _checked_between(name, value, over, under=1):
+def _checked_share(name, value, parts=1):
     value = _checked_real(name, value)
     _require(
-        0.0 < value < over / under,
-        f"{name} must be between 0 and {over}{f'/{under}' * (under > 1)}, got {value}",
+        0.0 < value < 1.0 / parts,
+        f"{name} must be between 0 and 1{f'/{parts}' * (parts > 1)}, got {value}",
     )
     return value
 
 
+def _as_ridge(lam):
+    return _checked_real("lam", lam, 1e-300)
+
+
 def _as_delta(delta, default):
-    return default if delta is None else _checked_between("delta", delta, 1)
+    return default if delta is None else _checked_share("delta", delta)
 
 
 def _as_half_life(half_life):
@@ -968,7 +972,7 @@ def _as_integers(name, value, dtype=None):
 
 # Checks of fields, by the form in `_validated`, the name "seed", or the field's annotation.
 _FORMS = {
-    int: functools.partial(_checked_whole, low=0),
+    int: functools.partial(_checked_count, low=0),
     float: _checked_real,
     bool: _as_flag,
     bytes: lambda name, value: bytes(value),
@@ -981,7 +985,7 @@ _FORMS = {
     "whole": functools.partial(_as_integers, dtype=np.int64),
     "bits": functools.partial(_as_integers, dtype=np.uint32),
     "indices": _as_integers,
-    "count": functools.partial(_checked_whole, low=1),
+    "count": _checked_count,
     "step size": functools.partial(_checked_real, low=1e-150),
     "decay": functools.partial(_checked_real, low=0.0),
 }
@@ -1607,7 +1611,7 @@ def laplacian(sigma, *, norm=2):
     Returns:
         Kernel: Its field `gamma` is 1 / sigma.
     """
-    kind = _EXPONENTIAL if _checked_whole("norm", norm, 1, 2) == 2 else _CITY_BLOCK
+    kind = _EXPONENTIAL if _checked_count("norm", norm, 2) == 2 else _CITY_BLOCK
     return Kernel(kind, gamma=1.0 / _as_sigma(sigma))
 
 
@@ -1665,7 +1669,7 @@ def polynomial(degree, gamma, coef0):
     Returns:
         Kernel: Its fields are gamma, shape = degree and offset = coef0.
     """
-    degree = _checked_whole("degree", degree, 1, 64)
+    degree = _checked_count("degree", degree, 64)
     gamma = _checked_real("gamma", gamma, 5e-324)
     offset = _checked_real("coef0", coef0, 0.0)
     return Kernel(_POLYNOMIAL, gamma=gamma, shape=float(degree), offset=offset)
@@ -3620,7 +3624,7 @@ def _norm(A, key, tol, max_iterations):
 
 def _checked_pairs(k, n, seed):
     """The number of eigenpairs to compute, at most n, and the key of a search for them."""
-    k = _checked_whole("k", k, 1, n)
+    k = _checked_count("k", k, n)
     _fits("k", 8.0 * n * min(2 * k, n))  # a search stores at least 2 k vectors
     return k, _checked_key(seed, _START)
 
@@ -3629,7 +3633,7 @@ def _checked_search(A, k, seed, tol, max_iterations):
     A = A if isinstance(A, _ByProducts) else _as_operator("A", A, True)
     k, key = _checked_pairs(k, _size(A), seed)
     tol = _checked_real("tol", tol, 0.0)
-    return A, k, key, tol, _checked_whole("max_iterations", max_iterations, 1)
+    return A, k, key, tol, _checked_count("max_iterations", max_iterations)
 
 
 @_public
@@ -3680,7 +3684,7 @@ def block_lanczos_of(product, n, k, seed=0, *, tol=1e-8, max_iterations=1000):
     Returns:
         Eigen: k pairs, as from `block_lanczos` of an operator with this product.
     """
-    n = _checked_whole("n", n, 1, _MOST)
+    n = _checked_count("n", n, _MOST)
     _require(callable(product), "product must be a function that returns A V for an (n, b) array V")
     return _lanczos(*_checked_search(_ByProducts(product, n), k, seed, tol, max_iterations))
 
@@ -3896,7 +3900,7 @@ def _kpca(X, kernel, k, seed, centered, tol=1e-13, A=None):
     n = len(X)
     k, key = _checked_pairs(k, n, seed)
     if _is_sparse(X):
-        _checked_whole("the number of sparse points (nystrom_kpca takes more)", n, 1, _DENSE_POINTS)
+        _checked_count("the number of sparse points (nystrom_kpca takes more)", n, _DENSE_POINTS)
     G = _about_mean(kernel, X, centered)
     exact = A is None and G is X
     taken = 0.0
@@ -4190,7 +4194,7 @@ def kernel_pca_preimage(features, expansion, ridge=0.0, *, max_iterations=1000):
     kernel = E.kernel
     Y = _in_double(_checked_points("features", features, E.coef.shape[1]))
     ridge = _checked_real("ridge", ridge, 0.0)
-    max_iterations = _checked_whole("max_iterations", max_iterations, 1)
+    max_iterations = _checked_count("max_iterations", max_iterations)
     _require(
         ridge > 0.0 or kernel.kind == _GAUSSIAN,
         "ridge must be positive unless the kernel is gaussian",
@@ -4499,7 +4503,7 @@ def rademacher_projection(X, s, seed=0):
     X = _checked_points("X", X)
     rows = X.tocsr() if _is_sparse(X) else X
     n, d = X.shape
-    s = _checked_whole("s", s, 1, _MOST)
+    s = _checked_count("s", s, _MOST)
     key = _checked_key(seed, _SIGNS)
     _fits("s", 1.0 * X.itemsize * n * s)
     signs = np.array([1.0, -1.0] / np.sqrt(s), X.dtype)
@@ -4702,7 +4706,7 @@ def shadow_start(eps, d):
     Returns:
         ShadowState: The state before the first point.
     """
-    d = _checked_whole("d", d, 1, _MOST)
+    d = _checked_count("d", d, _MOST)
     return ShadowState(np.empty((0, d)), np.empty(0), _checked_real("eps", eps, 1e-150, 1e150), 0)
 
 
@@ -4846,8 +4850,8 @@ def _lloyd(X, k, seed, restarts, max_iterations):
     from scipy.sparse import csc_array  # the import takes 0.1 s
 
     key = _checked_key(seed, _CENTERS)
-    restarts = _checked_whole("restarts", restarts, 1)
-    max_iterations = _checked_whole("max_iterations", max_iterations, 1)
+    restarts = _checked_count("restarts", restarts)
+    max_iterations = _checked_count("max_iterations", max_iterations)
     unit = 2.0 ** math.frexp(_unit_of(X))[1]  # no rounding errors
     X = X / unit
     least = math.inf
@@ -4885,14 +4889,14 @@ def kmeans_select(X, m, seed=0, *, restarts=1, max_iterations=100):
         ReducedSet: Cluster means. A center that loses all its points is kept with weight 0.
     """
     X = _checked_points("X", X)
-    m = _checked_whole("m", m, 1, len(X))
+    m = _checked_count("m", m, len(X))
     centers, labels, _ = _lloyd(X, m, seed, restarts, max_iterations)
     return ReducedSet(centers, _in_double(np.bincount(labels, minlength=m)), labels)
 
 
 def _checked_choice(X, m, kernel):
     X, kernel = _points_and_kernel(X, kernel)
-    return X, _checked_whole("m", m, 1, len(X)), kernel._replace(scale=1.0)
+    return X, _checked_count("m", m, len(X)), kernel._replace(scale=1.0)
 
 
 @_core_alone
@@ -4944,7 +4948,7 @@ def kde_pare(X, m, seed=0):
         ReducedSet: Centers have weight n / m. There are no labels.
     """
     X = _checked_points("X", X)
-    m = _checked_whole("m", m, 1, len(X))
+    m = _checked_count("m", m, len(X))
     rows = _draw_uniformly(len(X), m, _checked_key(seed, _PARED))
     return ReducedSet(X[rows], np.full(m, len(X) / m), np.empty(0, np.int64))
 
@@ -5070,7 +5074,7 @@ def compress_thin(X, kernel, m, seed=0, *, g=4, delta=None):
     """
     X, m, kernel = _checked_choice(X, m, kernel)
     key = _checked_key(seed, _THINNED)
-    g = _checked_whole("g", g, 2, 16)
+    g = _checked_count("g", g, 16, 2)
     delta = _as_delta(delta, 0.5)
     n = len(X)
     rows = _draw_uniformly(n, n, _python_subkey(key, 1))
@@ -5712,8 +5716,8 @@ def _feature_slabs(X, feature_map, rows=32 * _BLOCK):
 
 def _new_map(kernel, d, m, seed, kind, stored, paired):
     kernel = _checked_stationary("kernel", kernel, kind != _PLAIN)
-    d = _checked_whole("d", d, 1, _MOST)
-    m = _checked_whole("m", m, 1, _MOST)
+    d = _checked_count("d", d, _MOST)
+    m = _checked_count("m", m, _MOST)
     stored = _as_flag("stored", stored)
     paired = _as_flag("paired", paired)
     feature_map = FourierMap(kernel, d, m, _as_seed("seed", seed), kind, np.empty((0, d)), paired)
@@ -5824,7 +5828,7 @@ def equispaced_features_map(kernel, low, high, eps):
     steps = 2.0 * math.pi / (high - low + reach * sigma)
     sides = 2.0 * np.ceil(reach / sigma / steps) + 1.0
     m = int(min(sides.prod(), 1e18))
-    _checked_whole("the number of features for high - low, sigma and eps", m, 1, _MOST)
+    _checked_count("the number of features for high - low, sigma and eps", m, _MOST)
     # The angles h_a j_a x_a grow with the box. Their errors count by the mean of abs(h_a j_a).
     rounding = 8.9e-16 * (4.0 + (high - low) / sigma).sum()
     _checked_real("eps for this box and sigma", eps, 2.0 * rounding, 0.5)
@@ -6205,8 +6209,8 @@ def fd_start(ell, m, *, half=True, share=1.0, half_life=None):
     Returns:
         FDState: The state before the first row.
     """
-    m = _checked_whole("m", m, 1, _MOST)
-    ell = _checked_whole("ell", ell, 1, m)
+    m = _checked_count("m", m, _MOST)
+    ell = _checked_count("ell", ell, m)
     half = _as_flag("half", half)
     share = _checked_real("share", share, 0.0, 1.0)
     _fits("ell", 16.0 * ell * m)
@@ -6391,7 +6395,7 @@ def skpca_finish(state, k):
         Subspace: The directions, for `skpca_transform` and `skpca_residual`.
     """
     state = _checked_as(SKPCAState, "state", state)
-    k = _checked_whole("k", k, 1, state.sketch.ell)
+    k = _checked_count("k", k, state.sketch.ell)
     sketch = _whole(state.sketch)
     found = fd_finish(sketch)
     return _subspace_of(
@@ -6425,7 +6429,7 @@ def skpca(X, kernel, k, m, ell, seed=0, *, centered=False):
     """
     X = _checked_points("X", X)
     state = skpca_start(fourier_features_map(kernel, X.shape[1], m, seed), ell, centered=centered)
-    k = _checked_whole("k", k, 1, state.sketch.ell)
+    k = _checked_count("k", k, state.sketch.ell)
     return skpca_finish(skpca_update(state, X), k)
 
 
@@ -6584,7 +6588,7 @@ def rnca_finish(state, k, seed=0):
         Subspace: The directions, for `skpca_transform` and `skpca_residual`, with shrunk = 0.
     """
     state = _checked_as(RNCAState, "state", state)
-    k = _checked_whole("k", k, 1, state.feature_map.m)
+    k = _checked_count("k", k, state.feature_map.m)
     key = _checked_key(seed, _START)
     eigen = _lanczos(state.squares, k, key, 1e-12, 1000)
     values = eigen.values * (eigen.values > eigen.residual * eigen.values[0])
@@ -6605,7 +6609,7 @@ def rnca(X, feature_map, k, seed=0, *, centered=False):
         Subspace: Directions with shrunk = 0. Costs O(n m (d + m)) time and O(m^2) memory.
     """
     state = rnca_start(feature_map, centered=centered)
-    k = _checked_whole("k", k, 1, state.feature_map.m)
+    k = _checked_count("k", k, state.feature_map.m)
     seed = _as_seed("seed", seed)
     return rnca_finish(rnca_update(state, X), k, seed)
 
@@ -6642,8 +6646,8 @@ def reservoir_start(s, d, seed=0, *, half_life=None):
     Returns:
         ReservoirState: The state before the first point.
     """
-    s = _checked_whole("s", s, 1, _MOST)
-    d = _checked_whole("d", d, 1, _MOST)
+    s = _checked_count("s", s, _MOST)
+    d = _checked_count("d", d, _MOST)
     _fits("s", 8.0 * s * d)
     zeros = np.zeros(s, np.int64)
     seed = _as_seed("seed", seed)
@@ -6720,7 +6724,7 @@ def reservoir_finish(state, kernel, k):
     """
     state = _checked_as(ReservoirState, "state", state)
     points = state.points
-    k = _checked_whole("k", k, 1, len(points))
+    k = _checked_count("k", k, len(points))
     kernel = _checked_kernel("kernel", kernel, state=points)
     _require(state.count >= 1, "state must have seen a point")
     W = _gram(kernel, points, points, True)
@@ -6745,7 +6749,7 @@ def reservoir_nystrom(X, kernel, k, s, seed=0):
     """
     X, kernel = _points_and_kernel(X, kernel)
     state = reservoir_start(s, X.shape[1], seed)
-    k = _checked_whole("k", k, 1, len(state.points))
+    k = _checked_count("k", k, len(state.points))
     return reservoir_finish(reservoir_update(state, X), kernel, k)
 
 
@@ -6811,7 +6815,7 @@ class DSGDState(NamedTuple):
 
     task: 0 to 4 for PCA, PCA by the Hebbian rule, SVD, CCA and SIR; feature_map, coef (m, k), other
     and other_coef: features and coefficients of both views; moment (k, k): mean of W, with weight t
-    + 1 at step t; constraint (k, k): the same mean of `_constraint`, or empty; used and step:
+    + 1 at step t; constraint (k, k): the same mean of `_constraint` (tasks 3, 4); used and step:
     numbers of features and steps so far; chosen: True if theta0 was None."""
 
     task: int
@@ -6828,8 +6832,8 @@ class DSGDState(NamedTuple):
     theta1: float
     ridge: float
     centered: bool
-    constraint: np.ndarray = np.empty((0, 0))
-    chosen: bool = False
+    constraint: np.ndarray
+    chosen: bool
     names: bytes = b""
 
 
@@ -6936,7 +6940,7 @@ def _begin(task, X, Y, k, steps, centered, ridge=0.0, **maps):
     _require(first.m == other.m, "map_x and map_y must have the same number of features")
     steps = _checked_as(DSGDSteps, "steps", steps)
     initial = min(steps.initial, first.m)
-    k = _checked_whole("k", k, 1, initial)
+    k = _checked_count("k", k, initial)
     nothing = np.zeros((0, k))
     state = DSGDState(
         task,
@@ -6953,6 +6957,7 @@ def _begin(task, X, Y, k, steps, centered, ridge=0.0, **maps):
         theta1=steps.theta1,
         ridge=_checked_real("ridge", ridge, 0.0),
         centered=_as_flag("centered", centered),
+        constraint=np.zeros((k, k)),
         chosen=steps.theta0 is None,
     )
     features = []
@@ -7101,7 +7106,7 @@ def dsgd_ksir_start(
             indicators of slices and rho is estimated by `dsgd_values`.
     """
     X, Y = _checked_views(_SLICED, X, Y)
-    edges = _quantile_edges(Y, _checked_whole("slices", slices, 2, 10000))
+    edges = _quantile_edges(Y, _checked_count("slices", slices, 10000, 2))
     _require((edges < math.inf).any(), "Y must not be constant")
     state, Z = _begin(_SLICED, X, Y, k, steps, centered, ridge, feature_map=feature_map)
     B = _centered(state, _indicators(Y, edges))
@@ -7184,7 +7189,7 @@ def _step(state, *views):
         decay = eta * state.ridge * W
         gradients = [g - _dense_product(h, W) for g, h in zip(gradients, late)]
         new = _constraint(state, *early)
-        constraint = constraint + share * (new - constraint) if constraint.size else new
+        constraint = constraint + share * (new - constraint)
     coefs = [  # lines 5 and 6 of algorithm 1, and from line 7 on of algorithms 3 and 4
         _moved(state, block, P[first:], g, eta, decay, second)
         for second, (P, g) in enumerate(zip(views, gradients))
@@ -7260,7 +7265,7 @@ def _principal(state):
     B = np.eye(len(M))
     if state.task == _SINGLE_COMPONENTS or not state.step:
         return M.diagonal().copy(), B
-    if state.constraint.size:
+    if state.task >= _CANONICAL:
         held, vectors = np.linalg.eigh(state.constraint)
         B = _over_roots(vectors, held, 1e-12 * held[-1])
     values, turn = np.linalg.eigh(B.T @ M @ B)
@@ -7291,12 +7296,11 @@ def dsgd_finish(state):
     state = _checked_as(DSGDState, "state", state)
     turn = _principal(state)[1]
     turn = _fix_signs(turn, state.coef @ turn)
-    constraint = state.constraint
     return state._replace(
         coef=state.coef @ turn,
         other_coef=state.other_coef @ turn,
         moment=turn.T @ state.moment @ turn,
-        constraint=turn.T @ constraint @ turn if constraint.size else constraint,
+        constraint=turn.T @ state.constraint @ turn,
     )
 
 
@@ -7306,7 +7310,7 @@ def _descend(task, start, X, Y, kernels, k, m, seed, steps, **settings):
         steps = DSGDSteps(count=steps)
     steps = _checked_as(DSGDSteps, "steps", steps)
     n = len(views[0])
-    batch = _checked_whole("steps.batch", steps.batch or min(512, n), 1, n)
+    batch = _checked_count("steps.batch", steps.batch or min(512, n), n)
     key = _checked_key(seed, _BATCHES)
     maps = []
     for (name, kernel), points in zip(kernels.items(), views):
@@ -7848,7 +7852,7 @@ def ridge_leverage_scores(X, kernel, lam):
         array: (n,) scores, from 2^-52 k(x, x) / lam (their rounding error) to 1.
     """
     X, kernel = _points_and_kernel(X, kernel)
-    lam = _checked_real("lam", lam, 1e-300)
+    lam = _as_ridge(lam)
     n = len(X)
     _fits("X", 8.0 * n**2)
     X = _in_double(X)
@@ -7874,7 +7878,7 @@ def approximate_ridge_leverage_scores(X, landmarks, weights, kernel, lam):
     weights = _checked_vector("weights", weights)
     Z = _checked_landmarks(X, landmarks)
     kernel = _checked_kernel("kernel", kernel, X=X, landmarks=Z)
-    lam = _checked_real("lam", lam, 1e-300)
+    lam = _as_ridge(lam)
     sound = weights.size == len(Z) and weights.min() > 0.0 and _all_below(lam / weights**2)
     _require(sound, "weights must be positive, one per landmark, with finite lam / weights**2")
     return _scores(X, Z, weights, kernel, lam)[0]
@@ -7883,9 +7887,9 @@ def approximate_ridge_leverage_scores(X, landmarks, weights, kernel, lam):
 # 13.4 Landmarks (RLS algorithms 1 to 3, section 5)
 
 
-def _checked_sampling(delta, under, seed, oversampling):
+def _checked_sampling(delta, parts, seed, oversampling):
     return (
-        _checked_between("delta", delta, 1, under),
+        _checked_share("delta", delta, parts),
         _checked_key(seed, _LANDMARKS),
         _checked_real("oversampling", oversampling, 1e-300),
     )
@@ -7902,8 +7906,8 @@ def uniform_landmarks(n, s, seed=0):
     Returns:
         Landmarks: Ascending indices, with weights sqrt(n / s).
     """
-    n = _checked_whole("n", n, 1)
-    s = min(n, _checked_whole("s", s, 1))
+    n = _checked_count("n", n)
+    s = min(n, _checked_count("s", s))
     rows, _ = _draw_by_size(np.ones(n), s, _checked_key(seed, _LANDMARKS))
     return Landmarks(rows, np.full(s, math.sqrt(n / s)), 0)
 
@@ -7953,8 +7957,6 @@ def rls_nystrom(X, kernel, lam, seed=0, *, delta, oversampling=16.0):
     return found._replace(evaluations=len(X) * (len(X) + 1) // 2)
 
 
-# Up to _TAKE_ALL log(1 / delta) points are all landmarks (RLS algorithm 2, step 1).
-_TAKE_ALL = 192.0
 _PRACTICAL_C = 4.0  # c of RLS algorithm 3 in practice, where the proof requires about 640
 
 
@@ -7980,7 +7982,7 @@ def _recursive(X, kernel, key, delta, lam, size, top, constant=1.0, factor=1.0, 
     def sample(level, delta):
         """Landmarks among the points that are left after `level` halvings."""
         rows = np.flatnonzero(depth >= level)
-        if rows.size <= (size or _TAKE_ALL * math.log(1.0 / delta)):  # steps 1 to 3
+        if rows.size <= (size or 192.0 * math.log(1.0 / delta)):  # steps 1 to 3
             return Landmarks(rows, np.ones(rows.size), 0)
         half = sample(level + 1, delta if top else delta / 3.0)  # steps 4 and 5
         level_key = _python_subkey(_python_subkey(key, _LEVELS), level)
@@ -8026,7 +8028,7 @@ def recursive_rls(X, kernel, lam, seed=0, *, delta, oversampling=16.0):
         Landmarks: O(d_eff(lam) log(d_eff(lam) / delta)) points, with weights 1 / sqrt(p_i).
     """
     X, kernel = _points_and_kernel(X, kernel)
-    lam = _checked_real("lam", lam, 1e-300)
+    lam = _as_ridge(lam)
     delta, key, oversampling = _checked_sampling(delta, 32, seed, oversampling)
     return _recursive(X, kernel, key, delta, lam, 0, 0, factor=1.5, oversampling=oversampling)
 
@@ -8053,7 +8055,7 @@ def recursive_rls_fixed(X, kernel, s, seed=0, *, delta, constant=640.0, oversamp
         Landmarks: Ascending indices (their number is random), with weights 1 / sqrt(p_i).
     """
     X, kernel = _points_and_kernel(X, kernel)
-    s = _checked_whole("s", s, 1)
+    s = _checked_count("s", s)
     constant = _checked_real("constant", constant, 1e-300)
     delta, key, oversampling = _checked_sampling(delta, 32, seed, oversampling)
     return _recursive(X, kernel, key, delta, None, s, 0, constant, 5.0, oversampling)
@@ -8061,7 +8063,7 @@ def recursive_rls_fixed(X, kernel, s, seed=0, *, delta, constant=640.0, oversamp
 
 def _practical(X, kernel, s, seed, delta, accelerated):
     X, kernel = _points_and_kernel(X, kernel)
-    s = _checked_whole("s", s, 1)
+    s = _checked_count("s", s)
     delta = _as_delta(delta, _practical_delta(s))
     size = min(s, math.ceil(math.sqrt(s + s**3 / len(X)))) if accelerated else s
     return _recursive(X, kernel, _checked_key(seed, _LANDMARKS), delta, None, size, s, _PRACTICAL_C)
@@ -8103,9 +8105,9 @@ def recursive_rls_accelerated(X, kernel, s, seed=0, *, delta=None):
 def _landmarks_by_pivots(X, kernel, s, block, share, seed):
     """Landmarks, and their factor F (n, r) or, if all points are landmarks, None."""
     X, kernel = _points_and_kernel(X, kernel)
-    s = _checked_whole("s", s, 1)
+    s = _checked_count("s", s)
     n = len(X)
-    block = _checked_whole("block", block, 1, 128)
+    block = _checked_count("block", block, 128)
     key = _checked_key(seed, _LANDMARKS)
     _fits("s", 8.0 * n * min(s, n))
     if s >= n:
@@ -8206,8 +8208,8 @@ def rls_start(kernel, s, d, seed=0):
         RLSState: The state before the first point.
     """
     kernel = _checked_kernel("kernel", kernel)
-    s = _checked_whole("s", s, 1)
-    d = _checked_whole("d", d, 1, _MOST)
+    s = _checked_count("s", s)
+    d = _checked_count("d", d, _MOST)
     none = np.zeros((0, d), np.float32)  # float64 points will change the type
     return RLSState(none, np.zeros(0, int), np.zeros(0), 0, kernel, s, 0, _as_seed("seed", seed))
 
@@ -8461,7 +8463,7 @@ def nystrom_kpca(X, landmarks, kernel, k, seed=0, *, centered=False):
     key = _checked_key(seed, _START)
     centered = _as_flag("centered", centered)
     Z = _checked_landmarks(X, landmarks)
-    k = _checked_whole("k", k, 1, len(Z))
+    k = _checked_count("k", k, len(Z))
     X, found, origin, middle = _about_landmarks(X, Z, kernel, centered)
     squares, sums = _normal_equations(X, found, np.ones((len(X), 1), X.dtype), middle)
     return _translated(_components_by_map(found, squares, sums, len(X), middle, k, key), origin)
@@ -8497,7 +8499,7 @@ def nystrom_to(X, kernel, error, seed=0, *, limit=None):
     X, kernel = _points_and_kernel(X, kernel)
     n = len(X)
     error = _checked_real("error", error, 1e-300)
-    most = n if limit is None else min(n, _checked_whole("limit", limit, 1))
+    most = n if limit is None else min(n, _checked_count("limit", limit))
     key = _checked_key(seed, _LANDMARKS)
     start = _checked_key(seed, _START)
     some = _draw_by_size(np.ones(n), min(n, 2048), start)[0]
@@ -8609,7 +8611,7 @@ def kernel_ridge(F, Y, lam):
         array: Weights in float64, with shape (r, t), or (r,) if Y is a vector.
     """
     F = _checked_points("F", F)
-    lam = _checked_real("lam", lam, 1e-300)
+    lam = _as_ridge(lam)
     weights = _solve_ridge(*_normal_equations(F, None, _checked_targets(Y, len(F))), lam)
     return weights[:, 0] if np.ndim(Y) == 1 else weights
 
@@ -8622,7 +8624,7 @@ def _map_of_factor(F, rows, Z, kernel):
 def _ridge_over(X, Y, landmarks, kernel, lam, intercept, weights, F=None):
     """`nystrom_ridge`. F: the sampler's factor of X, overwritten, for a nonlinear kernel."""
     X, kernel = _points_and_kernel(X, kernel)
-    lam = _checked_real("lam", lam, 1e-300)
+    lam = _as_ridge(lam)
     T = _checked_targets(Y, len(X))
     weights = _as_weights(weights, X)
     mean = np.average(T, 0, weights) * _as_flag("intercept", intercept)
@@ -8701,11 +8703,11 @@ def kernel_ridge_cg(X, Y, kernel, lam, s=1000, seed=0, *, tol=1e-8, max_iteratio
     """
     X, kernel = _points_and_kernel(X, kernel)
     n = len(X)
-    lam = _checked_real("lam", lam, 1e-300)
+    lam = _as_ridge(lam)
     T = _checked_targets(Y, n)
-    s = min(n, _checked_whole("s", s, 1))
+    s = min(n, _checked_count("s", s))
     tol = _checked_real("tol", tol, 0.0)
-    max_iterations = _checked_whole("max_iterations", max_iterations, 1)
+    max_iterations = _checked_count("max_iterations", max_iterations)
     key = _checked_key(seed, _LANDMARKS)
     _fits("s", 16.0 * n * s)
     sizes = _column_lengths(T)
@@ -8772,8 +8774,8 @@ def learn_metric(X, Y, kernel, lam, s=1000, seed=0, *, rounds=4):
         Metric: M, a model for scale_points(X, M), and the errors by round.
     """
     X, kernel = _points_and_kernel(X, kernel)
-    lam = _checked_real("lam", lam, 1e-300)
-    rounds = _checked_whole("rounds", rounds, 0)
+    lam = _as_ridge(lam)
+    rounds = _checked_count("rounds", rounds, low=0)
     _require(len(X) > 1, "X must have at least 2 rows, got 1")
     _derivative("kernel", kernel)
     T = _deviations(_checked_targets(Y, len(X)), None)
@@ -8823,7 +8825,7 @@ def kernel_kmeans(F, k, seed=0, *, restarts=10, max_iterations=300):
         Clustering: Its cost is tr(K~ - C C^T K~ C C^T) for normalized indicators C (RLS (42)).
     """
     F = _checked_points("F", F)
-    k = _checked_whole("k", k, 1, len(F))
+    k = _checked_count("k", k, len(F))
     centers, labels, cost = _lloyd(F, k, seed, restarts, max_iterations)
     return Clustering(labels, centers, float(cost))
 
@@ -8868,7 +8870,7 @@ def kernel_cca(F, G, lam_x, lam_y, k, *, squared=True):
     G = _in_double(_checked_points("G", G, rows=len(F)))
     lam_x = _checked_real("lam_x", lam_x, 1e-300)
     lam_y = _checked_real("lam_y", lam_y, 1e-300)
-    k = _checked_whole("k", k, 1, min(*F.shape, G.shape[1]))
+    k = _checked_count("k", k, min(*F.shape, G.shape[1]))
     squared = _as_flag("squared", squared)
     left = _ridge_basis(F, lam_x, squared)
     right = _ridge_basis(G, lam_y, squared)
@@ -8896,7 +8898,7 @@ def mmd_test(X, Y, kernel, s=100, seed=0, *, permutations=999):
         float: Share of divisions with at least the value observed. The one observed is among them.
     """
     Z = _in_double(np.concatenate(_checked_two(X, "Y", Y)))
-    permutations = _checked_whole("permutations", permutations, 1, _MOST)
+    permutations = _checked_count("permutations", permutations, _MOST)
     key = _checked_key(seed, _PROBES)
     order = np.lexsort(Z.T)  # landmarks must not depend on which sample a point is from
     P = _about_mean(_checked_kernel("kernel", kernel), Z[order])
@@ -8995,9 +8997,9 @@ def effective_dimension(A, lam, seed=0, *, probes=32, steps=64):
         float: The estimate, from 0 to n.
     """
     A = _as_operator("A", A, True)
-    lam = _checked_real("lam", lam, 1e-300)
-    probes = _checked_whole("probes", probes, 1)
-    steps = _checked_whole("steps", steps, 1)
+    lam = _as_ridge(lam)
+    probes = _checked_count("probes", probes)
+    steps = _checked_count("steps", steps)
     key = _checked_key(seed, _PROBES)
     # Measured for Gram matrices in float32: if lam equals this bound, the result is 5 % too large.
     least = _precision(A) * _norm(A, key, 0.5, 1000)[0]
@@ -9337,9 +9339,10 @@ def sketch_error(sketch, X, kernel, k=None, seed=0, *, rows=512, centered=False)
     """
     X, kernel = _points_and_kernel(X, kernel)
     n = len(X)
-    rows = min(n, _checked_whole("rows", rows, 1))
+    rows = min(n, _checked_count("rows", rows))
     key = _checked_key(seed, _PROBES)
-    k = k if k is None else _checked_whole("k", k, 1, n)
+    if k is not None:
+        k = _checked_count("k", k, n)
     centered = _as_flag("centered", centered)
     if type(sketch) in _models:
         sketch = _of_model("sketch", sketch, "sketch")(X, sketch)
@@ -9408,24 +9411,17 @@ _compiled_of_one(residual_of, "residual_of_one")
 
 # 15.4 Streams of any kind
 
-
-class _Stream(NamedTuple):
-    update: object  # (state, X), or for the doubly stochastic gradients of two views (state, X, Y)
-    merge: object  # (a, b), or None if two states cannot be merged
-    finish: object  # (state, ...)
-    command: str = ""  # its name on the command line, if it has one
-    defaults: dict = {}  # of options of the command line
-
-
+# update: (state, X), or for the doubly stochastic gradients of two views (state, X, Y).
+# merge: (a, b), or None if two states cannot be merged.
+# finish: (state, ...).
+_Stream = collections.namedtuple("_Stream", "update merge finish")
 _STREAMS = {
     ShadowState: _Stream(shadow_update, None, shadow_finish),
     FDState: _Stream(fd_update, fd_merge, fd_finish),
-    SKPCAState: _Stream(
-        skpca_update, skpca_merge, skpca_finish, "skpca", {"m": 2000, "ell": 50, "block": 8192}
-    ),
+    SKPCAState: _Stream(skpca_update, skpca_merge, skpca_finish),
     RNCAState: _Stream(rnca_update, rnca_merge, rnca_finish),
     ReservoirState: _Stream(reservoir_update, reservoir_merge, reservoir_finish),
-    DSGDState: _Stream(dsgd_update, None, dsgd_finish, "dsgd", {"m": 8192, "block": 512}),
+    DSGDState: _Stream(dsgd_update, None, dsgd_finish),
     RLSState: _Stream(rls_update, rls_merge, rls_finish),
 }
 
@@ -9479,10 +9475,17 @@ def finish(state, *arguments):
 # 16.1 Methods by name
 
 
+_SAMPLERS = {  # (X, kernel, s, seed): Landmarks
+    "uniform": lambda X, kernel, s, seed: uniform_landmarks(len(X), s, seed),
+    "rls": recursive_rls_practical,
+    "rls-accelerated": recursive_rls_accelerated,
+    "rpcholesky": rpcholesky,
+}
+
+
 class _Method(NamedTuple):
     function: object  # (X, kernel, s, seed): Landmarks, or K or a sketch of K
     size: float = None  # default of s, or None if the method does not use s
-    landmarks: bool = False  # whether the function returns Landmarks
 
 
 _METHODS = {
@@ -9491,14 +9494,8 @@ _METHODS = {
     "sample": _Method(sample_gram, 4.0),
     "quantize": _Method(lambda X, kernel, s, seed: quantize_gram(X, kernel, seed)),
     "sample-quantize": _Method(sample_quantize_gram, 4.0),
-    "uniform": _Method(
-        lambda X, kernel, s, seed: uniform_landmarks(len(X), s, seed), 500, landmarks=True
-    ),
-    "rls": _Method(recursive_rls_practical, 500, landmarks=True),
-    "rls-accelerated": _Method(recursive_rls_accelerated, 500, landmarks=True),
-    "rpcholesky": _Method(rpcholesky, 500, landmarks=True),
+    **{name: _Method(sampler, 500) for name, sampler in _SAMPLERS.items()},
 }
-_SAMPLERS = [name for name, method in _METHODS.items() if method.landmarks]
 
 
 # 16.2 Files
@@ -9801,10 +9798,10 @@ def choose(X, Y, landmarks, kernel, k=10, *, lam=None, factors=None, intercept=T
     """
     X, kernel = _points_and_kernel(X, kernel)
     Z = _checked_landmarks(X, landmarks)
-    k = min(_checked_whole("k", k, 1), len(Z))
+    k = min(_checked_count("k", k), len(Z))
     intercept = _as_flag("intercept", intercept)
     weights = _as_weights(weights, X)
-    lams = None if lam is None else np.array([_checked_real("lam", lam, 1e-300)])
+    lams = None if lam is None else np.array([_as_ridge(lam)])
     P = _in_double(X)
     T = P if Y is None else _checked_targets(Y, len(P))
     if Y is None and (_is_sparse(P) or P.shape[1] > 32):
@@ -9887,7 +9884,7 @@ def advise(X, kernel, error, k=10, seed=0, *, memory=None):
         list: One Advice per method. Methods that work come first, by time (below 1 s: by bytes).
     """
     X, kernel = _points_and_kernel(X, kernel)
-    k = _checked_whole("k", k, 1, len(X))
+    k = _checked_count("k", k, len(X))
     wanted = 0.8 * _checked_real("error", error, 1e-300, 1.0)  # a margin for errors of the pilot
     memory = _checked_real("memory", _PHYSICAL_MEMORY / 2 if memory is None else memory, 1.0)
     n = len(X)
@@ -9948,19 +9945,18 @@ def _library(module, package, user):
     try:
         return importlib.import_module(module)
     except ModuleNotFoundError as error:
-        text = f'{user} needs {package}: python -m pip install "{package}"'
-        raise ImportError(text) from error
+        raise ImportError(f'{user} needs {package}: python -m pip install "{package}"') from error
 
 
 def _kernel_of_estimator(own, X, seed):
-    sigma = own.sigma
     if own.kernel is not None:
         _require(
-            sigma is None and own.gamma is None, "sigma and gamma must be None if kernel is given"
+            own.sigma is None and own.gamma is None,
+            "sigma and gamma must be None if kernel is given",
         )
         return _checked_kernel("kernel", own.kernel)
-    if own.gamma is not None or sigma not in (None, "auto"):
-        return gaussian(sigma, gamma=own.gamma)
+    if own.gamma is not None or own.sigma not in (None, "auto"):
+        return gaussian(own.sigma, gamma=own.gamma)
     return gaussian(median_bandwidth(X, seed))
 
 
@@ -9981,10 +9977,10 @@ def _fit_landmarks(own, X, y, seed, weights=None):
     if given:
         Z = _checked_landmarks(X, own.landmarks)
     else:
-        many = _checked_whole("landmarks", own.landmarks, 1)
+        many = _checked_count("landmarks", own.landmarks)
     lam = own.lam
     if lam not in (None, "auto"):
-        lam = _checked_real("lam", lam, 1e-300)
+        lam = _as_ridge(lam)
     known = ("auto", *_SAMPLERS)
     sampler = own.sampler
     _require(sampler in known, f"sampler must be one of {', '.join(known)}, got {sampler!r}")
@@ -10014,7 +10010,7 @@ def _fit_landmarks(own, X, y, seed, weights=None):
         if sampler == "rpcholesky":
             chosen, F = _landmarks_by_pivots(P, kernel, many, 64, 0.0, seed)
         else:
-            chosen = _METHODS[sampler].function(P, kernel, many, seed)
+            chosen = _SAMPLERS[sampler](P, kernel, many, seed)
         own.landmarks_ = rows[chosen.indices]
         Z = X[own.landmarks_]
     own.kernel_ = kernel
@@ -10089,10 +10085,11 @@ def _estimator(user):
         def _learn(self, X, T, weights):
             """Set lam_ and model_ by `nystrom_ridge` of the targets T with an intercept."""
             X = _as_points("X", X)
-            Z, self.lam_, F = _fit_landmarks(self, X, T, self._seed(), weights)
+            _, self.lam_, F = _fit_landmarks(self, X, T, self._seed(), weights)
             F = None if _is_linear(self.kernel_) else F
-            rows = Z if F is None else self.landmarks_
-            self.model_ = _ridge_over(X, T, rows, self.kernel_, self.lam_, True, weights, F)
+            self.model_ = _ridge_over(
+                X, T, self.landmarks_, self.kernel_, self.lam_, True, weights, F
+            )
             return self
 
         def _predictions(self, X):
@@ -10108,11 +10105,11 @@ def _learn_features(own, X, y):
         k = own.n_components
         share = isinstance(k, float)
         if share:
-            _checked_between("n_components", k, 1)
+            _checked_share("n_components", k)
         elif _as_flag("centered", own.centered) or k is not None:
             many = own.landmarks
-            many = np.shape(many)[0] if np.ndim(many) else _checked_whole("landmarks", many, 1)
-            _checked_whole("n_components", k, 1, many)
+            many = np.shape(many)[0] if np.ndim(many) else _checked_count("landmarks", many)
+            _checked_count("n_components", k, many)
         seed = own._seed()
         Z, _, F = _fit_landmarks(own, X, _as_targets(y), seed)
         own._n_features_out = len(Z)
@@ -10249,8 +10246,7 @@ def _define_classifier(base, _, Ridge):
             """Fit X, (n, d), and classes y, (n,). A weight acts like a number of equal points."""
             with self._refit():
                 X, y = self._points(X, y, reset=True)
-                multiclass = importlib.import_module("sklearn.utils.multiclass")
-                multiclass.check_classification_targets(y)
+                importlib.import_module("sklearn.utils.multiclass").check_classification_targets(y)
                 self.classes_, which = np.unique(y, return_inverse=True)
                 _require(len(self.classes_) > 1, "y must have at least two classes, got one class")
                 by_class = importlib.import_module("sklearn.utils.class_weight")
@@ -10322,7 +10318,7 @@ def _define_streaming(base, Estimator, _):
                 state = skpca_start(
                     made, self.ell, centered=self.centered, half_life=self.half_life
                 )
-            k = _checked_whole("n_components", self.n_components, 1, self.ell)
+            k = _checked_count("n_components", self.n_components, self.ell)
             state = skpca_update(state, X)
             found = skpca_finish(state, k)
             weight = _total_weight(state.sketch.half_life, state.sketch.count)
@@ -10384,7 +10380,7 @@ def _define_detector(base, Estimator, _):
             X = self._points(X, reset=True)
             n, d = X.shape
             seed = self._seed()
-            many = _checked_whole("landmarks", self.landmarks, 1)
+            many = _checked_count("landmarks", self.landmarks)
             order = np.arange(n) if in_order else _draw_uniformly(n, n, _key(seed, _HELD_OUT))
             first, last = np.split(X[order], [n - _ceil_div(n, 5)])
             self.kernel_ = _kernel_of_estimator(self, first, seed)
@@ -10393,7 +10389,7 @@ def _define_detector(base, Estimator, _):
 
         def _learn(self, X, state, unseen):
             """Learn X. Residuals of `unseen` are from the earlier model, or from the first one."""
-            share = _checked_between("false_alarms", self.false_alarms, 1)
+            share = _checked_share("false_alarms", self.false_alarms)
             state = rls_update(state, X)
             model = nystrom_map(state.points, state.points, state.kernel)
             others = residual(unseen, getattr(self, "map_", model))
@@ -10497,17 +10493,16 @@ def _typical_arguments(dtype):
 
 def _run_typical(name, dtype):
     given = _typical_arguments(dtype)
+    X = given["X"]
     if name in _ESTIMATORS:
-        own = __getattr__(name)(50).fit(given["X"], given["X"][:, 0] > 0.0)
-        predict = getattr(own, "predict", None) or own.transform
-        predict(given["X"])
-        return
-    function = globals()["nystrom_map" if name == "nystrom_features" else name]
-    named = given.keys() & inspect.signature(function).parameters
-    made = function(**{key: given[key] for key in named})
+        made = _model_in(__getattr__(name)(50).fit(X, given["Y"] > 0.0))
+    else:
+        function = globals()["nystrom_map" if name == "nystrom_features" else name]
+        named = given.keys() & inspect.signature(function).parameters
+        made = function(**{key: given[key] for key in named})
     if type(made) in _models:
-        features(given["X"][:1], made)
-        features(given["X"], made)
+        features(X[:1], made)
+        features(X, made)
     if isinstance(made, (CSR, Bits)):
         block_lanczos(made, 8)
 
@@ -10744,7 +10739,7 @@ def dask_nystrom_kpca(X, landmarks, kernel, k, seed=0, *, centered=False):
     centered = _as_flag("centered", centered)
     _row_blocks("X", X)
     Z = _checked_landmarks(X, landmarks, _rows_of)
-    k = _checked_whole("k", k, 1, len(Z))
+    k = _checked_count("k", k, len(Z))
     X, found, origin, middle = _about_landmarks(X, Z, kernel, centered)
     squares, sums = _joined(_added, _each_block(_sums_of_features, X, None, found, middle))
     model = _together(_components_by_map, found, squares, sums, len(X), middle, k, key)
@@ -10763,12 +10758,12 @@ def dask_nystrom_ridge(X, Y, landmarks, kernel, lam):
     Returns:
         Expansion: The result of `nystrom_ridge` up to rounding. `expand` returns t columns.
     """
-    _, sizes = _row_blocks("X", X)
-    lam = _checked_real("lam", lam, 1e-300)
+    _row_blocks("X", X)
+    lam = _as_ridge(lam)
     Y = Y if hasattr(Y, "rechunk") else _dask("dask.array").from_array(np.atleast_1d(Y), chunks=-1)
     T = Y[:, None] if Y.ndim == 1 else Y
     _require(T.shape[:1] == X.shape[:1], f"Y must have {len(X)} rows, got shape {T.shape}")
-    T = T.rechunk({0: tuple(sizes), 1: -1})
+    T = T.rechunk({0: X.chunks[0]})
     Z = _checked_landmarks(X, landmarks, _rows_of)
     found = nystrom_map(Z, Z, kernel)
     each = _each_block(_sums_of_features, X, _row_blocks("Y", T)[0], found)
@@ -10791,13 +10786,15 @@ _KERNELS = {
     "linear": lambda sigma: linear(),
 }
 
-_COMMAND_STREAMS = {stream.command: stream for stream in _STREAMS.values() if stream.command}
+_COMMAND_STREAMS = {  # defaults of options by method
+    "skpca": {"m": 2000, "ell": 50, "block": 8192},
+    "dsgd": {"m": 8192, "block": 512},
+}
 
 
 def _chosen_kernel(options, points):
-    linear_kernel = options.kernel == "linear"
-    _require(not linear_kernel or options.sigma is None, "sigma is not for --kernel linear")
     sigma = options.sigma
+    _require(options.kernel != "linear" or sigma is None, "sigma is not for --kernel linear")
     if sigma is None:
         sigma = median_bandwidth(points.rows(points.some(1000, options.seed)))
     return _KERNELS[options.kernel](sigma)
@@ -10868,7 +10865,7 @@ def prepared_points(path, X):
 def _split(options, points):
     if options.holdout is None:
         return slice(None), None
-    share = _checked_between("holdout", options.holdout, 1)
+    share = _checked_share("holdout", options.holdout)
     order = points.some(len(points.X), options.seed)
     few = math.ceil(len(order) * share)
     return np.sort(order[few:]), order[:few]
@@ -10919,8 +10916,8 @@ def _is_header(options, first, number):
 
 
 def _csv_columns(options, names, held):
-    counts = collections.Counter([*names, *_UNNAMED, *_UNNAMED])
-    named = {name: j for j, name in enumerate(names) if counts[name] == 1}
+    counts = collections.Counter(names)
+    named = {name: j for j, name in enumerate(names) if counts[name] == 1 and name not in _UNNAMED}
     places = {str(j + 1): j for j in range(len(names))} | named
 
     def positions(texts, places=places):
@@ -10942,7 +10939,7 @@ def _csv_columns(options, names, held):
         return chosen, labels
     if "columns" in held:
         return positions(held["columns"].tolist(), named), labels
-    dropped = labels + positions(options.drop)
+    dropped = labels + positions(options.drop or [])  # apply has no --drop
     others = [name for j, name in enumerate(names) if j not in dropped]
     return positions(others, named), labels
 
@@ -11001,9 +10998,8 @@ def _read_csv(options, held):
 def _read_arrays(options):
     chosen = options.header or options.columns or options.drop or options.labels
     _require(not chosen, "--header, --columns, --drop and --labels are for .csv files")
-    path = options.points
     kept = ["X", "y"] if options.plot else ["X"]
-    return _arrays_in(path, "r" if path.endswith(".npy") else None, kept)
+    return _arrays_in(options.points, "r" if options.points.endswith(".npy") else None, kept)
 
 
 def _load_points(options, held={}):
@@ -11051,8 +11047,7 @@ def _plot(path, points, model, values):
     if not few:
         with contextlib.suppress(ValueError):  # the order of many names colors them
             colors = labels.astype(float)
-    figures = importlib.import_module("matplotlib.figure")
-    figure = figures.Figure((10, 4.8), layout="constrained")
+    figure = importlib.import_module("matplotlib.figure").Figure((10, 4.8), layout="constrained")
     left, right = figure.subplots(1, 2)
     drawn = left.scatter(Z[:, 0], Z[:, 1], 3, colors, cmap="tab10" if few else None)
     if few:
@@ -11106,7 +11101,7 @@ def _write_results(options, points, model, names=(), further=None, stored={}):
 def _fitted(method, X, kernel, options):
     s = method.size if options.s is None else options.s
     A = method.function(_about_mean(kernel, X, options.center), kernel, s, options.seed)
-    if method.landmarks:
+    if isinstance(A, Landmarks):
         model = nystrom_kpca(X, A, kernel, options.k, options.seed, centered=options.center)
         return model, A
     return _kpca(X, kernel, options.k, options.seed, options.center, 1e-8, A)[:2]
@@ -11127,7 +11122,7 @@ def _demo(options):
         start = time.perf_counter()
         model, A = _fitted(method, X, kernel, options)
         seconds = time.perf_counter() - start
-        A = LowRank(nystrom(X, A, kernel)) if method.landmarks else A
+        A = LowRank(nystrom(X, A, kernel)) if name in _SAMPLERS else A
         error = spectral_error(A, K) / norm
         print(f"{name:16}{seconds:9.3f}{_human(nbytes(A)):>12}{error:11.3g}", flush=True)
 
@@ -11190,14 +11185,14 @@ def _take_blocks(options, state, points, begun):
 
 
 def _stream(options):
-    defaults = _COMMAND_STREAMS[options.method].defaults
+    defaults = _COMMAND_STREAMS[options.method]
     _require(options.ell is None or "ell" in defaults, "ell is not for --method dsgd")
     for name, value in defaults.items():
         if getattr(options, name) is None:
             setattr(options, name, value)
-    _checked_whole("block", options.block, 1)
+    _checked_count("block", options.block)
     sketched = [options.k] if "ell" in defaults else []
-    _checked_whole("k", options.k, 1, options.ell if sketched else options.m)
+    _checked_count("k", options.k, options.ell if sketched else options.m)
     written = options.o or options.plot
     _require(len(options.files) == 1 or not written, "-o and --plot take one FILE: call apply")
     begun = {}
@@ -11215,8 +11210,7 @@ def _stream(options):
         before = str(begun["options"])
         _require(told == before, f"state must go on with the options {before}, got {told}")
         state = _take_blocks(options, state, points, begun)
-    model = finish(state, *sketched)
-    _write_results(options, points, model)
+    _write_results(options, points, finish(state, *sketched))
 
 
 def _known_residuals(options, model, arrays):
@@ -11245,7 +11239,7 @@ def _apply(options):
     points = _load_points(options, arrays)
     names = ["residual"] * options.residual
     if alpha is not None:
-        _checked_between("novelty", alpha, 1)
+        _checked_share("novelty", alpha)
         known = _known_residuals(options, model, arrays)
         least = math.ceil(1.0 / alpha) - 1
         _require(known.size >= least, f"known must have {least} points, got {known.size}")

@@ -680,7 +680,7 @@ def test_a_public_function_shows_its_signature_pickles_and_lets_the_users_line_b
     with pytest.raises(ValueError) as refused:
         kp.kpca(np.eye(3), kp.gaussian(1.0), 0)
     assert refused.traceback[0].path == pathlib.Path(__file__)
-    assert refused.traceback[-1].name == "_checked_whole"
+    assert refused.traceback[-1].name == "_checked_count"
 
 
 def test_numpys_own_subclasses_of_value_error_are_left_as_they_are():

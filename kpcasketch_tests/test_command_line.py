@@ -1033,6 +1033,16 @@ def test_apply_took_columns_in_another_order_than_the_model(tmp_path, capsys):
     assert "--columns must be the model's" in error
 
 
+def test_apply_ended_in_a_traceback_for_a_csv_file_if_the_model_had_no_columns(
+    points, tmp_path, capsys
+):
+    model, path, out = tmp_path / "m.npz", tmp_path / "X.csv", tmp_path / "o.npy"
+    np.savetxt(path, X, "%.17g", ",", header="a,b,c", comments="")
+    done(capsys, "embed", points, "-k", "2", "--model", model)
+    done(capsys, "apply", model, path, "-o", out)
+    assert np.array_equal(np.load(out), kp.expand(X, kp.load(model)))
+
+
 def test_columns_of_a_model_were_guessed(tmp_path, capsys):
     model = tmp_path / "m.npz"
     words = ["-k", "2", "--sigma", "2", "--model", model]

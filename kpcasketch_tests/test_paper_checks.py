@@ -338,7 +338,7 @@ def test_figure_2_of_rls_has_a_row_for_each_sampler_of_the_file(monkeypatch):
     names = [*kp._SAMPLERS, "Fourier features"]
     curves = {name: (np.full((5, 4), 2.0), None) for name in names}
     X = np.eye(3)
-    assert list(rls2017_experiments.SAMPLERS) == kp._SAMPLERS
+    assert [*rls2017_experiments.SAMPLERS] == [*kp._SAMPLERS]
     monkeypatch.setattr(rls2017_experiments, "data_sets", lambda options: [("a", X, kp.linear())])
     monkeypatch.setattr(rls2017_experiments, "error_curves", lambda options, number: curves)
     columns, rows = rls2017_experiments.table_of_errors(None)

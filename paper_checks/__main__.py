@@ -18,9 +18,9 @@ import time
 from paper_checks import claims, data, report, tools
 
 SAMPLER = """How to compare a sampler of landmarks of your own, here called mine, with those of kpcasketch:
-1. Write mine(X, kernel, s, seed) in kpcasketch.py, a public function. It returns Landmarks. Add a row to _METHODS
+1. Write mine(X, kernel, s, seed) in kpcasketch.py, a public function. It returns Landmarks. Add a row to _SAMPLERS
    (16.1):
-       "mine": _Method(mine, 500, landmarks=True),
+       "mine": mine,
    It now is in kp.advise, in kp.LandmarkFeatures(sampler="mine"), in kp.LandmarkRidge, and in
    python -m kpcasketch embed X.npy --method mine.
 2. Compare it. Add "mine": kp.mine to SAMPLERS in paper_checks/rls2017_experiments.py:

@@ -170,7 +170,7 @@ def dsgd_update(found, X, Y):
     weight = 2.0 / (mean.step + 2.0)
 
     def over_steps(old, new):
-        return turn.T @ ((1.0 - weight) * old + weight * new if old.size else new) @ turn
+        return turn.T @ ((1.0 - weight) * old + weight * new) @ turn
 
     cross = P.T @ Q / sum(points)
     counts = {"used": max(mean.used, block.stop), "step": mean.step + 1}
