@@ -84,6 +84,7 @@ def test_sizes_around_blocks(rng, n, m):
 def test_products_of_many_points_are_computed_block_by_block(rng, monkeypatch):
     X = counts(rng, 700)
     monkeypatch.setattr(kp, "_SLAB", 256)
+    monkeypatch.setattr(kp, "_STORED_PRODUCTS", 700 * 150)
     kernel = kp.laplacian(2.0)
     V = rng.standard_normal((700, 3))
     same(kp.gram_matmat(sparse(X), sparse(X), V, kernel), kp.gram_matmat(X, X, V, kernel))
@@ -666,6 +667,30 @@ def test_other_functions_refuse_sparse_points_and_models_of_them(rng):
 
 
 # Memory
+
+
+def test_products_of_sparse_points_formed_their_gram_matrix(rng, monkeypatch):
+    monkeypatch.setattr(kp, "_STORED_PRODUCTS", 2**18)
+    n = 6000  # 288 MB as a Gram matrix
+    S = sparse(counts(rng, n))
+    kernel = kp.gaussian(10.0)
+    model = kp.nystrom_kpca(S, np.arange(30), kernel, 3)
+    tracemalloc.start()
+    try:
+        kp.gram_matmat(S, S, np.ones((n, 1)), kernel)
+        kp.explained_variance_ratio(S, model)
+        kp.matmat(kp.Implicit(S, kernel), np.ones((n, 20)))
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 30e6
+
+
+def test_a_sparse_factor_ended_in_an_attribute_error(rng):
+    factor = kp.LowRank(sparse(counts(rng, 20)))
+    for function in (kp.spectral_norm, kp.dense):
+        with pytest.raises(ValueError, match="must be a LowRank of an array"):
+            function(factor)
 
 
 @pytest.mark.filterwarnings("ignore:choose:UserWarning")
