@@ -3168,11 +3168,10 @@ def _small_eigen(A, by_size=False):
 
 
 def _orthonormalize(W, key):
-    """Orthonormal columns with the span of W, and True if W has full rank. Random columns replace
-    dependent ones. Two passes (Stathopoulos, Wu 2002) usually suffice for V^T V = I. Ten are
-    the limit: in very long sums, rounding errors alone exceed the threshold."""
+    """Orthonormal columns with the span of W. Random columns replace dependent ones. Two passes
+    (Stathopoulos, Wu 2002) usually suffice for V^T V = I. Ten are the limit: in very long sums,
+    rounding errors alone exceed the threshold."""
     n, p = W.shape
-    independent = True
     rng = np.random.default_rng(int(key))
     V = W / _unit_of(W, 0)
     for _ in range(10):
@@ -3184,8 +3183,7 @@ def _orthonormalize(W, key):
         lost = lengths <= 1e-13 * lengths.max()
         V /= np.where(lost, 1.0, lengths)
         V[:, lost] = rng.standard_normal((n, lost.sum()))
-        independent = independent and not lost.any()
-    return V, independent
+    return V
 
 
 def _least_ridge(squares):
@@ -3325,7 +3323,7 @@ def _eigen_of_array(A, k, key, tol):
 
 
 def _start_block(n, block, key):
-    return _orthonormalize(_gaussian_matrix(n, block, _python_subkey(key, 0)), key)[0]
+    return _orthonormalize(_gaussian_matrix(n, block, _python_subkey(key, 0)), key)
 
 
 def _combined(Q, Y, count):
@@ -3362,12 +3360,12 @@ class _Basis:
     def next_block(self, R):
         """Orthonormal columns for the part of R orthogonal to the basis. Both have n or fewer."""
         key = _python_subkey(self.key, self.iterations)
-        W = _orthonormalize(R, _python_subkey(key, 0))[0]
+        W = _orthonormalize(R, _python_subkey(key, 0))
         for _ in range(5):  # a tiny R and random columns are not orthogonal yet
             C = _transposed_product(self.Q, W, self.size)
             if np.abs(C).max() <= 1e-14:
                 break
-            W = _orthonormalize(W - _dense_product(self.Q, C), _python_subkey(key, 1))[0]
+            W = _orthonormalize(W - _dense_product(self.Q, C), _python_subkey(key, 1))
         return W
 
     def keep(self, values, Y, kept):
@@ -3697,7 +3695,7 @@ def orthogonal_iteration(A, k, seed=0, *, tol=1e-8, max_iterations=10000):
         shift = max(shift, -values[k - 1])
         if stall.after(worst) >= 100:  # Q mixes eigenvectors of lambda and -lambda
             shift = max(shift, scale)
-        Q = _orthonormalize(Z + shift * Q, _python_subkey(key, iterations + 1))[0]
+        Q = _orthonormalize(Z + shift * Q, _python_subkey(key, iterations + 1))
 
 
 @_public
