@@ -4783,11 +4783,8 @@ def _come_closer(X, center, distances):
         _wide_vectors()
         first, last = _block(index, len(X))
         for i in range(first, last):
-            total = 0.0
-            for t in range(X.shape[1]):
-                gap = X[i, t] - center[t]
-                total += gap * gap
-            distances[i] = min(distances[i], total)
+            square = _pair_sum(_DISTANCES, X[i], center, 0.0)
+            distances[i] = min(distances[i], square)
 
 
 def _spread_rows(X, k, key):
