@@ -1273,10 +1273,6 @@ def _uniforms(keys, counters):
     return ((_words(keys, counters) >> 12) + 0.5) * 2.220446049250313e-16
 
 
-def _random_signs(n, count, key):
-    return 1.0 - 2.0 * (_words(_words(key, np.arange(count)), np.arange(n)[:, None]) >> 63)
-
-
 @_strict_helper
 def _uniform(key, counter):
     """Uniform random number in the open interval (0, 1): an odd multiple of 2^-53."""
@@ -5524,7 +5520,8 @@ def _fastfood_parts(kernel, d, m, key):
     """B, P, G and S of V = S H G P H B (see `fastfood_features_map`), each a (blocks, D) array."""
     size = 1 << (d - 1).bit_length()
     blocks = _ceil_div(m, size)
-    flips = np.ascontiguousarray(_random_signs(size, blocks, _python_subkey(key, _FLIPS)).T)
+    keys = _words(_python_subkey(key, _FLIPS), np.arange(blocks))[:, None]
+    flips = 1.0 - 2.0 * (_words(keys, np.arange(size)) >> 63)
     keys = _words(_python_subkey(key, _SHUFFLES), np.arange(blocks))
     order = np.array([_draw_uniformly(size, size, subkey) for subkey in keys])
     weights = _plain_frequencies(_UNIT_GAUSSIAN, key, (blocks, size))
