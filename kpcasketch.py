@@ -3297,8 +3297,6 @@ def _single_vector_pairs(A, unit, k, key, tol):
 def _eigen_of_array(A, k, key, tol):
     """Eigenpairs of a symmetric array. `residual` is tol if single vectors are used, but at least
     the rounding error of LAPACK: measured, up to 4 times the precision for n = 2000."""
-    from scipy.linalg import blas  # the import takes 0.1 s
-
     n = len(A)
     extremes = np.array([A.min(), A.max()], np.float64)
     _require_finite("the operator or Gram matrix", extremes)
@@ -3308,11 +3306,11 @@ def _eigen_of_array(A, k, key, tol):
     if np.isnan(values).any():
         values, V = _lapack_pairs(A, k)
         tol = 0.0
+    V = np.ascontiguousarray(V[:, ::-1], np.float64)
     if A.itemsize == 4:  # a step of Newton's method makes V orthonormal to 1e-12
-        V = _in_double(V)
-        V = blas.dgemm(1.0, V, 1.5 * np.eye(k) - 0.5 * blas.dgemm(1.0, V, V, trans_a=True))
-    V = _fix_signs(np.ascontiguousarray(V[:, ::-1]))
-    return Eigen(values[::-1].astype(np.float64), V, 1, np.full(k, max(tol, 8.0 * _precision(A))))
+        V = _dense_product(V, 1.5 * np.eye(k) - 0.5 * _transposed_product(V, V))
+    residual = np.full(k, max(tol, 8.0 * _precision(A)))
+    return Eigen(values[::-1].astype(np.float64), _fix_signs(V), 1, residual)
 
 
 # 7.3 Searches with blocks in Krylov spaces
