@@ -5626,18 +5626,14 @@ def _drawn(X, feature_map, first, count, divisor, points="X"):
     return _pack(W), phases, factor
 
 
-def _angles_in_box(X, feature_map):
-    """(d, n) array of h_a x_a, relative to the lowest corner of the box of an equispaced map."""
-    low, high, steps, _ = feature_map.grid
+def _waves(X, feature_map):
+    """For each axis, sqrt(w_j) (cos(j t) + sin(j t)) for abs(j) <= M (rows) and the angles t = h x,
+    relative to the lowest corner of the box."""
+    low, high, steps, sides = feature_map.grid
     inside = ((low <= X) & (X <= high)).all()
     _require(inside, f"X must lie in the box of its map, from {low} to {high}")
-    return (steps * (X - low)).T
-
-
-def _waves(angles, feature_map):
-    """For each axis, sqrt(w_j) (cos(j t) + sin(j t)) for abs(j) <= M (rows) and its angles t."""
     waves = []
-    for t, step, side in zip(angles, *feature_map.grid[2:]):
+    for t, step, side in zip((steps * (X - low)).T, steps, sides):
         j = np.arange(side)[:, None] - side // 2
         roots = np.exp(-0.125 * np.square(step * j) / feature_map.kernel.gamma)
         roots *= math.sqrt(2.0) / np.linalg.norm(roots)
@@ -5652,7 +5648,7 @@ def _features_from(X, feature_map, first, count, divisor, points="X"):
         from scipy.linalg import khatri_rao  # the import takes 0.1 s
 
         _require_precise(X, feature_map, points)
-        waves = _waves(_angles_in_box(X, feature_map), feature_map)
+        waves = _waves(X, feature_map)
         return functools.reduce(khatri_rao, waves).T.astype(X.dtype, "C")
     drawn, phases, factor = _drawn(X, feature_map, first, count, divisor, points)
     out = _new_array((len(X), count), X.dtype)
