@@ -5439,16 +5439,12 @@ def _require_finite_angles(finite, points):
     )
 
 
-@_helper
-def _phase(key, j, copies):
-    """Phase of feature j. In a pair, subtracting a quarter turn makes the second one a sine."""
-    return 2.0 * math.pi * (_uniform(key, j // copies) - 0.25 * (j % copies))
-
-
 @_core_alone
 def _draw_phases(key, first, copies, phases):
     for i in range(len(phases)):
-        phases[i] = _phase(key, first + i, copies)
+        # In a pair, subtracting a quarter turn makes the second feature a sine.
+        j = first + i
+        phases[i] = 2.0 * math.pi * (_uniform(key, j // copies) - 0.25 * (j % copies))
 
 
 @_core
