@@ -1858,8 +1858,7 @@ def _checked_stationary(name, kernel, radial=False, **points):
     kernel = _checked_kernel(name, kernel, **points)
     kind = _KINDS[kernel.kind]
     _require(kind.law, f"{name} must be shift-invariant: use gaussian or matern, for example")
-    euclidean = kind.base == _DISTANCES
-    _require(euclidean or not radial, f"{name} must depend on the Euclidean distance")
+    _require(kind.base == _DISTANCES or not radial, f"{name} must depend on the Euclidean distance")
     return kernel
 
 
