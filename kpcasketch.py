@@ -325,8 +325,6 @@ _region = {}
 
 def _writable(array):
     """A writable array of the same memory. Numba would compile again for a read-only array."""
-    if not array.size:
-        return array.copy()
     shown = array.__array_interface__
     shown["data"] = (shown["data"][0], False)
     return np.asarray(SimpleNamespace(array=array, __array_interface__=shown))
