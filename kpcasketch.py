@@ -3193,9 +3193,8 @@ def _solve_ridge(squares, products, lam):
     """(F^T F + lam I)^-1 F^T Y."""
     from scipy.linalg import cho_factor, cho_solve  # the import takes 0.1 s
 
-    A = _ridged(squares, lam)
-    W = np.array(products, order="C")
-    return cho_solve(cho_factor(A, True, True, False), W, True, False)
+    factor = cho_factor(_ridged(squares, lam), True, True, False)
+    return cho_solve(factor, products, check_finite=False)
 
 
 # 7.2 Arrays
