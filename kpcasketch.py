@@ -2607,20 +2607,21 @@ def _row64(context, builder, dtype, array, row, store=None):
 
 
 @intrinsic
-def _combine_rows(typing, out, row, a, i, factor, b, j):
+def _combine_rows(typing, out, row, i, factor, b, j):
+    """out[row] = out[i] + factor b[j], for rows of 64 bytes."""
 
     def codegen(context, builder, signature, args):
-        out, a, b = _array_arguments(context, builder, signature, args, (0, 2, 5))
+        out, b = _array_arguments(context, builder, signature, args, (0, 4))
         dtype = signature.args[0].dtype
-        first = _row64(context, builder, dtype, a, args[3])
-        second = _row64(context, builder, dtype, b, args[6])
-        factor = _broadcast(builder, args[4], second.type)
+        first = _row64(context, builder, dtype, out, args[2])
+        second = _row64(context, builder, dtype, b, args[5])
+        factor = _broadcast(builder, args[3], second.type)
         product = builder.fmul(factor, second, flags=("contract",))
         total = builder.fadd(first, product, flags=("contract",))
         _row64(context, builder, dtype, out, args[1], store=total)
         return context.get_dummy_value()
 
-    return types.void(out, types.int64, a, types.int64, out.dtype, b, types.int64), codegen
+    return types.void(out, types.int64, types.int64, out.dtype, b, types.int64), codegen
 
 
 @_core
@@ -2649,9 +2650,9 @@ def _multiply_rows(data, indices, indptr, panels, out):
                 total[:] = 0
                 for q in range(begin, whole, 4):
                     for t in range(4):
-                        _combine_rows(total, t, total, t, data[q + t], V, indices[q + t])
+                        _combine_rows(total, t, t, data[q + t], V, indices[q + t])
                 for q in range(whole, end):
-                    _combine_rows(total, 0, total, 0, data[q], V, indices[q])
+                    _combine_rows(total, 0, 0, data[q], V, indices[q])
                 for c in range(min(lanes, out.shape[1] - group * lanes)):
                     first = total[0, c] + total[1, c]
                     out[i, group * lanes + c] = first + (total[2, c] + total[3, c])
@@ -2701,11 +2702,11 @@ def _fill_tables(V, start, table):
         stop = begin + (7 if q < 2 else 6)
         table[base] = 0
         for row in range(begin, stop):
-            _combine_rows(table, base, table, base, V.dtype.type(-1), V, row)
+            _combine_rows(table, base, base, V.dtype.type(-1), V, row)
         size = 1
         for row in range(begin, stop):  # setting one more bit turns one -v into +v
             for e in range(base, base + size):
-                _combine_rows(table, e + size, table, e, V.dtype.type(2), V, row)
+                _combine_rows(table, e + size, e, V.dtype.type(2), V, row)
             size *= 2
 
 
