@@ -5567,8 +5567,8 @@ def _write_cosines(angles, rows, phases, factor, out, row, column):
 
 
 @_helper
-def _fourier_tile(X, first, panels, phases, begin, factor, angles, out, row, column):
-    """Write up to 128 features of 128 points to out[row:, column:]."""
+def _fourier_tile(X, first, panels, phases, begin, factor, angles, out, column):
+    """Write up to 128 features of 128 points, from `first` on, to out[first:, column:]."""
     rows = min(_BLOCK, len(X) - first)
     width = panels.shape[2]
     columns = min(_BLOCK, len(phases) - begin)
@@ -5576,7 +5576,7 @@ def _fourier_tile(X, first, panels, phases, begin, factor, angles, out, row, col
         panel = panels[(begin + c) // width]
         for r in range(0, rows, 4):
             _inner_products(X, first + r, len(X) - 1, 0, X.shape[1], panel, angles, r, c)
-    _write_cosines(angles, rows, phases[begin : begin + columns], factor, out, row, column)
+    _write_cosines(angles, rows, phases[begin : begin + columns], factor, out, first, column)
 
 
 @_core
@@ -5586,7 +5586,7 @@ def _fourier(X, panels, phases, factor, out):
         first = np.int64(index) * _BLOCK
         angles = _new_tile(X)
         for begin in range(0, out.shape[1], _BLOCK):
-            _fourier_tile(X, first, panels, phases, begin, factor, angles, out, first, begin)
+            _fourier_tile(X, first, panels, phases, begin, factor, angles, out, begin)
 
 
 @_core
@@ -6001,7 +6001,7 @@ def _fill(X, features, fade, used, run, mean, mass):
             for q in range(used):
                 run[begin + t, q] *= left
         if len(phases) > 0:
-            _fourier_tile(X, 0, panels, phases, begin, factor, angles, rows, 0, 0)
+            _fourier_tile(X, 0, panels, phases, begin, factor, angles, rows, 0)
         n_before = mass
         for i in range(n):
             row = rows[i]
@@ -6816,7 +6816,7 @@ def _add_features(X, panels, phases, factor, coef, out):
         first = np.int64(index) * _FEW_ROWS
         P = X[first : first + _FEW_ROWS]
         for begin in range(0, len(phases), _BLOCK):
-            _fourier_tile(P, 0, panels, phases, begin, factor, angles, cosines, 0, 0)
+            _fourier_tile(P, 0, panels, phases, begin, factor, angles, cosines, 0)
             product[:] = 0
             count = min(_BLOCK, len(phases) - begin)
             _multiply_add(cosines, 0, len(P), 0, count, coef, begin, product)
