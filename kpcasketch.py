@@ -2148,7 +2148,10 @@ def _fill_gram(kernel, pairs, places, out):
                         out[j, i] = tile[i - first, j - begin]
 
 
-def _gram(kernel, X, Y, symmetric, out=None):
+def _gram(kernel, X, Y=None, out=None):
+    """Gram matrix of X and Y or, in half the time, of X and X."""
+    symmetric = Y is None
+    Y = X if symmetric else Y
     pairs = _prepare(kernel, X, Y, symmetric)
     out = _new_array((len(X), len(Y)), X.dtype) if out is None else out
     places = _tile_places(X, Y, symmetric)
@@ -2198,7 +2201,7 @@ def gram(X, Y, kernel, *, out=None):
     P, Q = _in_common_precision(*_checked_two(X, "Y", Y))
     kernel = _checked_kernel("kernel", kernel, X=P, Y=Q)
     out = _checked_out("Y", out, (len(P), len(Q)), P.dtype, (X, P, Y, Q, kernel))
-    _gram(kernel, P, Q, X is Y, out)
+    _gram(kernel, P, None if X is Y else Q, out)
     finite = _value_limit(kernel, P, Q) < (1e38 if P.itemsize == 4 else 1e308) or _all_below(out)
     _require(finite, "kernel values on X and Y must be finite in the precision of X and Y")
     return out
@@ -2839,7 +2842,7 @@ _OPERATORS |= {
         lambda A: len(A.X),
         lambda A, V: _gram_product(A.kernel, A.X, A.X, V, True),
         lambda A, first, last: _gram(  # all rows together are bit-identical to `gram`
-            A.kernel, A.X[first:last], A.X, last - first == len(A.X)
+            A.kernel, A.X[first:last], None if last - first == len(A.X) else A.X
         ).astype(np.float64),
         lambda A: _diagonal(A.X, A.kernel).sum(dtype=np.float64),
     ),
@@ -3864,7 +3867,7 @@ def _kpca(X, kernel, k, seed, centered, tol=1e-13, A=None):
     exact = A is None and G is X
     taken = 0.0
     if A is None:
-        A = _gram(kernel, G, G, True) if n <= _DENSE_POINTS else Implicit(G, kernel)
+        A = _gram(kernel, G) if n <= _DENSE_POINTS else Implicit(G, kernel)
     if centered:
         means = _in_double(_product(A, np.ones((n, 1)))[:, 0]) / n
         taken = means.sum()
@@ -3873,7 +3876,7 @@ def _kpca(X, kernel, k, seed, centered, tol=1e-13, A=None):
         if stored and over > _CANCELS_FROM:
             del A  # up to 512 MB
             G = _in_double(G)
-            A = _gram(kernel, G, G, True)
+            A = _gram(kernel, G)
             means = A.mean(0)
             tol = np.clip(2.2e-16 * over, tol, 1e-4)
         if stored and (over > _CANCELS_FROM or A.nbytes <= _SINGLE_VECTOR_BYTES):
@@ -4027,7 +4030,7 @@ def _gradients(X, E):
     center = Q.mean(0)  # far from the origin, points_i - x would lose digits
     terms = np.column_stack([Q - center, np.ones(len(Q))])
     for rows in _slabs(len(P), max(_BLOCK, 2**22 // len(Q))):  # 32 MB of kernel values
-        D = _gram(kernel, P[rows], Q, False)
+        D = _gram(kernel, P[rows], Q)
         if E.kernel.kind == _EXPONENTIAL:  # at a kink, take the mean of both sides
             a = np.log(kernel.scale / D)
             D /= np.where(a > 1e-8, a, math.inf)
@@ -4178,7 +4181,7 @@ def kernel_pca_preimage(features, expansion, ridge=0.0, *, max_iterations=1000):
         F = F - F.mean(0)
     else:
         center = 0.0
-    K = _gram(kernel, F, F, True)
+    K = _gram(kernel, F)
     _require(_all_below(K, 1e300), "expansion.kernel must have finite values on the features")
     weights = _solve_ridge(K, E.points - center, ridge)
     out = center + _gram_product(kernel, Y, F, weights)
@@ -4275,7 +4278,7 @@ def _entry_bound(kernel, X):
     bound = _value_limit(kernel, X)
     if not _has_formula(kernel):
         slabs = _slabs(len(X), _BLOCK)
-        bound = np.max([np.abs(_gram(kernel, X[rows], X, False)).max() for rows in slabs])
+        bound = np.max([np.abs(_gram(kernel, X[rows], X)).max() for rows in slabs])
     _require_finite("kernel values on X", bound)
     return float(bound)
 
@@ -4884,10 +4887,7 @@ def _herd_of(X, kernel, rows):
     else:
         squares = _in_double(_diagonal(C, kernel))
         labels = np.concatenate(
-            [
-                (squares - 2.0 * _gram(kernel, X[rows], C, False)).argmin(1)
-                for rows in _slabs(len(X), 2048)
-            ]
+            [(squares - 2.0 * _gram(kernel, X[rows], C)).argmin(1) for rows in _slabs(len(X), 2048)]
         )
     return ReducedSet(C, np.full(len(C), len(X) / len(C)), labels)
 
@@ -4961,7 +4961,7 @@ def _halve(kernel, X, rows, starts, key, log_inverse):
             if run.start:
                 earlier = of_set[: run.start, None]
                 sums = _in_double(_gram_product(kernel, P[run], P[: run.start], earlier)[:, 0])
-            K = _in_double(_gram(kernel, P[run], P[run], True))
+            K = _in_double(_gram(kernel, P[run]))
             first = start + run.start
             spread = _choose_sides(K, sums, log_inverse, key, first, spread, of_set[run])
     return sides > 0.0
@@ -5093,7 +5093,7 @@ def rskpca(C, w, kernel, k, seed=0, *, centered=False):
     centered = _as_flag("centered", centered)
     _fits("C", 8.0 * len(C) ** 2)
     points = _about_mean(kernel, _in_double(C), centered)
-    K = _gram(kernel, points, points, True)
+    K = _gram(kernel, points)
     _require_finite("kernel values on C", K)
     shares = w / w.sum()
     roots = np.sqrt(shares)
@@ -5175,7 +5175,7 @@ def _manifold_of(C, w, kernel, k, seed, alpha=0.0, time=0.0, cut=False):
     used = w > 0.0
     C = C[used]
     k, key = _checked_pairs(k, len(C) - (not cut), seed)
-    K = _in_double(_gram(kernel, C, C, True))
+    K = _in_double(_gram(kernel, C))
     shares = w[used] / w.sum()
     sums = K @ shares
     powers = sums**alpha
@@ -5303,7 +5303,7 @@ def _distance_of_means(X, C, w, kernel, square):
     total = 0.0
     if square:
         for rows in _slabs(len(P), 2 * _BLOCK):
-            K = _gram(kernel, P[rows], P[rows.start :], False)
+            K = _gram(kernel, P[rows], P[rows.start :])
             np.square(K, out=K)
             later = 2.0 * shares[rows.start :]  # for (i, j) and (j, i)
             later[: len(K)] = shares[rows]
@@ -6676,7 +6676,7 @@ def reservoir_finish(state, kernel, k):
     k = _checked_whole("k", k, 1, len(points))
     kernel = _checked_kernel("kernel", kernel, state=points)
     _require(state.count >= 1, "state must have seen a point")
-    W = _gram(kernel, points, points, True)
+    W = _gram(kernel, points)
     own = W.diagonal()
     # Points may be normalized in float32.
     sound = (np.abs(own - own[0]) <= 1e-6 * abs(own[0])).all() and np.isfinite(W).all()
@@ -7544,7 +7544,7 @@ def _substitute(kernel, X, Z, L, start, rows, growth=np.zeros(0), errors=np.zero
 def _residual_gram(kernel, P, shift, Y, rows):
     """K(Z, Z) + diag(shift) - Y Y^T for Z = P[rows] with features Y, at most 128 points."""
     Z = P[rows]
-    return _gram(kernel, Z, Z, True) - _dense_product(Y, Y.T) + np.diag(shift[rows])
+    return _gram(kernel, Z) - _dense_product(Y, Y.T) + np.diag(shift[rows])
 
 
 # 13.2 Pivots
@@ -7719,7 +7719,7 @@ def _tail_ridge(kernel, Z, weights, k, key):
     trace. Measured: with k instead of k + 8 vectors, the relative error was up to 25 %."""
     n = len(Z)
     Z = _in_double(Z)
-    A = _gram(kernel, Z, Z, True) * np.outer(weights, weights)
+    A = _gram(kernel, Z) * np.outer(weights, weights)
     trace = A.trace()
     _require_definite(0.0 <= trace < math.inf)
     W = _gaussian_matrix(n, min(n, k + 8), _python_subkey(key, 0))
@@ -8343,7 +8343,7 @@ def _normal_equations(P, found, T, middle=None, factors=None, values=False):
     for rows in _slabs(len(P), _SLAB):
         F = P[rows].astype(T.dtype, copy=False)
         if values:
-            F = _gram(found.kernel, F, _in_double(found.points), False)
+            F = _gram(found.kernel, F, _in_double(found.points))
         elif found is not None:
             F = _map_features(F, found)
         if middle is not None:
@@ -8665,7 +8665,7 @@ def kernel_ridge_cg(X, Y, kernel, lam, s=1000, seed=0, *, tol=1e-8, max_iteratio
     sizes += sizes == 0.0
     T = T / sizes
     P = _in_double(X)
-    A = _gram(kernel, P, P, True) if n <= _DENSE_POINTS else Implicit(P, kernel)
+    A = _gram(kernel, P) if n <= _DENSE_POINTS else Implicit(P, kernel)
     solve = _preconditioner(A, lam, P, kernel, s, key)
     a = best = np.zeros(T.shape)
     R = T
@@ -9679,7 +9679,7 @@ def median_bandwidth(X, seed=0):
     P = _in_double(_checked_points("X", X[rows], numbers=rows))
     if _is_sparse(P):
         unit = 1e-70
-        K = _gram(cauchy(unit), P, P, True)  # K = 1 / (1 + |x - y|^2 / unit^2)
+        K = _gram(cauchy(unit), P)  # K = 1 / (1 + |x - y|^2 / unit^2)
         distances = np.sqrt(1.0 / K[np.triu_indices(len(P), 1)] - 1.0)
     else:
         unit = 2.0 ** np.frexp(np.abs(P).max())[1]  # avoids underflow
