@@ -1040,7 +1040,7 @@ def _checked_as(cls, name, value):
 # around math.exp. NaN and infinity give NumPy's results. Polynomials minimize the relative error.
 
 # The low bits of x + 1.5 * 2^52 (float32: 1.5 * 2^23) are x rounded to an integer (Dekker).
-_ROUND64 = 6755399441055744.0
+
 _DOUBLE_FORMAT = np.float64, np.int64, 52  # with the number of bits of a mantissa
 _SINGLE_FORMAT = np.float32, np.int32, 23
 
@@ -1129,7 +1129,8 @@ def _log64(x):
     subnormal = x < 2.2250738585072014e-308
     bits = np.float64(x * 18014398509481984.0 if subnormal else x).view(np.int64)  # 2^54
     k = (bits - 0x3FE6A09E667F3BCD) >> 52  # x = 2^k (1 + f) with sqrt(1/2) <= 1 + f < sqrt(2)
-    e = np.int64(k + 0x4338000000000000).view(np.float64) - _ROUND64 - (54.0 if subnormal else 0.0)
+    e = np.int64(k + 0x4338000000000000).view(np.float64) - 6755399441055744.0  # 1.5 * 2^52
+    e -= 54.0 if subnormal else 0.0
     f = np.int64(bits - (k << 52)).view(np.float64) - 1.0
     s = f / (2.0 + f)
     z = s * s
@@ -3407,7 +3408,6 @@ def _relative_margin(A, tol, summands, scale):
 # R^T|. The last step is reached when |R| / (lambda - largest Ritz value), which exceeds |M|, is
 # below the bound.
 _MISSED = 1e-6  # probability that |W_1^T v| is below the bound
-_STEPS_BEYOND = 200  # if a proof needs more steps, the search continues
 
 
 def _start_cosine(n, block, chance):
@@ -3441,7 +3441,7 @@ def _nothing_missed(values, Y, R, level, skipped=0, start_at=0):
     far = others.max(initial=-math.inf) + 1.001 * size / cosine
     of_start = Y[start_at : start_at + block, skipped:]
     of_last = Y[-block:, skipped:]
-    for _ in range(_STEPS_BEYOND):
+    for _ in range(200):  # if the proof needs more steps, the search continues
         share = 1.0 / (at - others)
         reach = _dense_product(of_start * share, of_last.T)
         norm = _root_norm(_dense_product(_dense_product(reach, S), reach.T))
@@ -5409,7 +5409,6 @@ class FourierMap(NamedTuple):
 
 _DIRECTIONS, _LENGTHS, _PHASES, _MIXTURES, _FLIPS, _SHUFFLES = range(6)  # subkeys of a map's key
 _UNIT_GAUSSIAN = Kernel(_GAUSSIAN, gamma=0.5)  # its frequencies are standard normal vectors
-_NEAR = (8192.0, 1048576.0)  # largest angles, in float32 and float64, for which `_cos` is accurate
 
 
 def _require_precise(X, feature_map, points):
@@ -5550,7 +5549,7 @@ def _write_cosines(angles, rows, phases, factor, out, row, column):
     """Write factor cos(angles + phases) to out[row:, column:]. Changes the angles."""
     columns = len(phases)
     one = angles.dtype.type(factor)
-    near = angles.dtype.type(_NEAR[angles.itemsize // 8])
+    near = angles.dtype.type(8192.0 if angles.itemsize == 4 else 1048576.0)  # `_cos` is accurate
     far = 0
     for r in range(rows):
         for c in range(columns):  # LLVM vectorizes a count, but not a maximum that propagates NaN
