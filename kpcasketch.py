@@ -845,7 +845,6 @@ def _scalar(value):
 
 
 def _shown(value):
-    value = _scalar(value)
     return repr(value) if isinstance(value, (int, float, complex, str)) else type(value).__name__
 
 
@@ -856,7 +855,7 @@ def _checked_whole(name, value, low, high=2**63 - 1):
     number = _scalar(value)
     if type(number) is not int or not low <= number <= high:
         top = f"2**{high.bit_length()} - 1" if high > _MOST else high
-        raise ValueError(f"{name} must be an int from {low} to {top}, got {_shown(value)}")
+        raise ValueError(f"{name} must be an int from {low} to {top}, got {_shown(number)}")
     return number
 
 
@@ -867,7 +866,7 @@ def _as_seed(name, value):
 def _checked_real(name, value, low=-math.inf, high=math.inf):
     number = _scalar(value)
     if type(number) not in (int, float):
-        raise ValueError(f"{name} must be a real number, got {_shown(value)}")
+        raise ValueError(f"{name} must be a real number, got {_shown(number)}")
     _require(abs(number) <= sys.float_info.max, f"{name} must be finite, got {number}")
     if not low <= number <= high:
         raise ValueError(
@@ -895,8 +894,9 @@ def _as_half_life(half_life):
 
 
 def _as_flag(name, value):
-    _require(isinstance(_scalar(value), bool), f"{name} must be True or False, got {_shown(value)}")
-    return bool(value)
+    value = _scalar(value)
+    _require(isinstance(value, bool), f"{name} must be True or False, got {_shown(value)}")
+    return value
 
 
 _PHYSICAL_MEMORY = (
