@@ -713,8 +713,7 @@ def _as_array(name, value, ndim, dtypes=_FLOATS):
     if type(value) in (list, tuple):
         with contextlib.suppress(ValueError):  # rows of unequal lengths remain a list
             value = np.asarray(value)
-    if not isinstance(value, np.ndarray):
-        raise ValueError(f"{wanted}, got {type(value).__name__}")
+    _require(isinstance(value, np.ndarray), f"{wanted}, got {type(value).__name__}")
     hint = ": pass X[None] for one point, X[:, None] for one column" * (value.ndim == 1 < ndim)
     _require(
         value.ndim == ndim and value.dtype.kind in "biuf",
@@ -2129,7 +2128,7 @@ def _tile_place(places, t, X, Y):
 @_core
 def _fill_gram(kernel, pairs, places, out):
     """Write the Gram matrix, four tiles per task. If symmetric, only the upper half is computed."""
-    for index in prange((len(places) + 3) // 4):
+    for index in prange(_ceil_div(len(places), 4)):
         _wide_vectors()
         group = np.int64(index)
         tile = _new_tile(out)
@@ -4467,7 +4466,7 @@ def rademacher_projection(X, s, seed=0):
     n, d = X.shape
     s = _checked_whole("s", s, 1, _MOST)
     key = _checked_key(seed, _SIGNS)
-    _fits("s", 1.0 * X.itemsize * n * s)
+    _fits("s", X.itemsize * n * s)
     signs = np.array([1.0, -1.0] / np.sqrt(s), X.dtype)
     keys = _words(key, np.arange(d)[:, None])
     sums = np.zeros((n, s))
@@ -5798,7 +5797,7 @@ def fourier_features(X, feature_map):
     """
     feature_map = _checked_map("feature_map", feature_map, _is_sparse(X))
     X = _checked_points("X", X, columns=feature_map.d)
-    _fits("feature_map.m", 1.0 * len(X) * feature_map.m * X.itemsize)
+    _fits("feature_map.m", len(X) * feature_map.m * X.itemsize)
     return _features_from(X, feature_map, 0, feature_map.m, feature_map.m)
 
 
