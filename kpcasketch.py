@@ -4169,9 +4169,9 @@ def kernel_pca_preimage(features, expansion, ridge=0.0, *, max_iterations=1000):
         points = []
         Q = E.points - center
         mean = E.mean if E.mean.size else 0.0
-        squares = np.square(Q).sum(1)
+        squares = _squared_norms(Q)
         for y in Y:  # start at the point with the closest features
-            start = Q[np.square(F - y).sum(1).argmin()]
+            start = Q[_squared_norms(F - y).argmin()]
             gammas = basis.coef[:, :-1] @ (y @ W) + mean  # P has the features y
             points.append(center + _climb(gammas, Q, squares, kernel.gamma, start, max_iterations))
         return np.array(points)
@@ -6398,7 +6398,7 @@ def _by_slabs(function, X, subspace):
 def _off(Z, basis):
     """Distances of the rows of Z from the span of the basis. Overwrites Z."""
     Z -= _dense_product(_dense_product(Z, basis), basis.T)
-    return np.sqrt(np.einsum("ij,ij->i", Z, Z, dtype=np.float64))
+    return np.sqrt(_squared_norms(Z))
 
 
 @_public
