@@ -2841,15 +2841,16 @@ _OPERATORS |= {
     Implicit: _Form(
         lambda A: len(A.X),
         lambda A, V: _gram_product(A.kernel, A.X, A.X, V, True),
-        lambda A, first, last: _gram(  # all rows together are bit-identical to `gram`
-            A.kernel, A.X[first:last], None if last - first == len(A.X) else A.X
-        ).astype(np.float64),
+        lambda A, first, last: _in_double(
+            # All rows together are bit-identical to `gram`.
+            _gram(A.kernel, A.X[first:last], None if last - first == len(A.X) else A.X)
+        ),
         lambda A: _diagonal(A.X, A.kernel).sum(dtype=np.float64),
     ),
     LowRank: _Form(
         lambda A: len(A.F),
         lambda A, V: _dense_product(A.F, _transposed_product(A.F, V.astype(A.F.dtype))),
-        lambda A, first, last: _dense_product(A.F[first:last].astype(np.float64), A.F.T),
+        lambda A, first, last: _dense_product(_in_double(A.F[first:last]), A.F.T),
         lambda A: np.square(A.F, dtype=np.float64).sum(),
     ),
     Difference: _Form(
