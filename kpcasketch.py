@@ -3856,8 +3856,8 @@ _CANCELS_FROM = 100.0  # removed part of the trace / the rest; below, under two 
 
 
 def _kpca(X, kernel, k, seed, centered, tol=1e-13, A=None):
-    """An Expansion from the Gram matrix (or from A), the matrix, and its eigenpairs. If centering
-    cancels nearly all of a stored matrix, the matrix is recomputed in float64, and tol rises."""
+    """An Expansion from the Gram matrix (or from A), and the matrix. If centering cancels nearly
+    all of a stored matrix, the matrix is recomputed in float64, and tol rises."""
     X, kernel = _points_and_kernel(X, kernel)
     n = len(X)
     k, key = _checked_pairs(k, n, seed)
@@ -3885,9 +3885,8 @@ def _kpca(X, kernel, k, seed, centered, tol=1e-13, A=None):
             A = A.astype(X.dtype, copy=False)
         else:
             A = Centered(A, np.full(n, taken / n))
-    eigen = _lanczos(A, k, key, tol, 1000)
-    model = _expansion_of(X, kernel, eigen, taken)
-    return _about_its_mean(model, means if exact else None) if centered else model, A, eigen
+    model = _expansion_of(X, kernel, _lanczos(A, k, key, tol, 1000), taken)
+    return _about_its_mean(model, means if exact else None) if centered else model, A
 
 
 @_public
@@ -11061,7 +11060,7 @@ def _fitted(method, X, kernel, options):
     if method.landmarks:
         model = nystrom_kpca(X, A, kernel, options.k, options.seed, centered=options.center)
         return model, A
-    return _kpca(X, kernel, options.k, options.seed, options.center, 1e-8, A)[:2]
+    return _kpca(X, kernel, options.k, options.seed, options.center, 1e-8, A)
 
 
 def _demo(options):
