@@ -4512,11 +4512,6 @@ class ShadowState(NamedTuple):
     count: int
 
 
-# Float32 distances between points in units of eps, relative to an origin, exclude most centers. The
-# units are cut to +-1e4: rounding then changes squared distances of 1 by at most .003 sqrt(d).
-_FARTHEST = 1e4
-
-
 # Numba 0.68 uses FMA with fastmath=False.
 @_while_compiling()(njit(fastmath=set(), forceinline=True, **_OPTIONS))
 def _is_within(X, i, C, j, limit):
@@ -4599,8 +4594,10 @@ def _shadows(X, known, eps, grow):
     centers = np.empty((capacity, d))
     panels = np.zeros((_ceil_div(capacity, width), d, width), np.float32)
 
+    # Float32 distances between points in units of eps, relative to an origin, exclude most centers.
+    # At 1e4 units or less, rounding changes squared distances of 1 by at most .003 sqrt(d).
     def in_units(points):
-        return np.clip((points - origin) / eps, -_FARTHEST, _FARTHEST).astype(np.float32)
+        return np.clip((points - origin) / eps, -1e4, 1e4).astype(np.float32)
 
     _enter(
         known, in_units(known), np.arange(count), centers, panels, count, 0, 0.0, np.full(count, -1)
