@@ -2304,10 +2304,10 @@ def _multiply_add_transposed(A, first, last, m, panels, row, out):
             _add_transposed_product(A, r, end, first, last, panel, out, r, column)
 
 
-def _sum_of_slots(slots, n, p, dtype):
-    """Sum of the slots in order and in float64, cut to the first n rows and p columns."""
+def _sum_of_slots(slots, n, V):
+    """Sum of the slots in order and in float64, cut to n rows and the columns of V, in its type."""
     total = slots[0] if len(slots) == 1 else slots.sum(0, np.float64)
-    return np.ascontiguousarray(total[:n, :p], dtype)
+    return np.ascontiguousarray(total[:n, : V.shape[1]], V.dtype)
 
 
 @_helper
@@ -2347,9 +2347,8 @@ def _add_tiles(kernel, pairs, tasks, tall, wide, panels, slots):
 def _gram_product(kernel, X, Y, V, symmetric=False):
     """Gram matrix times V, never formed. If `symmetric` (Y is X), most tiles are used twice."""
     n = len(X)
-    p = V.shape[1]
     V = V.astype(X.dtype, copy=False)
-    padded = _padded_width(p, V)
+    padded = _padded_width(V.shape[1], V)
     symmetric = symmetric and n * padded <= 2**20
     segments = max(1, 64 // _ceil_div(n, _BLOCK))  # about 64 tasks for few rows
     tall = _BLOCK
@@ -2361,7 +2360,7 @@ def _gram_product(kernel, X, Y, V, symmetric=False):
     slots = np.zeros((_ceil_div(len(Y), wide), _whole_blocks(n), padded))
     work = _tile_work(kernel, pairs, (1 + symmetric) * _MULTIPLY_ADD * padded)
     _add_tiles(work, kernel, pairs, tasks, tall, wide, _packed_vectors(V), slots)
-    return _sum_of_slots(slots, n, p, V.dtype)
+    return _sum_of_slots(slots, n, V)
 
 
 @_public
@@ -2520,7 +2519,7 @@ def _dense_product(A, V):
     slots = np.zeros((segments, _whole_blocks(n), wide))
     panels = _packed_vectors(V)
     _add_rows(_MULTIPLY_ADD * n * m * max(wide, 6), A, m, panels, rows * segments, slots)
-    return _sum_of_slots(slots, n, p, V.dtype)
+    return _sum_of_slots(slots, n, V)
 
 
 @_core
@@ -2539,17 +2538,16 @@ def _add_columns(U, m, panels, slots):
 def _transposed_product(U, V, m=None):
     """U[:, :m]^T V, or U^T V: products of runs of rows are computed, and added in order."""
     m = m or U.shape[1]
-    p = V.shape[1]
     if m * V.size < _BLAS_BELOW:
         return U[:, :m].T @ V
     rows = _ceil_div(m, _PRODUCT_ROWS) * _PRODUCT_ROWS
-    wide = _padded_width(p, V)
+    wide = _padded_width(V.shape[1], V)
     needed = len(U) // _PARTIAL_SUM_ROWS * (V.itemsize == 4)  # longer float32 sums lose digits
     runs = max(needed, min(64, _ceil_div(len(U), _BLOCK)))
     slots = np.zeros((runs, rows, wide), V.dtype)
     work = len(U) * (_MULTIPLY_ADD * m * max(wide, 4) + 5.0)
     _add_columns(work, U, m, _packed_vectors(V), slots)
-    return _sum_of_slots(slots, m, p, V.dtype)
+    return _sum_of_slots(slots, m, V)
 
 
 @_core
