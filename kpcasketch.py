@@ -1738,9 +1738,10 @@ def _require_fitting_points(name, kernel, **points):
             "float32 points: pass points.astype(np.float64)",
         )
         if kernel.kind == _PRECOMPUTED:
-            whole = P.shape[1] == 1 and (P == np.floor(P)).all()
             _require(
-                whole and 0 <= P.min() <= P.max() < len(kernel.table),
+                P.shape[1] == 1
+                and (P == np.floor(P)).all()
+                and 0 <= P.min() <= P.max() < len(kernel.table),
                 f"{argument} must have one column of row numbers from 0 to N - 1 for a precomputed "
                 "(N, N) kernel: pass np.arange(N)[:, None] for all points",
             )
