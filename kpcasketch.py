@@ -325,8 +325,6 @@ _region = {}
 
 def _writable(array):
     """A writable array of the same memory. Numba would compile again for a read-only array."""
-    if not array.size:
-        return array.copy()
     shown = array.__array_interface__
     shown["data"] = (shown["data"][0], False)
     return np.asarray(SimpleNamespace(array=array, __array_interface__=shown))
@@ -502,10 +500,7 @@ def _aligned(shape, like):
 
 def _new_array(shape, dtype):
     """Uninitialized array aligned to 64 bytes. np.empty aligns to 16: rpcholesky is 25 % slower."""
-    size = math.prod(shape) * np.dtype(dtype).itemsize
-    raw = np.empty(size + 64, np.uint8)
-    skip = -raw.ctypes.data % 64
-    return raw[skip : skip + size].view(dtype).reshape(shape)
+    return _aligned.py_func(shape, np.empty(0, dtype))
 
 
 # 1.3 The micro-kernel
@@ -718,8 +713,7 @@ def _as_array(name, value, ndim, dtypes=_FLOATS):
     if type(value) in (list, tuple):
         with contextlib.suppress(ValueError):  # rows of unequal lengths remain a list
             value = np.asarray(value)
-    if not isinstance(value, np.ndarray):
-        raise ValueError(f"{wanted}, got {type(value).__name__}")
+    _require(isinstance(value, np.ndarray), f"{wanted}, got {type(value).__name__}")
     hint = ": pass X[None] for one point, X[:, None] for one column" * (value.ndim == 1 < ndim)
     _require(
         value.ndim == ndim and value.dtype.kind in "biuf",
@@ -854,7 +848,6 @@ def _scalar(value):
 
 
 def _shown(value):
-    value = _scalar(value)
     return repr(value) if isinstance(value, (int, float, complex, str)) else type(value).__name__
 
 
@@ -865,7 +858,7 @@ def _checked_count(name, value, high=2**63 - 1, low=1):
     number = _scalar(value)
     if type(number) is not int or not low <= number <= high:
         top = f"2**{high.bit_length()} - 1" if high > _MOST else high
-        raise ValueError(f"{name} must be an int from {low} to {top}, got {_shown(value)}")
+        raise ValueError(f"{name} must be an int from {low} to {top}, got {_shown(number)}")
     return number
 
 
@@ -876,7 +869,7 @@ def _as_seed(name, value):
 def _checked_real(name, value, low=-math.inf, high=math.inf):
     number = _scalar(value)
     if type(number) not in (int, float):
-        raise ValueError(f"{name} must be a real number, got {_shown(value)}")
+        raise ValueError(f"{name} must be a real number, got {_shown(number)}")
     _require(abs(number) <= sys.float_info.max, f"{name} must be finite, got {number}")
     if not low <= number <= high:
         raise ValueError(
@@ -908,8 +901,9 @@ def _as_half_life(half_life):
 
 
 def _as_flag(name, value):
-    _require(isinstance(_scalar(value), bool), f"{name} must be True or False, got {_shown(value)}")
-    return bool(value)
+    value = _scalar(value)
+    _require(isinstance(value, bool), f"{name} must be True or False, got {_shown(value)}")
+    return value
 
 
 _PHYSICAL_MEMORY = (
@@ -1053,7 +1047,7 @@ def _checked_as(cls, name, value):
 # around math.exp. NaN and infinity give NumPy's results. Polynomials minimize the relative error.
 
 # The low bits of x + 1.5 * 2^52 (float32: 1.5 * 2^23) are x rounded to an integer (Dekker).
-_ROUND64 = 6755399441055744.0
+
 _DOUBLE_FORMAT = np.float64, np.int64, 52  # with the number of bits of a mantissa
 _SINGLE_FORMAT = np.float32, np.int32, 23
 
@@ -1142,7 +1136,8 @@ def _log64(x):
     subnormal = x < 2.2250738585072014e-308
     bits = np.float64(x * 18014398509481984.0 if subnormal else x).view(np.int64)  # 2^54
     k = (bits - 0x3FE6A09E667F3BCD) >> 52  # x = 2^k (1 + f) with sqrt(1/2) <= 1 + f < sqrt(2)
-    e = np.int64(k + 0x4338000000000000).view(np.float64) - _ROUND64 - (54.0 if subnormal else 0.0)
+    e = np.int64(k + 0x4338000000000000).view(np.float64) - 6755399441055744.0  # 1.5 * 2^52
+    e -= 54.0 if subnormal else 0.0
     f = np.int64(bits - (k << 52)).view(np.float64) - 1.0
     s = f / (2.0 + f)
     z = s * s
@@ -1279,10 +1274,6 @@ def _checked_key(seed, purpose):
 def _uniforms(keys, counters):
     """`_uniform` for NumPy arrays."""
     return ((_words(keys, counters) >> 12) + 0.5) * 2.220446049250313e-16
-
-
-def _random_signs(n, count, key):
-    return 1.0 - 2.0 * (_words(_words(key, np.arange(count)), np.arange(n)[:, None]) >> 63)
 
 
 @_strict_helper
@@ -1755,9 +1746,10 @@ def _require_fitting_points(name, kernel, **points):
             "float32 points: pass points.astype(np.float64)",
         )
         if kernel.kind == _PRECOMPUTED:
-            whole = P.shape[1] == 1 and (P == np.floor(P)).all()
             _require(
-                whole and 0 <= P.min() <= P.max() < len(kernel.table),
+                P.shape[1] == 1
+                and (P == np.floor(P)).all()
+                and 0 <= P.min() <= P.max() < len(kernel.table),
                 f"{argument} must have one column of row numbers from 0 to N - 1 for a precomputed "
                 "(N, N) kernel: pass np.arange(N)[:, None] for all points",
             )
@@ -1870,8 +1862,7 @@ def _checked_stationary(name, kernel, radial=False, **points):
     kernel = _checked_kernel(name, kernel, **points)
     kind = _KINDS[kernel.kind]
     _require(kind.law, f"{name} must be shift-invariant: use gaussian or matern, for example")
-    euclidean = kind.base == _DISTANCES
-    _require(euclidean or not radial, f"{name} must depend on the Euclidean distance")
+    _require(kind.base == _DISTANCES or not radial, f"{name} must depend on the Euclidean distance")
     return kernel
 
 
@@ -2166,7 +2157,7 @@ def _tile_place(places, t, X, Y):
 @_core
 def _fill_gram(kernel, pairs, places, out):
     """Write the Gram matrix, four tiles per task. If symmetric, only the upper half is computed."""
-    for index in prange((len(places) + 3) // 4):
+    for index in prange(_ceil_div(len(places), 4)):
         _wide_vectors()
         group = np.int64(index)
         tile = _new_tile(out)
@@ -2186,7 +2177,10 @@ def _fill_gram(kernel, pairs, places, out):
                         out[j, i] = tile[i - first, j - begin]
 
 
-def _gram(kernel, X, Y, symmetric, out=None):
+def _gram(kernel, X, Y=None, out=None):
+    """Gram matrix of X and Y or, in half the time, of X and X."""
+    symmetric = Y is None
+    Y = X if symmetric else Y
     pairs = _prepare(kernel, X, Y, symmetric)
     out = _new_array((len(X), len(Y)), X.dtype) if out is None else out
     places = _tile_places(X, Y, symmetric)
@@ -2236,7 +2230,7 @@ def gram(X, Y, kernel, *, out=None):
     P, Q = _in_common_precision(*_checked_two(X, "Y", Y))
     kernel = _checked_kernel("kernel", kernel, X=P, Y=Q)
     out = _checked_out("Y", out, (len(P), len(Q)), P.dtype, (X, P, Y, Q, kernel))
-    _gram(kernel, P, Q, X is Y, out)
+    _gram(kernel, P, None if X is Y else Q, out)
     finite = _value_limit(kernel, P, Q) < (1e38 if P.itemsize == 4 else 1e308) or _all_below(out)
     _require(finite, "kernel values on X and Y must be finite in the precision of X and Y")
     return out
@@ -2339,10 +2333,10 @@ def _multiply_add_transposed(A, first, last, m, panels, row, out):
             _add_transposed_product(A, r, end, first, last, panel, out, r, column)
 
 
-def _sum_of_slots(slots, n, p, dtype):
-    """Sum of the slots in order and in float64, cut to the first n rows and p columns."""
+def _sum_of_slots(slots, n, V):
+    """Sum of the slots in order and in float64, cut to n rows and the columns of V, in its type."""
     total = slots[0] if len(slots) == 1 else slots.sum(0, np.float64)
-    return np.ascontiguousarray(total[:n, :p], dtype)
+    return np.ascontiguousarray(total[:n, : V.shape[1]], V.dtype)
 
 
 @_helper
@@ -2385,9 +2379,8 @@ def _gram_product(kernel, X, Y, V, symmetric=False):
     step = max(_BLOCK, _STORED_PRODUCTS // (len(Y) + 1))
     if _is_sparse(X) and n > step:
         return np.vstack([_gram_product(kernel, X[rows], Y, V) for rows in _slabs(n, step)])
-    p = V.shape[1]
     V = V.astype(X.dtype, copy=False)
-    padded = _padded_width(p, V)
+    padded = _padded_width(V.shape[1], V)
     symmetric = symmetric and n * padded <= 2**20
     segments = max(1, 64 // _ceil_div(n, _BLOCK))  # about 64 tasks for few rows
     tall = _BLOCK
@@ -2399,7 +2392,7 @@ def _gram_product(kernel, X, Y, V, symmetric=False):
     slots = np.zeros((_ceil_div(len(Y), wide), _whole_blocks(n), padded))
     work = _tile_work(kernel, pairs, (1 + symmetric) * _MULTIPLY_ADD * padded)
     _add_tiles(work, kernel, pairs, tasks, tall, wide, _packed_vectors(V), slots)
-    return _sum_of_slots(slots, n, p, V.dtype)
+    return _sum_of_slots(slots, n, V)
 
 
 @_public
@@ -2558,7 +2551,7 @@ def _dense_product(A, V):
     slots = np.zeros((segments, _whole_blocks(n), wide))
     panels = _packed_vectors(V)
     _add_rows(_MULTIPLY_ADD * n * m * max(wide, 6), A, m, panels, rows * segments, slots)
-    return _sum_of_slots(slots, n, p, V.dtype)
+    return _sum_of_slots(slots, n, V)
 
 
 @_core
@@ -2577,17 +2570,16 @@ def _add_columns(U, m, panels, slots):
 def _transposed_product(U, V, m=None):
     """U[:, :m]^T V, or U^T V: products of runs of rows are computed, and added in order."""
     m = m or U.shape[1]
-    p = V.shape[1]
     if m * V.size < _BLAS_BELOW:
         return U[:, :m].T @ V
     rows = _ceil_div(m, _PRODUCT_ROWS) * _PRODUCT_ROWS
-    wide = _padded_width(p, V)
+    wide = _padded_width(V.shape[1], V)
     needed = len(U) // _PARTIAL_SUM_ROWS * (V.itemsize == 4)  # longer float32 sums lose digits
     runs = max(needed, min(64, _ceil_div(len(U), _BLOCK)))
     slots = np.zeros((runs, rows, wide), V.dtype)
     work = len(U) * (_MULTIPLY_ADD * m * max(wide, 4) + 5.0)
     _add_columns(work, U, m, _packed_vectors(V), slots)
-    return _sum_of_slots(slots, m, p, V.dtype)
+    return _sum_of_slots(slots, m, V)
 
 
 @_core
@@ -2648,20 +2640,21 @@ def _row64(context, builder, dtype, array, row, store=None):
 
 
 @intrinsic
-def _combine_rows(typing, out, row, a, i, factor, b, j):
+def _combine_rows(typing, out, row, i, factor, b, j):
+    """out[row] = out[i] + factor b[j], for rows of 64 bytes."""
 
     def codegen(context, builder, signature, args):
-        out, a, b = _array_arguments(context, builder, signature, args, (0, 2, 5))
+        out, b = _array_arguments(context, builder, signature, args, (0, 4))
         dtype = signature.args[0].dtype
-        first = _row64(context, builder, dtype, a, args[3])
-        second = _row64(context, builder, dtype, b, args[6])
-        factor = _broadcast(builder, args[4], second.type)
+        first = _row64(context, builder, dtype, out, args[2])
+        second = _row64(context, builder, dtype, b, args[5])
+        factor = _broadcast(builder, args[3], second.type)
         product = builder.fmul(factor, second, flags=("contract",))
         total = builder.fadd(first, product, flags=("contract",))
         _row64(context, builder, dtype, out, args[1], store=total)
         return context.get_dummy_value()
 
-    return types.void(out, types.int64, a, types.int64, out.dtype, b, types.int64), codegen
+    return types.void(out, types.int64, types.int64, out.dtype, b, types.int64), codegen
 
 
 @_core
@@ -2690,9 +2683,9 @@ def _multiply_rows(data, indices, indptr, panels, out):
                 total[:] = 0
                 for q in range(begin, whole, 4):
                     for t in range(4):
-                        _combine_rows(total, t, total, t, data[q + t], V, indices[q + t])
+                        _combine_rows(total, t, t, data[q + t], V, indices[q + t])
                 for q in range(whole, end):
-                    _combine_rows(total, 0, total, 0, data[q], V, indices[q])
+                    _combine_rows(total, 0, 0, data[q], V, indices[q])
                 for c in range(min(lanes, out.shape[1] - group * lanes)):
                     first = total[0, c] + total[1, c]
                     out[i, group * lanes + c] = first + (total[2, c] + total[3, c])
@@ -2742,11 +2735,11 @@ def _fill_tables(V, start, table):
         stop = begin + (7 if q < 2 else 6)
         table[base] = 0
         for row in range(begin, stop):
-            _combine_rows(table, base, table, base, V.dtype.type(-1), V, row)
+            _combine_rows(table, base, base, V.dtype.type(-1), V, row)
         size = 1
         for row in range(begin, stop):  # setting one more bit turns one -v into +v
             for e in range(base, base + size):
-                _combine_rows(table, e + size, table, e, V.dtype.type(2), V, row)
+                _combine_rows(table, e + size, e, V.dtype.type(2), V, row)
             size *= 2
 
 
@@ -2878,15 +2871,16 @@ _OPERATORS |= {
     Implicit: _Form(
         lambda A: len(A.X),
         lambda A, V: _gram_product(A.kernel, A.X, A.X, V, True),
-        lambda A, first, last: _gram(  # all rows together are bit-identical to `gram`
-            A.kernel, A.X[first:last], A.X, last - first == len(A.X)
-        ).astype(np.float64),
+        lambda A, first, last: _in_double(
+            # All rows together are bit-identical to `gram`.
+            _gram(A.kernel, A.X[first:last], None if last - first == len(A.X) else A.X)
+        ),
         lambda A: _diagonal(A.X, A.kernel).sum(dtype=np.float64),
     ),
     LowRank: _Form(
         lambda A: len(A.F),
         lambda A, V: _dense_product(A.F, _transposed_product(A.F, V.astype(A.F.dtype))),
-        lambda A, first, last: _dense_product(A.F[first:last].astype(np.float64), A.F.T),
+        lambda A, first, last: _dense_product(_in_double(A.F[first:last]), A.F.T),
         lambda A: np.square(A.F, dtype=np.float64).sum(),
     ),
     Difference: _Form(
@@ -3199,11 +3193,10 @@ def _small_eigen(A, by_size=False):
 
 
 def _orthonormalize(W, key):
-    """Orthonormal columns with the span of W, and True if W has full rank. Random columns replace
-    dependent ones. Two passes (Stathopoulos, Wu 2002) usually suffice for V^T V = I. Ten are
-    the limit: in very long sums, rounding errors alone exceed the threshold."""
+    """Orthonormal columns with the span of W. Random columns replace dependent ones. Two passes
+    (Stathopoulos, Wu 2002) usually suffice for V^T V = I. Ten are the limit: in very long sums,
+    rounding errors alone exceed the threshold."""
     n, p = W.shape
-    independent = True
     rng = np.random.default_rng(int(key))
     V = W / _unit_of(W, 0)
     for _ in range(10):
@@ -3215,8 +3208,7 @@ def _orthonormalize(W, key):
         lost = lengths <= 1e-13 * lengths.max()
         V /= np.where(lost, 1.0, lengths)
         V[:, lost] = rng.standard_normal((n, lost.sum()))
-        independent = independent and not lost.any()
-    return V, independent
+    return V
 
 
 def _least_ridge(squares):
@@ -3233,9 +3225,8 @@ def _solve_ridge(squares, products, lam):
     """(F^T F + lam I)^-1 F^T Y."""
     from scipy.linalg import cho_factor, cho_solve  # the import takes 0.1 s
 
-    A = _ridged(squares, lam)
-    W = np.array(products, order="C")
-    return cho_solve(cho_factor(A, True, True, False), W, True, False)
+    factor = cho_factor(_ridged(squares, lam), True, True, False)
+    return cho_solve(factor, products, check_finite=False)
 
 
 # 7.2 Arrays
@@ -3334,8 +3325,6 @@ def _single_vector_pairs(A, unit, k, key, tol):
 def _eigen_of_array(A, k, key, tol):
     """Eigenpairs of a symmetric array. `residual` is tol if single vectors are used, but at least
     the rounding error of LAPACK: measured, up to 4 times the precision for n = 2000."""
-    from scipy.linalg import blas  # the import takes 0.1 s
-
     n = len(A)
     extremes = np.array([A.min(), A.max()], np.float64)
     _require_finite("the operator or Gram matrix", extremes)
@@ -3345,18 +3334,18 @@ def _eigen_of_array(A, k, key, tol):
     if np.isnan(values).any():
         values, V = _lapack_pairs(A, k)
         tol = 0.0
+    V = np.ascontiguousarray(V[:, ::-1], np.float64)
     if A.itemsize == 4:  # a step of Newton's method makes V orthonormal to 1e-12
-        V = _in_double(V)
-        V = blas.dgemm(1.0, V, 1.5 * np.eye(k) - 0.5 * blas.dgemm(1.0, V, V, trans_a=True))
-    V = _fix_signs(np.ascontiguousarray(V[:, ::-1]))
-    return Eigen(values[::-1].astype(np.float64), V, 1, np.full(k, max(tol, 8.0 * _precision(A))))
+        V = _dense_product(V, 1.5 * np.eye(k) - 0.5 * _transposed_product(V, V))
+    residual = np.full(k, max(tol, 8.0 * _precision(A)))
+    return Eigen(values[::-1].astype(np.float64), _fix_signs(V), 1, residual)
 
 
 # 7.3 Searches with blocks in Krylov spaces
 
 
 def _start_block(n, block, key):
-    return _orthonormalize(_gaussian_matrix(n, block, _python_subkey(key, 0)), key)[0]
+    return _orthonormalize(_gaussian_matrix(n, block, _python_subkey(key, 0)), key)
 
 
 def _combined(Q, Y, count):
@@ -3393,12 +3382,12 @@ class _Basis:
     def next_block(self, R):
         """Orthonormal columns for the part of R orthogonal to the basis. Both have n or fewer."""
         key = _python_subkey(self.key, self.iterations)
-        W = _orthonormalize(R, _python_subkey(key, 0))[0]
+        W = _orthonormalize(R, _python_subkey(key, 0))
         for _ in range(5):  # a tiny R and random columns are not orthogonal yet
             C = _transposed_product(self.Q, W, self.size)
             if np.abs(C).max() <= 1e-14:
                 break
-            W = _orthonormalize(W - _dense_product(self.Q, C), _python_subkey(key, 1))[0]
+            W = _orthonormalize(W - _dense_product(self.Q, C), _python_subkey(key, 1))
         return W
 
     def keep(self, values, Y, kept):
@@ -3449,7 +3438,6 @@ def _relative_margin(A, tol, summands, scale):
 # R^T|. The last step is reached when |R| / (lambda - largest Ritz value), which exceeds |M|, is
 # below the bound.
 _MISSED = 1e-6  # probability that |W_1^T v| is below the bound
-_STEPS_BEYOND = 200  # if a proof needs more steps, the search continues
 
 
 def _start_cosine(n, block, chance):
@@ -3483,7 +3471,7 @@ def _nothing_missed(values, Y, R, level, skipped=0, start_at=0):
     far = others.max(initial=-math.inf) + 1.001 * size / cosine
     of_start = Y[start_at : start_at + block, skipped:]
     of_last = Y[-block:, skipped:]
-    for _ in range(_STEPS_BEYOND):
+    for _ in range(200):  # if the proof needs more steps, the search continues
         share = 1.0 / (at - others)
         reach = _dense_product(of_start * share, of_last.T)
         norm = _root_norm(_dense_product(_dense_product(reach, S), reach.T))
@@ -3728,7 +3716,7 @@ def orthogonal_iteration(A, k, seed=0, *, tol=1e-8, max_iterations=10000):
         shift = max(shift, -values[k - 1])
         if stall.after(worst) >= 100:  # Q mixes eigenvectors of lambda and -lambda
             shift = max(shift, scale)
-        Q = _orthonormalize(Z + shift * Q, _python_subkey(key, iterations + 1))[0]
+        Q = _orthonormalize(Z + shift * Q, _python_subkey(key, iterations + 1))
 
 
 @_public
@@ -3898,8 +3886,8 @@ _CANCELS_FROM = 100.0  # removed part of the trace / the rest; below, under two 
 
 
 def _kpca(X, kernel, k, seed, centered, tol=1e-13, A=None):
-    """An Expansion from the Gram matrix (or from A), the matrix, and its eigenpairs. If centering
-    cancels nearly all of a stored matrix, the matrix is recomputed in float64, and tol rises."""
+    """An Expansion from the Gram matrix (or from A), and the matrix. If centering cancels nearly
+    all of a stored matrix, the matrix is recomputed in float64, and tol rises."""
     X, kernel = _points_and_kernel(X, kernel)
     n = len(X)
     k, key = _checked_pairs(k, n, seed)
@@ -3909,7 +3897,7 @@ def _kpca(X, kernel, k, seed, centered, tol=1e-13, A=None):
     exact = A is None and G is X
     taken = 0.0
     if A is None:
-        A = _gram(kernel, G, G, True) if n <= _DENSE_POINTS else Implicit(G, kernel)
+        A = _gram(kernel, G) if n <= _DENSE_POINTS else Implicit(G, kernel)
     if centered:
         means = _in_double(_product(A, np.ones((n, 1)))[:, 0]) / n
         taken = means.sum()
@@ -3918,7 +3906,7 @@ def _kpca(X, kernel, k, seed, centered, tol=1e-13, A=None):
         if stored and over > _CANCELS_FROM:
             del A  # up to 512 MB
             G = _in_double(G)
-            A = _gram(kernel, G, G, True)
+            A = _gram(kernel, G)
             means = A.mean(0)
             tol = np.clip(2.2e-16 * over, tol, 1e-4)
         if stored and (over > _CANCELS_FROM or A.nbytes <= _SINGLE_VECTOR_BYTES):
@@ -3927,9 +3915,8 @@ def _kpca(X, kernel, k, seed, centered, tol=1e-13, A=None):
             A = A.astype(X.dtype, copy=False)
         else:
             A = Centered(A, np.full(n, taken / n))
-    eigen = _lanczos(A, k, key, tol, 1000)
-    model = _expansion_of(X, kernel, eigen, taken)
-    return _about_its_mean(model, means if exact else None) if centered else model, A, eigen
+    model = _expansion_of(X, kernel, _lanczos(A, k, key, tol, 1000), taken)
+    return _about_its_mean(model, means if exact else None) if centered else model, A
 
 
 @_public
@@ -4072,7 +4059,7 @@ def _gradients(X, E):
     center = Q.mean(0)  # far from the origin, points_i - x would lose digits
     terms = np.column_stack([Q - center, np.ones(len(Q))])
     for rows in _slabs(len(P), max(_BLOCK, 2**22 // len(Q))):  # 32 MB of kernel values
-        D = _gram(kernel, P[rows], Q, False)
+        D = _gram(kernel, P[rows], Q)
         if E.kernel.kind == _EXPONENTIAL:  # at a kink, take the mean of both sides
             a = np.log(kernel.scale / D)
             D /= np.where(a > 1e-8, a, math.inf)
@@ -4212,9 +4199,9 @@ def kernel_pca_preimage(features, expansion, ridge=0.0, *, max_iterations=1000):
         points = []
         Q = E.points - center
         mean = E.mean if E.mean.size else 0.0
-        squares = np.square(Q).sum(1)
+        squares = _squared_norms(Q)
         for y in Y:  # start at the point with the closest features
-            start = Q[np.square(F - y).sum(1).argmin()]
+            start = Q[_squared_norms(F - y).argmin()]
             gammas = basis.coef[:, :-1] @ (y @ W) + mean  # P has the features y
             points.append(center + _climb(gammas, Q, squares, kernel.gamma, start, max_iterations))
         return np.array(points)
@@ -4223,7 +4210,7 @@ def kernel_pca_preimage(features, expansion, ridge=0.0, *, max_iterations=1000):
         F = F - F.mean(0)
     else:
         center = 0.0
-    K = _gram(kernel, F, F, True)
+    K = _gram(kernel, F)
     _require(_all_below(K, 1e300), "expansion.kernel must have finite values on the features")
     weights = _solve_ridge(K, E.points - center, ridge)
     out = center + _gram_product(kernel, Y, F, weights)
@@ -4320,7 +4307,7 @@ def _entry_bound(kernel, X):
     bound = _value_limit(kernel, X)
     if not _has_formula(kernel):
         slabs = _slabs(len(X), _BLOCK)
-        bound = np.max([np.abs(_gram(kernel, X[rows], X, False)).max() for rows in slabs])
+        bound = np.max([np.abs(_gram(kernel, X[rows], X)).max() for rows in slabs])
     _require_finite("kernel values on X", bound)
     return float(bound)
 
@@ -4509,7 +4496,7 @@ def rademacher_projection(X, s, seed=0):
     n, d = X.shape
     s = _checked_count("s", s, _MOST)
     key = _checked_key(seed, _SIGNS)
-    _fits("s", 1.0 * X.itemsize * n * s)
+    _fits("s", X.itemsize * n * s)
     signs = np.array([1.0, -1.0] / np.sqrt(s), X.dtype)
     keys = _words(key, np.arange(d)[:, None])
     sums = np.zeros((n, s))
@@ -4553,11 +4540,6 @@ class ShadowState(NamedTuple):
     weights: np.ndarray
     eps: float
     count: int
-
-
-# Float32 distances between points in units of eps, relative to an origin, exclude most centers. The
-# units are cut to +-1e4: rounding then changes squared distances of 1 by at most .003 sqrt(d).
-_FARTHEST = 1e4
 
 
 # Numba 0.68 uses FMA with fastmath=False.
@@ -4642,8 +4624,10 @@ def _shadows(X, known, eps, grow):
     centers = np.empty((capacity, d))
     panels = np.zeros((_ceil_div(capacity, width), d, width), np.float32)
 
+    # Float32 distances between points in units of eps, relative to an origin, exclude most centers.
+    # At 1e4 units or less, rounding changes squared distances of 1 by at most .003 sqrt(d).
     def in_units(points):
-        return np.clip((points - origin) / eps, -_FARTHEST, _FARTHEST).astype(np.float32)
+        return np.clip((points - origin) / eps, -1e4, 1e4).astype(np.float32)
 
     _enter(
         known, in_units(known), np.arange(count), centers, panels, count, 0, 0.0, np.full(count, -1)
@@ -4816,11 +4800,8 @@ def _come_closer(X, center, distances):
         _wide_vectors()
         first, last = _block(index, len(X))
         for i in range(first, last):
-            total = 0.0
-            for t in range(X.shape[1]):
-                gap = X[i, t] - center[t]
-                total += gap * gap
-            distances[i] = min(distances[i], total)
+            square = _pair_sum(_DISTANCES, X[i], center, 0.0)
+            distances[i] = min(distances[i], square)
 
 
 def _spread_rows(X, k, key):
@@ -4932,10 +4913,7 @@ def _herd_of(X, kernel, rows):
     else:
         squares = _in_double(_diagonal(C, kernel))
         labels = np.concatenate(
-            [
-                (squares - 2.0 * _gram(kernel, X[rows], C, False)).argmin(1)
-                for rows in _slabs(len(X), 2048)
-            ]
+            [(squares - 2.0 * _gram(kernel, X[rows], C)).argmin(1) for rows in _slabs(len(X), 2048)]
         )
     return ReducedSet(C, np.full(len(C), len(X) / len(C)), labels)
 
@@ -5009,7 +4987,7 @@ def _halve(kernel, X, rows, starts, key, log_inverse):
             if run.start:
                 earlier = of_set[: run.start, None]
                 sums = _in_double(_gram_product(kernel, P[run], P[: run.start], earlier)[:, 0])
-            K = _in_double(_gram(kernel, P[run], P[run], True))
+            K = _in_double(_gram(kernel, P[run]))
             first = start + run.start
             spread = _choose_sides(K, sums, log_inverse, key, first, spread, of_set[run])
     return sides > 0.0
@@ -5141,7 +5119,7 @@ def rskpca(C, w, kernel, k, seed=0, *, centered=False):
     centered = _as_flag("centered", centered)
     _fits("C", 8.0 * len(C) ** 2)
     points = _about_mean(kernel, _in_double(C), centered)
-    K = _gram(kernel, points, points, True)
+    K = _gram(kernel, points)
     _require_finite("kernel values on C", K)
     shares = w / w.sum()
     roots = np.sqrt(shares)
@@ -5223,7 +5201,7 @@ def _manifold_of(C, w, kernel, k, seed, alpha=0.0, time=0.0, cut=False):
     used = w > 0.0
     C = C[used]
     k, key = _checked_pairs(k, len(C) - (not cut), seed)
-    K = _in_double(_gram(kernel, C, C, True))
+    K = _in_double(_gram(kernel, C))
     shares = w[used] / w.sum()
     sums = K @ shares
     powers = sums**alpha
@@ -5351,7 +5329,7 @@ def _distance_of_means(X, C, w, kernel, square):
     total = 0.0
     if square:
         for rows in _slabs(len(P), 2 * _BLOCK):
-            K = _gram(kernel, P[rows], P[rows.start :], False)
+            K = _gram(kernel, P[rows], P[rows.start :])
             np.square(K, out=K)
             later = 2.0 * shares[rows.start :]  # for (i, j) and (j, i)
             later[: len(K)] = shares[rows]
@@ -5457,7 +5435,6 @@ class FourierMap(NamedTuple):
 
 _DIRECTIONS, _LENGTHS, _PHASES, _MIXTURES, _FLIPS, _SHUFFLES = range(6)  # subkeys of a map's key
 _UNIT_GAUSSIAN = Kernel(_GAUSSIAN, gamma=0.5)  # its frequencies are standard normal vectors
-_NEAR = (8192.0, 1048576.0)  # largest angles, in float32 and float64, for which `_cos` is accurate
 
 
 def _require_precise(X, feature_map, points):
@@ -5481,16 +5458,12 @@ def _require_finite_angles(finite, points):
     )
 
 
-@_helper
-def _phase(key, j, copies):
-    """Phase of feature j. In a pair, subtracting a quarter turn makes the second one a sine."""
-    return 2.0 * math.pi * (_uniform(key, j // copies) - 0.25 * (j % copies))
-
-
 @_core_alone
 def _draw_phases(key, first, copies, phases):
     for i in range(len(phases)):
-        phases[i] = _phase(key, first + i, copies)
+        # In a pair, subtracting a quarter turn makes the second feature a sine.
+        j = first + i
+        phases[i] = 2.0 * math.pi * (_uniform(key, j // copies) - 0.25 * (j % copies))
 
 
 @_core
@@ -5560,7 +5533,8 @@ def _fastfood_parts(kernel, d, m, key):
     """B, P, G and S of V = S H G P H B (see `fastfood_features_map`), each a (blocks, D) array."""
     size = 1 << (d - 1).bit_length()
     blocks = _ceil_div(m, size)
-    flips = np.ascontiguousarray(_random_signs(size, blocks, _python_subkey(key, _FLIPS)).T)
+    keys = _words(_python_subkey(key, _FLIPS), np.arange(blocks))[:, None]
+    flips = 1.0 - 2.0 * (_words(keys, np.arange(size)) >> 63)
     keys = _words(_python_subkey(key, _SHUFFLES), np.arange(blocks))
     order = np.array([_draw_uniformly(size, size, subkey) for subkey in keys])
     weights = _plain_frequencies(_UNIT_GAUSSIAN, key, (blocks, size))
@@ -5601,7 +5575,7 @@ def _write_cosines(angles, rows, phases, factor, out, row, column):
     """Write factor cos(angles + phases) to out[row:, column:]. Changes the angles."""
     columns = len(phases)
     one = angles.dtype.type(factor)
-    near = angles.dtype.type(_NEAR[angles.itemsize // 8])
+    near = angles.dtype.type(8192.0 if angles.itemsize == 4 else 1048576.0)  # `_cos` is accurate
     far = 0
     for r in range(rows):
         for c in range(columns):  # LLVM vectorizes a count, but not a maximum that propagates NaN
@@ -5618,8 +5592,8 @@ def _write_cosines(angles, rows, phases, factor, out, row, column):
 
 
 @_helper
-def _fourier_tile(X, first, panels, phases, begin, factor, angles, out, row, column):
-    """Write up to 128 features of 128 points to out[row:, column:]."""
+def _fourier_tile(X, first, panels, phases, begin, factor, angles, out, column):
+    """Write up to 128 features of 128 points, from `first` on, to out[first:, column:]."""
     rows = min(_BLOCK, len(X) - first)
     width = panels.shape[2]
     columns = min(_BLOCK, len(phases) - begin)
@@ -5627,7 +5601,7 @@ def _fourier_tile(X, first, panels, phases, begin, factor, angles, out, row, col
         panel = panels[(begin + c) // width]
         for r in range(0, rows, 4):
             _inner_products(X, first + r, len(X) - 1, 0, X.shape[1], panel, angles, r, c)
-    _write_cosines(angles, rows, phases[begin : begin + columns], factor, out, row, column)
+    _write_cosines(angles, rows, phases[begin : begin + columns], factor, out, first, column)
 
 
 @_core
@@ -5637,7 +5611,7 @@ def _fourier(X, panels, phases, factor, out):
         first = np.int64(index) * _BLOCK
         angles = _new_tile(X)
         for begin in range(0, out.shape[1], _BLOCK):
-            _fourier_tile(X, first, panels, phases, begin, factor, angles, out, first, begin)
+            _fourier_tile(X, first, panels, phases, begin, factor, angles, out, begin)
 
 
 @_core
@@ -5667,18 +5641,14 @@ def _drawn(X, feature_map, first, count, divisor, points="X"):
     return _pack(W), phases, factor
 
 
-def _angles_in_box(X, feature_map):
-    """(d, n) array of h_a x_a, relative to the lowest corner of the box of an equispaced map."""
-    low, high, steps, _ = feature_map.grid
+def _waves(X, feature_map):
+    """For each axis, sqrt(w_j) (cos(j t) + sin(j t)) for abs(j) <= M (rows) and the angles t = h x,
+    relative to the lowest corner of the box."""
+    low, high, steps, sides = feature_map.grid
     inside = ((low <= X) & (X <= high)).all()
     _require(inside, f"X must lie in the box of its map, from {low} to {high}")
-    return (steps * (X - low)).T
-
-
-def _waves(angles, feature_map):
-    """For each axis, sqrt(w_j) (cos(j t) + sin(j t)) for abs(j) <= M (rows) and its angles t."""
     waves = []
-    for t, step, side in zip(angles, *feature_map.grid[2:]):
+    for t, step, side in zip((steps * (X - low)).T, steps, sides):
         j = np.arange(side)[:, None] - side // 2
         roots = np.exp(-0.125 * np.square(step * j) / feature_map.kernel.gamma)
         roots *= math.sqrt(2.0) / np.linalg.norm(roots)
@@ -5693,7 +5663,7 @@ def _features_from(X, feature_map, first, count, divisor, points="X"):
         from scipy.linalg import khatri_rao  # the import takes 0.1 s
 
         _require_precise(X, feature_map, points)
-        waves = _waves(_angles_in_box(X, feature_map), feature_map)
+        waves = _waves(X, feature_map)
         return functools.reduce(khatri_rao, waves).T.astype(X.dtype, "C")
     drawn, phases, factor = _drawn(X, feature_map, first, count, divisor, points)
     out = _new_array((len(X), count), X.dtype)
@@ -5854,7 +5824,7 @@ def fourier_features(X, feature_map):
     """
     feature_map = _checked_map("feature_map", feature_map, _is_sparse(X))
     X = _checked_points("X", X, columns=feature_map.d)
-    _fits("feature_map.m", 1.0 * len(X) * feature_map.m * X.itemsize)
+    _fits("feature_map.m", len(X) * feature_map.m * X.itemsize)
     return _features_from(X, feature_map, 0, feature_map.m, feature_map.m)
 
 
@@ -6056,7 +6026,7 @@ def _fill(X, features, fade, used, run, mean, mass):
             for q in range(used):
                 run[begin + t, q] *= left
         if len(phases) > 0:
-            _fourier_tile(X, 0, panels, phases, begin, factor, angles, rows, 0, 0)
+            _fourier_tile(X, 0, panels, phases, begin, factor, angles, rows, 0)
         n_before = mass
         for i in range(n):
             row = rows[i]
@@ -6455,7 +6425,7 @@ def _by_slabs(function, X, subspace):
 def _off(Z, basis):
     """Distances of the rows of Z from the span of the basis. Overwrites Z."""
     Z -= _dense_product(_dense_product(Z, basis), basis.T)
-    return np.sqrt(np.einsum("ij,ij->i", Z, Z, dtype=np.float64))
+    return np.sqrt(_squared_norms(Z))
 
 
 @_public
@@ -6731,7 +6701,7 @@ def reservoir_finish(state, kernel, k):
     k = _checked_count("k", k, len(points))
     kernel = _checked_kernel("kernel", kernel, state=points)
     _require(state.count >= 1, "state must have seen a point")
-    W = _gram(kernel, points, points, True)
+    W = _gram(kernel, points)
     own = W.diagonal()
     # Points may be normalized in float32.
     sound = (np.abs(own - own[0]) <= 1e-6 * abs(own[0])).all() and np.isfinite(W).all()
@@ -6871,7 +6841,7 @@ def _add_features(X, panels, phases, factor, coef, out):
         first = np.int64(index) * _FEW_ROWS
         P = X[first : first + _FEW_ROWS]
         for begin in range(0, len(phases), _BLOCK):
-            _fourier_tile(P, 0, panels, phases, begin, factor, angles, cosines, 0, 0)
+            _fourier_tile(P, 0, panels, phases, begin, factor, angles, cosines, 0)
             product[:] = 0
             count = min(_BLOCK, len(phases) - begin)
             _multiply_add(cosines, 0, len(P), 0, count, coef, begin, product)
@@ -7599,7 +7569,7 @@ def _substitute(kernel, X, Z, L, start, rows, growth=np.zeros(0), errors=np.zero
 def _residual_gram(kernel, P, shift, Y, rows):
     """K(Z, Z) + diag(shift) - Y Y^T for Z = P[rows] with features Y, at most 128 points."""
     Z = P[rows]
-    return _gram(kernel, Z, Z, True) - _dense_product(Y, Y.T) + np.diag(shift[rows])
+    return _gram(kernel, Z) - _dense_product(Y, Y.T) + np.diag(shift[rows])
 
 
 # 13.2 Pivots
@@ -7774,7 +7744,7 @@ def _tail_ridge(kernel, Z, weights, k, key):
     trace. Measured: with k instead of k + 8 vectors, the relative error was up to 25 %."""
     n = len(Z)
     Z = _in_double(Z)
-    A = _gram(kernel, Z, Z, True) * np.outer(weights, weights)
+    A = _gram(kernel, Z) * np.outer(weights, weights)
     trace = A.trace()
     _require_definite(0.0 <= trace < math.inf)
     W = _gaussian_matrix(n, min(n, k + 8), _python_subkey(key, 0))
@@ -8396,7 +8366,7 @@ def _normal_equations(P, found, T, middle=None, factors=None, values=False):
     for rows in _slabs(len(P), _SLAB):
         F = P[rows].astype(T.dtype, copy=False)
         if values:
-            F = _gram(found.kernel, F, _in_double(found.points), False)
+            F = _gram(found.kernel, F, _in_double(found.points))
         elif found is not None:
             F = _map_features(F, found)
         if middle is not None:
@@ -8718,7 +8688,7 @@ def kernel_ridge_cg(X, Y, kernel, lam, s=1000, seed=0, *, tol=1e-8, max_iteratio
     sizes += sizes == 0.0
     T = T / sizes
     P = _in_double(X)
-    A = _gram(kernel, P, P, True) if n <= _DENSE_POINTS else Implicit(P, kernel)
+    A = _gram(kernel, P) if n <= _DENSE_POINTS else Implicit(P, kernel)
     solve = _preconditioner(A, lam, P, kernel, s, key)
     a = best = np.zeros(T.shape)
     R = T
@@ -9282,7 +9252,8 @@ def novelty_pvalues(X, model, known):
         known: (n,) array. residual(K, model) for known points K that were not used for the model,
             because these have smaller residuals. For a drifting stream: its last n, even alarms.
     Returns:
-        array: (q,) in float64, at least 1 / (n + 1). Residuals equal up to rounding count as equal.
+        array: (q,) in float64, at least 1 / (n + 1). Squared residuals at most
+            1e-9 apart count as equal: they are rounding errors.
     """
     known = _as_array("known", known, 1, _DOUBLE)
     n = known.size
@@ -9727,7 +9698,7 @@ def median_bandwidth(X, seed=0):
     P = _in_double(_checked_points("X", X[rows], numbers=rows))
     if _is_sparse(P):
         unit = 1e-70
-        K = _gram(cauchy(unit), P, P, True)  # K = 1 / (1 + |x - y|^2 / unit^2)
+        K = _gram(cauchy(unit), P)  # K = 1 / (1 + |x - y|^2 / unit^2)
         distances = np.sqrt(1.0 / K[np.triu_indices(len(P), 1)] - 1.0)
     else:
         unit = 2.0 ** np.frexp(np.abs(P).max())[1]  # avoids underflow
@@ -11114,7 +11085,7 @@ def _fitted(method, X, kernel, options):
     if isinstance(A, Landmarks):
         model = nystrom_kpca(X, A, kernel, options.k, options.seed, centered=options.center)
         return model, A
-    return _kpca(X, kernel, options.k, options.seed, options.center, 1e-8, A)[:2]
+    return _kpca(X, kernel, options.k, options.seed, options.center, 1e-8, A)
 
 
 def _demo(options):

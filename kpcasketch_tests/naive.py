@@ -462,9 +462,9 @@ def equispaced(X, Y, sigma, steps, sides):
 
 
 def novelty_pvalues(residuals, known):
-    """Residuals below 1e-7 are rounding errors, so that squares which differ by 1e-14 are equal."""
+    """Squares that differ by 1e-9 are equal: a point has another rounding error in another batch."""
     return [
-        (1 + sum(other**2 >= r**2 - 1e-14 for other in known)) / (1 + len(known)) for r in residuals
+        (1 + sum(other**2 >= r**2 - 1e-9 for other in known)) / (1 + len(known)) for r in residuals
     ]
 
 

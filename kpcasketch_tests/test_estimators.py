@@ -278,6 +278,15 @@ def test_verdicts_of_repeated_points_depended_on_the_number_of_rows(rng):
         assert np.array_equal(np.concatenate(parts), together)
 
 
+def test_a_point_and_its_block_had_other_verdicts_on_both_sides_of_the_threshold():
+    pytest.importorskip("sklearn")
+    for seed in range(10):
+        points = np.random.default_rng(seed).standard_normal((600, 2))
+        own = kp.NoveltyDetector(50).fit(points)
+        single = [own.predict(points[i : i + 1])[0] for i in range(600)]
+        assert np.array_equal(single, own.predict(points))
+
+
 def test_a_first_block_of_near_points_made_every_point_known_in_silence(rng):
     pytest.importorskip("sklearn")
     own = kp.NoveltyDetector(50, 0.2)
@@ -399,6 +408,59 @@ def test_features_by_a_fitted_estimator_took_frames_of_another_order(rng, tmp_pa
                 kp.features(frame[list("cba")], model)
 
 
+def test_given_landmarks_of_a_frame_with_other_columns_were_taken_by_position(rng):
+    pytest.importorskip("sklearn")
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(rng.standard_normal((90, 3)), columns=list("abc"))
+    for other in (frame[list("cba")], frame.rename(columns={"c": "d"})):
+        for own in (kp.LandmarkFeatures(other[:9]), kp.LandmarkRidge(other[:9])):
+            with pytest.raises(ValueError, match=r"fit|X and landmarks must have the same columns"):
+                own.fit(frame, frame["a"])
+    same = kp.LandmarkFeatures(frame[:9], sigma=1.0).fit_transform(frame)
+    points = frame.to_numpy()
+    for first, second in ((frame[:9], points), (points[:9], frame)):
+        found = kp.LandmarkFeatures(first, sigma=1.0).fit_transform(second)
+        assert np.array_equal(found, same)
+
+
+def test_a_fitted_estimator_could_not_be_fitted_to_other_columns(rng):
+    pytest.importorskip("sklearn")
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(rng.standard_normal((90, 3)), columns=list("abc"))
+    classes = np.where(frame["a"] > 0.0, "high", "low")
+    for own, y in (
+        (kp.LandmarkFeatures(9, 2), None),
+        (kp.LandmarkRidge(9), frame["a"]),
+        (kp.LandmarkClassifier(9), classes),
+        (kp.StreamingKernelPCA(2, m=20, ell=4), None),
+        (kp.NoveltyDetector(9, 0.2), None),
+    ):
+        own.fit(frame[["a", "b"]], y).fit(frame[["a", "c"]], y)
+        assert own.feature_names_in_.tolist() == ["a", "c"]
+        apply = getattr(own, "transform", None) or own.predict
+        with pytest.raises(ValueError, match="feature names"):
+            apply(frame[["a", "b"]])
+
+
+def test_inverse_transform_refused_its_own_features_as_a_frame(rng):
+    pytest.importorskip("sklearn")
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(rng.standard_normal((90, 3)), columns=list("abc"))
+    own = kp.LandmarkFeatures(50, 3, sigma=3.0).set_output(transform="pandas")
+    found = own.fit_transform(frame)
+    points = own.inverse_transform(found)
+    assert np.array_equal(points, own.inverse_transform(found.to_numpy()))
+
+
+def test_components_of_equal_points_were_refused():
+    pytest.importorskip("sklearn")
+    for centered in (False, True):
+        for k in (1, 0.5):
+            own = kp.LandmarkFeatures(5, k, sigma=1.0, centered=centered).fit(np.ones((5, 3)))
+            assert own.explained_variance_ratio_.tolist() == [0.0]
+            assert own.transform(np.ones((5, 3))).tolist() == [[0.0 if centered else 1.0]] * 5
+
+
 def test_two_threads_that_touched_the_estimators_first_made_two_classes():
     pytest.importorskip("sklearn")
     code = (
@@ -466,12 +528,12 @@ def test_landmarks_may_be_given_as_row_numbers_or_points(rng):
     points = rng.standard_normal((200, 3))
     targets = np.sin(points[:, 0])
     rows = np.array([7, 90, 3, 41])
-    for given in (rows, points[rows], rows.tolist()):
+    drawn = kp.Landmarks(rows, np.ones(4), 0)
+    for given in (rows, points[rows], rows.tolist(), drawn):
         features = kp.LandmarkFeatures(given, sigma=2.0).fit(points)
         expected = kp.nystrom_map(points[rows], points[rows], kp.gaussian(2.0))
-        assert np.array_equal(
-            features.transform(points), kp.nystrom_features(points, expected)
-        ) and np.array_equal(features.landmarks_, given)
+        assert np.array_equal(features.transform(points), kp.nystrom_features(points, expected))
+        assert features.landmarks_ is given
         assert kp.LandmarkFeatures(given, 2, sigma=2.0).fit_transform(points).shape == (200, 2)
         ridge = kp.LandmarkRidge(given, 0.1, sigma=2.0).fit(points, targets)
         kernel = kp.gaussian(2.0)
@@ -482,7 +544,7 @@ def test_landmarks_may_be_given_as_row_numbers_or_points(rng):
         assert chosen.lam_ == found.lam
     with pytest.raises(ValueError, match="n_components must be an int from 1 to 4, got 5"):
         kp.LandmarkFeatures(rows, 5).fit(points)
-    for wrong in ([0, 200], np.ones((2, 4)), [0.5]):
+    for wrong in ([0, 200], np.ones((2, 4)), [0.5], "four", [[1, 2], [3]]):
         with pytest.raises(ValueError, match="^LandmarkFeatures: landmarks must"):
             kp.LandmarkFeatures(wrong).fit(points)
 
