@@ -7776,7 +7776,10 @@ def _checked_landmarks(X, landmarks, rows_of=operator.getitem):
         landmarks = landmarks.points if np.size(landmarks.points) else landmarks.indices
     if isinstance(landmarks, ReducedSet):
         landmarks = landmarks.centers
-    Z = np.asarray(landmarks) if type(landmarks) in (list, tuple) else landmarks
+    Z = landmarks
+    if type(Z) in (list, tuple):
+        with contextlib.suppress(ValueError):  # rows of unequal lengths
+            Z = np.asarray(Z)
     if isinstance(Z, np.ndarray) and Z.ndim == 1 and Z.dtype.kind in "iu":
         inside = Z.size > 0 and 0 <= Z.min() <= Z.max() < len(X)
         _require(inside, "landmarks must be one or more row numbers from 0 to n - 1")
@@ -10926,7 +10929,8 @@ def _csv_columns(options, names, held):
 
 
 def _read_csv(options, held):
-    delimiter = _DELIMITERS[options.delimiter]
+    delimiter = _DELIMITERS[options.delimiter or ","]
+    encoding = options.encoding or "utf-8-sig"
     decimal = "." if delimiter == "," else ","
     missing = _MISSING if options.missing or "missing.median" in held else ()
     marks = set()  # decimal points and commas in numbers
@@ -10938,11 +10942,11 @@ def _read_csv(options, held):
         return float(field.replace("_", "x").replace(decimal, ".").encode())
 
     try:
-        with open(options.points, encoding=options.encoding, newline="") as file:
+        with open(options.points, encoding=encoding, newline="") as file:
             lines = [*file]
     except (UnicodeError, LookupError) as error:
         raise ValueError(
-            f"cannot read it as {options.encoding}: {error}: pass --encoding, for example cp1252"
+            f"cannot read it as {encoding}: {error}: pass --encoding, for example cp1252"
         ) from None
     rows = csv.reader(lines, delimiter=delimiter, strict=True)
     names = [field.strip() for field in next(filter(None, rows), [])]
@@ -10977,8 +10981,9 @@ def _read_csv(options, held):
 
 
 def _read_arrays(options):
-    chosen = options.header or options.columns or options.drop or options.labels
-    _require(not chosen, "--header, --columns, --drop and --labels are for .csv files")
+    names = "header columns drop labels delimiter encoding".split()
+    given = [f"--{name}" for name in names if vars(options)[name] not in (None, [])]
+    _require(not given, f"only .csv files take {' and '.join(given)}")
     kept = ["X", "y"] if options.plot else ["X"]
     return _arrays_in(options.points, "r" if options.points.endswith(".npy") else None, kept)
 
@@ -11242,7 +11247,10 @@ def _apply(options):
 
 
 def _column_names(text):
-    return next(csv.reader([text], skipinitialspace=True))
+    names = next(csv.reader([text], skipinitialspace=True))
+    if not names:
+        raise argparse.ArgumentTypeError("it must have a column")
+    return names
 
 
 _ARGUMENTS = {  # for argparse
@@ -11258,8 +11266,8 @@ _ARGUMENTS = {  # for argparse
         "help": "column that colors the picture (.npz: array y)",
     },
     "--missing": {"choices": ["median", "drop"], "help": "fill missing values, or drop rows"},
-    "--encoding": {"default": "utf-8-sig", "help": "of a .csv file, for example cp1252"},
-    "--delimiter": {"choices": _DELIMITERS, "default": ",", "help": "of a .csv file"},
+    "--encoding": {"help": "of a .csv file, for example cp1252"},
+    "--delimiter": {"choices": _DELIMITERS, "help": "of a .csv file"},
     "--standardize": {"action": "store_true", "help": "scale columns to mean 0 and variance 1"},
     "-k": {"type": int, "default": 10, "help": "number of components (default 10)"},
     "--seed": {"type": int, "default": 0, "help": "seed of random choices (default 0)"},

@@ -1095,7 +1095,17 @@ def test_rows_with_missing_values_are_left_out_with_their_labels_and_numbers(tmp
         ("a.txt", b"1", [], "FILE is not a .npy, .npz or .csv file"),
         ("a.npy", np.array([["x"]]), [], "real numbers"),
         ("a.npy", np.full((3, 2), np.nan), [], "finite"),
-        ("a.npy", X, ["--columns", "1"], "--columns, --drop and --labels are for .csv files"),
+        ("a.npy", X, ["--columns", "1"], "only .csv files take --columns"),
+        # these were ignored
+        ("a.npy", X, ["--no-header"], "only .csv files take --header"),
+        ("a.npy", X, ["--delimiter", ";"], "only .csv files take --delimiter"),
+        (
+            "a.npy",
+            X,
+            ["--encoding", "cp1252", "--drop", "1"],
+            "only .csv files take --drop and --encoding",
+        ),
+        ("a.csv", b"a,b\n1,2\n", ["--columns", ""], "--columns: it must have a column"),
         ("a.npy", X, ["-k", "0"], "-k must be an int from 1 to 150, got 0"),
         ("a.npy", X, ["-k", "151"], "-k must be"),
         ("a.npy", X, ["-k", "two"], "-k: invalid int value"),
@@ -1187,7 +1197,7 @@ def test_labels_colour_the_picture(tmp_path, capsys, labels, shown):
     words = ["embed", tmp_path / "X.npz", "-k", "2", "--sigma", "2", "--plot", picture]
     done(capsys, *words)
     assert shown in re.findall("<!-- (.*?) -->", picture.read_text()) or "b" in shown
-    assert "are for .csv files" in refused(capsys, *words, "--labels", "y")
+    assert "only .csv files take --labels" in refused(capsys, *words, "--labels", "y")
     done(capsys, *words, "-k", "1")
     assert "<!-- row -->" in picture.read_text()  # component 1 was drawn against itself
 
