@@ -13,8 +13,7 @@ eps a radius or an error.
 
 Start with `gaussian`, which makes a kernel, and `median_bandwidth`, which proposes its sigma.
 `kpca` computes components, and `expand` their values (features) at any points. For many points,
-`rpcholesky` chooses landmarks, and `nystrom_kpca` computes components over them. `residual`
-measures novelty.
+`rpcholesky` chooses landmarks, and `nystrom_kpca` computes components. `residual` tells novelty.
 
 For most tasks
 --------------
@@ -127,7 +126,7 @@ Samplers return Landmarks. `nystrom`, `nystrom_map`, `nystrom_kpca` and `nystrom
 or an array of row numbers or points. `nystrom_to` returns a CertifiedNystrom: landmarks, their
 factor and a bound on its error. Points may be sparse matrices of scipy in `gram`, `kpca`, `expand`,
 `residual`, `median_bandwidth`, `fourier_features`, functions of landmarks, and estimators that use
-landmarks, except for NoveltyDetector. Models hold them as SparsePoints. `learn_metric` returns a
+landmarks, except for NoveltyDetector. They become SparsePoints in float64. `learn_metric` returns a
 Metric for `scale_points`.
 
 Functions that choose centers return a ReducedSet of centers and weights, for `rskpca`, `mmd`,
@@ -673,8 +672,8 @@ def _public(function):
             for argument, value in given.items():
                 _require(
                     takes_sparse or not _is_sparse(_model_in(value)),
-                    f"{argument} must be dense: only gram, kpca, expand, residual and functions of "
-                    "landmarks take sparse points: pass rademacher_projection(X, s)",
+                    f"{argument} must be dense, such as rademacher_projection(X, s). Only gram, kpca, "
+                    "expand, residual and most functions of landmarks take sparse points",
                 )
             with np.errstate(all="ignore"):
                 result = function(*arguments, **by_name)  # editors find the arguments here
@@ -741,8 +740,7 @@ def _all_below(X, limit=math.inf):
 class SparsePoints(NamedTuple):
     """Points in compressed sparse rows, in float64: point i has data[p] in columns indices[p] for
     indptr[i] <= p < indptr[i + 1]. Like an array, it has a length, shape, type and rows X[rows]. Two
-    points count as equal if their squared distance is below 1e-14 (|x|^2 + |y|^2). Sparse points in
-    float32 are computed in float64."""
+    points count as equal if their squared distance is below 1e-14 (|x|^2 + |y|^2)."""
 
     data: np.ndarray
     indices: np.ndarray
@@ -1045,7 +1043,6 @@ def _checked_as(cls, name, value):
 #
 # exp, log and cos contain no branches or calls, so LLVM vectorizes loops around them, unlike loops
 # around math.exp. NaN and infinity give NumPy's results. Polynomials minimize the relative error.
-
 # The low bits of x + 1.5 * 2^52 (float32: 1.5 * 2^23) are x rounded to an integer (Dekker).
 
 _DOUBLE_FORMAT = np.float64, np.int64, 52  # with the number of bits of a mantissa
@@ -1333,7 +1330,7 @@ def _gaussian_matrix(n, p, key):
 def _distinct(X):
     """Row numbers of the distinct points, and the position of each point among them. Points are
     compared by 64-bit hashes: among 10^6 points, two share a hash with probability 3e-8. Two random
-    projections represent sparse points, so that differences below a rounding error are lost."""
+    projections stand for sparse points, so that differences below a rounding error are lost."""
     if _is_sparse(X):
         X = X.tocsr() @ _gaussian_matrix(X.shape[1], 2, 0)
     hashes = np.zeros(len(X), np.uint64)
@@ -1959,7 +1956,9 @@ _EXPANDED_BELOW = 16.0
 _SLAB = 64 * _BLOCK  # number of points processed at a time: 64 tasks
 
 
-_STORED_PRODUCTS = 2**26  # inner products of sparse points that are stored at a time: 512 MB
+_STORED_PRODUCTS = (
+    2**24
+)  # products of sparse points stored at a time: 128 MB. Half of it is slower.
 _SAME = 1e-14  # sparse points count as equal if |x - y|^2 is below this times |x|^2 + |y|^2
 
 
@@ -2049,7 +2048,7 @@ def _prepare(kernel, X, Y, symmetric):
     """Choose the mode of the tiles, and prepare both point sets. Mode _EXPANDED centers on the mean
     of Y, and computes |x - y|^2 as |x|^2 + |y|^2 - 2 x.y in half the time. The relative error of k
     is a few ulp times c = steepness (|x|^2 + |y|^2). This mode requires c <= 16, d >= 16 and n > 8.
-    It is always used for distances of sparse points, whose products stand in place of X."""
+    Distances of sparse points always use it, not centered. Their products stand in place of X."""
     kind = _KINDS[kernel.kind]
     _require(_is_sparse(X) == _is_sparse(Y), "sparse and dense points must not be mixed")
     if _is_sparse(X):
@@ -2079,6 +2078,12 @@ def _prepare(kernel, X, Y, symmetric):
     return _Pairs(kind.base, X, Y, none, none, _pack(Y), symmetric)
 
 
+def _slabs_of(X, m):
+    """All rows of X or, if it is sparse, slabs of rows whose products with m points can be stored."""
+    most = _STORED_PRODUCTS // max(m, 1) if _is_sparse(X) else len(X)
+    return _slabs(len(X), max(most, _BLOCK))
+
+
 # 5.5 Tiles
 
 
@@ -2102,11 +2107,11 @@ def _fill_tile(kernel, pairs, first, last, begin, end, tile):
     n, d = X.shape
     width = pairs.panels.shape[2]
     columns = _ceil_div(end - begin, width) * width  # 20 landmarks: .3 of the time of 128
-    sparse = Y.shape[1] == 0
-    for i in range(first, last if sparse else first):
+    stored = Y.shape[1] == 0  # X holds products of sparse points
+    for i in range(first, last if stored else first):
         for c in range(end - begin):
             tile[i - first, c] = X[i, begin + c]
-    for c in range(0, 0 if sparse else columns, width):
+    for c in range(0, 0 if stored else columns, width):
         panel = pairs.panels[(begin + c) // width]
         for r in range(0, last - first, 4):
             if mode == _DISTANCES:
@@ -2116,7 +2121,7 @@ def _fill_tile(kernel, pairs, first, last, begin, end, tile):
             else:
                 _inner_products(X, first + r, n - 1, 0, d, panel, tile, r, c)
     if mode == _EXPANDED:
-        least = tile.dtype.type(_SAME if sparse else 0.0)
+        least = tile.dtype.type(_SAME if stored else 0.0)
         zero = tile.dtype.type(0)
         two = tile.dtype.type(2)
         y_squares = pairs.y_squares[begin : begin + _BLOCK]
@@ -2124,9 +2129,9 @@ def _fill_tile(kernel, pairs, first, last, begin, end, tile):
             values = tile[i - first]
             x_square = pairs.x_squares[i]
             for c in range(columns):
-                size = x_square + y_squares[c]
-                square = size - two * values[c]
-                values[c] = square if square > least * size else zero
+                squares = x_square + y_squares[c]
+                square = squares - two * values[c]
+                values[c] = square if square > least * squares else zero
             if pairs.symmetric and begin <= i < end:
                 values[i - begin] = zero
     _apply_kernel(kernel, tile, last - first, columns)
@@ -2181,8 +2186,13 @@ def _gram(kernel, X, Y=None, out=None):
     """Gram matrix of X and Y or, in half the time, of X and X."""
     symmetric = Y is None
     Y = X if symmetric else Y
-    pairs = _prepare(kernel, X, Y, symmetric)
     out = _new_array((len(X), len(Y)), X.dtype) if out is None else out
+    slabs = _slabs_of(X, len(Y))
+    if len(slabs) > 1:
+        for rows in slabs:
+            _gram(kernel, X[rows], Y, out[rows])
+        return out
+    pairs = _prepare(kernel, X, Y, symmetric)
     places = _tile_places(X, Y, symmetric)
     _fill_gram(_tile_work(kernel, pairs, 3.0), kernel, pairs, places, out)  # 3 ns per write
     return out
@@ -2376,9 +2386,9 @@ def _add_tiles(kernel, pairs, tasks, tall, wide, panels, slots):
 def _gram_product(kernel, X, Y, V, symmetric=False):
     """Gram matrix times V, never formed. If `symmetric` (Y is X), most tiles are used twice."""
     n = len(X)
-    step = max(_BLOCK, _STORED_PRODUCTS // (len(Y) + 1))
-    if _is_sparse(X) and n > step:
-        return np.vstack([_gram_product(kernel, X[rows], Y, V) for rows in _slabs(n, step)])
+    slabs = _slabs_of(X, len(Y))
+    if len(slabs) > 1:
+        return np.vstack([_gram_product(kernel, X[rows], Y, V) for rows in slabs])
     V = V.astype(X.dtype, copy=False)
     padded = _padded_width(V.shape[1], V)
     symmetric = symmetric and n * padded <= 2**20
@@ -2401,7 +2411,7 @@ def gram_matmat(X, Y, V, kernel, *, out=None):
     This is step 2a of AMS section 2. It costs O(n m (d + p)) time.
 
     Args:
-        X: (n, d) array. Points.
+        X: (n, d) array or scipy sparse matrix. Points.
         Y: (m, d) array. Points. Passing X itself needs half as many kernel values if n p <= 2^20.
         V: (m, p) array. Vectors, converted to the precision of the points.
         kernel, out: See `gram`. The shape of out is (n, p).
@@ -3069,8 +3079,7 @@ class Eigen(NamedTuple):
     """Eigenpairs of the k largest eigenvalues of a symmetric A. `values` (k,) are descending.
     `vectors` (n, k) are orthonormal, and the entry of largest magnitude in each vector is positive.
     `iterations` is the number of products with A. `residual` (k,) is |A v_i - values_i v_i| / max
-    |values|, or a product's rounding error, if larger. If A is in float32, the true residual may be
-    three times as large."""
+    |values|, or a product's rounding error, if larger. For float32, it may be three times as large."""
 
     values: np.ndarray
     vectors: np.ndarray
@@ -3435,8 +3444,7 @@ def _relative_margin(A, tol, summands, scale):
 # E_j R^T. For a random W_1, |W_1^T v| exceeds a bound with high probability. If |M(lambda)| is
 # below this bound, v does not exist. The proof takes steps from the smallest lambda of interest to
 # larger ones. A step h changes |M| by less than h |E_1^T (lambda - H)^-1| |(lambda - H)^-1 E_j
-# R^T|. The last step is reached when |R| / (lambda - largest Ritz value), which exceeds |M|, is
-# below the bound.
+# R^T|. In the last step, |R| / (lambda - largest Ritz value), which exceeds |M|, is below it.
 _MISSED = 1e-6  # probability that |W_1^T v| is below the bound
 
 
@@ -3840,7 +3848,7 @@ def kpca_from_eigen(X, kernel, eigen):
     lambda_j^-1/2 ((K - A) a^j)_i (AMS theorem 4). f_j is 0 if lambda_j is a rounding error.
 
     Args:
-        X: (n, d) array. Points of the Gram matrix.
+        X: (n, d) array or scipy sparse matrix. Points of the Gram matrix.
         kernel: Kernel. The kernel of the Gram matrix.
         eigen: Eigen. Eigenpairs of the Gram matrix or of its sketch.
     Returns:
@@ -6782,6 +6790,7 @@ _TWO_VIEWS = (_SINGULAR, _CANONICAL)
     lambda state: (
         1 <= state.used <= min(state.feature_map.m, state.other.m, len(state.coef))
         and (state.task not in _TWO_VIEWS or state.used <= len(state.other_coef))
+        and state.constraint.shape == state.moment.shape
     ),
 )
 class DSGDState(NamedTuple):
@@ -7453,9 +7462,8 @@ def dsgd_ksir(
 
 @_validated("Landmarks")
 class Landmarks(NamedTuple):
-    """Selected points: indices (s,); weights (s,), 1 / sqrt(probability); kernel evaluations. Their
-    number s is len(landmarks.indices), because len of the tuple is 4. points (s, d): given after a
-    stream, else empty."""
+    """Selected points: indices (s,); weights (s,), 1 / sqrt(probability); kernel evaluations; points
+    (s, d) after a stream, else empty. s is len(landmarks.indices), because len of the tuple is 4."""
 
     indices: np.ndarray
     weights: np.ndarray
@@ -7557,12 +7565,16 @@ def _substitute(kernel, X, Z, L, start, rows, growth=np.zeros(0), errors=np.zero
     squares = np.zeros(len(X))
     if m == 0:
         return squares
-    pairs = _prepare(kernel, X, Z, False)
     lower = np.ascontiguousarray(-L, Z.dtype)
     below = _column_panels(np.ascontiguousarray(lower.T), _NARROW_PANEL // lower.itemsize)
     np.fill_diagonal(lower[:, start:], 1.0 / L.diagonal(start))
-    work = _tile_work(kernel, pairs, _MULTIPLY_ADD * (start + 0.5 * m + 32.0))
-    _forward_substitute(work, kernel, pairs, lower, below, start, rows, squares, growth, errors)
+    slabs = _slabs_of(X, m)
+    for slab in slabs:
+        P = X[slab] if len(slabs) > 1 else X  # rows of sparse points are copies
+        pairs = _prepare(kernel, P, Z, False)
+        work = _tile_work(kernel, pairs, _MULTIPLY_ADD * (start + 0.5 * m + 32.0))
+        parts = rows[slab], squares[slab], growth, errors[slab]
+        _forward_substitute(work, kernel, pairs, lower, below, start, *parts)
     return squares
 
 
@@ -8103,7 +8115,7 @@ def rpcholesky(X, kernel, s, seed=0, *, block=64):
     Costs about n (s + 1) kernel values, O(n s (d + s)) time and n s floats of memory.
 
     Args:
-        X: (n, d) array. Points.
+        X: (n, d) array or scipy sparse matrix. Points.
         kernel: Kernel. Positive semidefinite.
         s: int, at least 1. Number of landmarks. If s >= n, all points are returned.
         seed: int from 0 to 2**64 - 1.
@@ -8206,12 +8218,7 @@ def rls_update(state, X):
         RLSState: The next state.
     """
     state = _checked_as(RLSState, "state", state)
-    X = _checked_points("X", X)
-    d = state.points.shape[1]
-    _require(
-        X.shape[1] == d,
-        f"X must have {d} columns, because d of rls_start(kernel, s, d) was {d}, got {X.shape[1]}",
-    )
+    X = _checked_points("X", X, state.points.shape[1])
     seed = _python_subkey(_key(state.seed, _LANDMARKS), state.count)
     found = recursive_rls_accelerated(X, state.kernel, state.s, seed)
     return _with_landmarks(state, found._replace(points=X[found.indices]), len(X))
@@ -8258,7 +8265,7 @@ def nystrom_map(X, landmarks, kernel):
     Costs about s^2 kernel values, O(s^2 (d + s)) time and O(s (d + s)) memory.
 
     Args:
-        X: (n, d) array. Points. Only the rows of landmarks are read.
+        X: (n, d) array or scipy sparse matrix. Points. Only rows of landmarks are read.
         landmarks, kernel: See `nystrom`.
     Returns:
         NystromMap: Landmarks in pivot order. Linearly dependent ones come last, with features 0.
@@ -8301,7 +8308,7 @@ def nystrom_features(X, feature_map):
     K~(x, x') = y(x).y(x'). Costs n s kernel values and O(n s (d + s)) time.
 
     Args:
-        X: (n, d) array. Training points or new points.
+        X: (n, d) array or scipy sparse matrix. Training points or new points.
         feature_map: NystromMap. It contains the kernel.
     Returns:
         array: (n, s) features, in float32 if X and the landmarks are float32, otherwise in float64.
@@ -8626,7 +8633,7 @@ def nystrom_ridge(X, Y, landmarks, kernel, lam, *, intercept=False, weights=None
     are equal if the landmarks span all points.
 
     Args:
-        X: (n, d) array. Points.
+        X: (n, d) array or scipy sparse matrix. Points.
         Y: (n,) or (n, t) array. Targets.
         landmarks: Landmarks, ReducedSet, CertifiedNystrom, row numbers or points.
         kernel: Kernel. Positive semidefinite.
@@ -9078,7 +9085,7 @@ def features(X, model):
     """Features of points, computed with any model (textbook).
 
     Args:
-        X: (n, d) array. Points.
+        X: (n, d) array, sparse if the model's points are. Points.
         model: Expansion, NystromMap, Subspace, FourierMap, DSGDState, Manifold or fitted estimator.
     Returns:
         array: (n, k), computed by the model's own function, such as `expand`.
@@ -9255,8 +9262,7 @@ def novelty_pvalues(X, model, known):
         known: (n,) array. residual(K, model) for known points K that were not used for the model,
             because these have smaller residuals. For a drifting stream: its last n, even alarms.
     Returns:
-        array: (q,) in float64, at least 1 / (n + 1). Squared residuals that differ by at most 1e-9
-            count as equal, because rounding errors can be as large.
+        array: (q,), at least 1 / (n + 1). Squared residuals that differ by up to 1e-9 count as equal.
     """
     known = _as_array("known", known, 1, _DOUBLE)
     n = known.size
@@ -9389,9 +9395,7 @@ _compiled_of_one(residual_of, "residual_of_one")
 
 # 15.4 Streams of any kind
 
-# update: (state, X), or for the doubly stochastic gradients of two views (state, X, Y).
-# merge: (a, b), or None if two states cannot be merged.
-# finish: (state, ...).
+# update(state, X), or (state, X, Y) for DSGD of two views; merge(a, b) or None; finish(state, ...)
 _Stream = collections.namedtuple("_Stream", "update merge finish")
 _STREAMS = {
     ShadowState: _Stream(shadow_update, None, shadow_finish),
@@ -9402,7 +9406,6 @@ _STREAMS = {
     DSGDState: _Stream(dsgd_update, None, dsgd_finish),
     RLSState: _Stream(rls_update, rls_merge, rls_finish),
 }
-
 
 _of_stream = functools.partial(_of_record, _STREAMS)
 
@@ -9686,8 +9689,7 @@ def median_bandwidth(X, seed=0):
     """Median distance between points, the textbook choice of sigma for `gaussian`.
 
     Args:
-        X: (n, d) array or scipy sparse matrix. Points. All pairs of at most 1000 random points are
-            used.
+        X: (n, d) array or scipy sparse matrix. Points, of which at most 1000 random ones are used.
         seed: int from 0 to 2**64 - 1. Seed of the draw.
     Returns:
         float: The median, or the median of positive distances if it is 0, or 1.0 if all are 0. As in
@@ -9950,7 +9952,7 @@ def _as_targets(y):
 
 def _given_landmarks(own, X):
     """The landmarks of an estimator as points, or None if they must be chosen, and their number."""
-    if not hasattr(own.landmarks, "__len__"):
+    if not hasattr(_scalar(own.landmarks), "__len__"):
         return None, _checked_count("landmarks", own.landmarks)
     if hasattr(own, "feature_names_in_"):
         names = json.dumps([*own.feature_names_in_])
@@ -10084,11 +10086,11 @@ def _estimator(user):
 
 
 def _learn_features(own, X, y):
-    """Fit LandmarkFeatures. Returns the features of X if they are a factor from the sampler."""
+    """Fit LandmarkFeatures. Returns the features of X, or None if no sampler computed them."""
     with own._refit():
         X = _as_points("X", own._points(X, reset=True))
         k = own.n_components
-        share = isinstance(k, float)
+        share = isinstance(_scalar(k), float)
         if share:
             _checked_share("n_components", k)
         elif _as_flag("centered", own.centered) or k is not None:
@@ -10126,14 +10128,13 @@ def _define_features(base, Estimator, _):
 
         `fit` sets kernel_, landmarks_ (row numbers, or what was given), n_features_in_ and map_
         (NystromMap or Expansion), and with n_components, explained_variance_ratio_ (of at most 2000
-        random points). At most one of kernel, sigma and gamma may be given. Points may be scipy
-        sparse matrices.
+        random points). At most one of kernel, sigma and gamma may be given. Points may be sparse.
 
         Args:
             landmarks: int or array. Number of landmarks (n_components of Nystroem). Equal points
                 count once, and fewer points are all used. An array holds row numbers or points.
             n_components: int or float. Components of `nystrom_kpca`. If below 1, the share of the
-                variance to explain. None means `nystrom_features`.
+                variance to explain, or all if they explain less. None means `nystrom_features`.
             kernel: Kernel. None means a Gaussian kernel.
             sigma: float. Bandwidth of the Gaussian. Default: `median_bandwidth`. "auto" is by
                 `choose` with y: strings, or integers of at most 32 values, are classes.
@@ -10981,9 +10982,6 @@ def _read_csv(options, held):
 
 
 def _read_arrays(options):
-    names = "header columns drop labels delimiter encoding".split()
-    given = [f"--{name}" for name in names if vars(options)[name] not in (None, [])]
-    _require(not given, f"only .csv files take {' and '.join(given)}")
     kept = ["X", "y"] if options.plot else ["X"]
     return _arrays_in(options.points, "r" if options.points.endswith(".npy") else None, kept)
 
@@ -11015,6 +11013,10 @@ def _check_files(options):
     )
     read = [options.by, options.points, options.known, *(options.files or [])]
     places = [os.path.realpath(path) for path in read if path]
+    names = "header columns drop labels delimiter encoding".split()
+    given = [f"--{name}" for name in names if vars(options)[name] not in (None, [])]
+    tables = any(place.endswith(".csv") for place in places)
+    _require(tables or not given, f"only .csv files take {' and '.join(given)}")
     for path in filter(None, [options.o, options.model, options.state, options.plot]):
         place = os.path.realpath(path)
         _require(place not in places, f"{path} is given twice and would be overwritten")
@@ -11248,8 +11250,7 @@ def _apply(options):
 
 def _column_names(text):
     names = next(csv.reader([text], skipinitialspace=True))
-    if not names:
-        raise argparse.ArgumentTypeError("it must have a column")
+    _require(names, "a column must be named")
     return names
 
 

@@ -227,6 +227,17 @@ def table(points, header):
     return header + "\n" + "\n".join(",".join(map(repr, row)) for row in points.tolist()) + "\n"
 
 
+def test_options_of_csv_files_serve_a_command_that_also_reads_arrays(tmp_path, capsys):
+    known, model = tmp_path / "known.npy", tmp_path / "m.npz"
+    np.save(known, np.random.default_rng(5).standard_normal((99, 3)))
+    path = csv_file(tmp_path, table(X, "a,b,c").replace(",", ";").replace(".", ","))
+    words = [path, "--delimiter", ";", "-k", "2", "--sigma", "2", "--model", model]
+    done(capsys, "embed", *words)
+    out = ["-o", tmp_path / "o.csv"]
+    done(capsys, "apply", model, *words[:3], "--novelty", "0.1", "--known", known, *out)
+    done(capsys, "stream", known, *words, "-m", "50", "--ell", "5")
+
+
 def test_one_column_was_spread_over_all_that_a_model_is_standardized_by(tmp_path, capsys):
     np.save(tmp_path / "X.npy", X)
     np.save(tmp_path / "one.npy", X[:, :1])
@@ -1105,7 +1116,7 @@ def test_rows_with_missing_values_are_left_out_with_their_labels_and_numbers(tmp
             ["--encoding", "cp1252", "--drop", "1"],
             "only .csv files take --drop and --encoding",
         ),
-        ("a.csv", b"a,b\n1,2\n", ["--columns", ""], "--columns: it must have a column"),
+        ("a.csv", b"a,b\n1,2\n", ["--columns", ""], "--columns: invalid _column_names value: ''"),
         ("a.npy", X, ["-k", "0"], "-k must be an int from 1 to 150, got 0"),
         ("a.npy", X, ["-k", "151"], "-k must be"),
         ("a.npy", X, ["-k", "two"], "-k: invalid int value"),

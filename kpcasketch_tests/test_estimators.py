@@ -542,6 +542,8 @@ def test_landmarks_may_be_given_as_row_numbers_or_points(rng):
         chosen = kp.LandmarkRidge(given, "auto", sigma=2.0).fit(points, targets)
         found = kp.choose(points, targets, rows, kernel, factors=np.ones(1))
         assert chosen.lam_ == found.lam
+    number = kp.LandmarkRidge(np.array(4), sigma=2.0).fit(points, targets)
+    assert number.landmarks_.size == 4
     with pytest.raises(ValueError, match="n_components must be an int from 1 to 4, got 5"):
         kp.LandmarkFeatures(rows, 5).fit(points)
     for wrong in ([0, 200], np.ones((2, 4)), [0.5], "four", [[1, 2], [3]]):
@@ -560,6 +562,8 @@ def test_components_explain_the_share_that_was_asked_for(rng):
         first, second = own.transform(points), same.transform(points)
         assert np.abs(first - second).max() < 1e-9
         assert own.get_feature_names_out().size == shares.size
+    short = kp.LandmarkFeatures(60, np.float32(0.8), sigma=4.0, centered=True).fit(points)
+    assert short.explained_variance_ratio_.size == shares.size  # np.float32 was no share
     few = kp.LandmarkFeatures(3, 0.999, sigma=1.0).fit(points)  # three landmarks explain less
     assert few.transform(points).shape == (300, 3)
     for wrong in (0.0, 1.0, 1.5, float("nan")):

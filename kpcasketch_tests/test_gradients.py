@@ -197,6 +197,13 @@ def test_steps_were_six_arguments_of_nine_functions_in_four_orders(name):
         assert {parameters[each].kind.name for each in settings} == {"KEYWORD_ONLY"}
 
 
+def test_a_state_with_a_constraint_of_another_size_ended_in_an_error_of_numpy(rng):
+    feature_map = kp.fourier_features_map(kp.gaussian(1.0), 3, 64)
+    state = kp.dsgd_start(rng.standard_normal((75, 3)), feature_map, 3)
+    with pytest.raises(ValueError, match="^finish: state must be a DSGDState"):
+        kp.finish(state._replace(constraint=np.empty((0, 0))))
+
+
 def test_a_number_of_steps_is_the_count_of_dsgd_steps():
     expected = kp.dsgd_kpca(X, G, 2, 300, steps=kp.DSGDSteps(3))
     assert expected.step == 3

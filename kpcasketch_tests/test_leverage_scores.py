@@ -1151,7 +1151,7 @@ def test_streams_of_few_points_keep_all_and_refuse_what_does_not_fit(tmp_path):
         ),
         (
             lambda: kp.rls_update(state, X[:, :2]),
-            "rls_update: X must have 3 columns, because d of rls_start",
+            "rls_update: X must have 3 columns, got",
         ),
         (
             lambda: kp.rls_merge(state, kp.rls_start(kp.gaussian(2.0), 25, 3)),

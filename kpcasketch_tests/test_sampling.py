@@ -314,7 +314,7 @@ def test_what_a_projection_of_sparse_points_refuses():
         kp.rademacher_projection(wrong, 3)
     with pytest.raises(ValueError, match="^rademacher_projection: X.data must .* real numbers"):
         kp.rademacher_projection(1j * sparse.eye(3).tocsr(), 3)
-    with pytest.raises(ValueError, match="^shadow_select: X must .* pass rademacher_projection"):
+    with pytest.raises(ValueError, match="^shadow_select: X must .* rademacher_projection"):
         kp.shadow_select(sparse.eye(9).tocsr(), 1.0)
 
 
