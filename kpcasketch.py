@@ -6790,7 +6790,6 @@ _TWO_VIEWS = (_SINGULAR, _CANONICAL)
     lambda state: (
         1 <= state.used <= min(state.feature_map.m, state.other.m, len(state.coef))
         and (state.task not in _TWO_VIEWS or state.used <= len(state.other_coef))
-        and state.constraint.shape == state.moment.shape
     ),
 )
 class DSGDState(NamedTuple):
@@ -7277,6 +7276,7 @@ def dsgd_finish(state):
         DSGDState: Largest coefficients are positive. Individual functions are not rotated.
     """
     state = _checked_as(DSGDState, "state", state)
+    _require(state.constraint.shape == state.moment.shape, "state.constraint must be (k, k)")
     turn = _principal(state)[1]
     turn = _fix_signs(turn, state.coef @ turn)
     return state._replace(
