@@ -9455,7 +9455,6 @@ def finish(state, *arguments):
 
 # 16.1 Methods by name
 
-
 _SAMPLERS = {  # (X, kernel, s, seed): Landmarks
     "uniform": lambda X, kernel, s, seed: uniform_landmarks(len(X), s, seed),
     "rls": recursive_rls_practical,
@@ -11015,7 +11014,7 @@ def _check_files(options):
     places = [os.path.realpath(path) for path in read if path]
     names = "header columns drop labels delimiter encoding".split()
     given = [f"--{name}" for name in names if vars(options)[name] not in (None, [])]
-    tables = any(place.endswith(".csv") for place in places)
+    tables = any(path.endswith(".csv") for path in read if path)
     _require(tables or not given, f"only .csv files take {' and '.join(given)}")
     for path in filter(None, [options.o, options.model, options.state, options.plot]):
         place = os.path.realpath(path)

@@ -234,6 +234,8 @@ def test_options_of_csv_files_serve_a_command_that_also_reads_arrays(tmp_path, c
     words = [path, "--delimiter", ";", "-k", "2", "--sigma", "2", "--model", model]
     done(capsys, "embed", *words)
     out = ["-o", tmp_path / "o.csv"]
+    words[0] = tmp_path / "link.csv"
+    words[0].symlink_to(path.rename(tmp_path / "3f1c"))
     done(capsys, "apply", model, *words[:3], "--novelty", "0.1", "--known", known, *out)
     done(capsys, "stream", known, *words, "-m", "50", "--ell", "5")
 

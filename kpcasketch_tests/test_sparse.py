@@ -88,6 +88,10 @@ def test_products_of_many_points_are_computed_block_by_block(rng, monkeypatch):
     kernel = kp.laplacian(2.0)
     V = rng.standard_normal((700, 3))
     same(kp.gram_matmat(sparse(X), sparse(X), V, kernel), kp.gram_matmat(X, X, V, kernel))
+    S = sparse(X)
+    K = kp.gram(S, S, kernel)
+    assert np.array_equal(K, K.T) and (K.diagonal() == 1.0).all()
+    assert np.array_equal(K[:150], kp.gram(S[:150], S, kernel))
     map_ = kp.nystrom_map(sparse(X), np.arange(0, 700, 9), kernel)
     same(
         kp.nystrom_features(sparse(X), map_),
