@@ -414,7 +414,7 @@ def test_given_landmarks_of_a_frame_with_other_columns_were_taken_by_position(rn
     frame = pandas.DataFrame(rng.standard_normal((90, 3)), columns=list("abc"))
     for other in (frame[list("cba")], frame.rename(columns={"c": "d"})):
         for own in (kp.LandmarkFeatures(other[:9]), kp.LandmarkRidge(other[:9])):
-            with pytest.raises(ValueError, match=r"fit|X and landmarks must have the same columns"):
+            with pytest.raises(ValueError, match="X and landmarks must have the same columns"):
                 own.fit(frame, frame["a"])
     same = kp.LandmarkFeatures(frame[:9], sigma=1.0).fit_transform(frame)
     points = frame.to_numpy()
