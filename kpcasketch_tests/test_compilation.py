@@ -76,9 +76,11 @@ def test_only_documented_parts_of_numba_are_used():
 @pytest.fixture
 def core(monkeypatch):
     """A core, and which of its twins ran, none of them on disk; threads have not been late."""
-    monkeypatch.setattr(
-        kp, "_account", types.SimpleNamespace(debt=0.0, alone_until=0, ended=0, announced=False)
-    )
+    monkeypatch.setattr(kp, "_account", types.SimpleNamespace(**vars(kp._account)))
+    for name in ("rented", "debt", "alone_until", "parallel_ended", "serial_ended"):
+        setattr(kp._account, name, 0)
+    kp._account.wake_up = 8e6
+    kp._account.announced = False
     monkeypatch.setattr(kp, "_CACHED", False)
 
     def fill(out):
@@ -105,29 +107,211 @@ def test_the_parallel_twin_is_compiled_when_its_stand_in_has_worked_for_100_ms(c
     assert [twins_after(0.4 * kp._WORTH_COMPILING) for _ in range(3)] == [["s"], ["s"], ["s", "p"]]
 
 
-def test_late_threads_are_left_out_of_short_regions_for_half_a_second(core, monkeypatch):
+@pytest.fixture
+def regions(core, monkeypatch):
+    """Run regions whose twins take a given time, in ns, by a clock of the test's own: whether all threads ran."""
     made, _ = core
-    now, ran = [10**12], []
+    clock = types.SimpleNamespace(now=10**12, took=0)
+    ran = []
     monkeypatch.setattr(kp, "_WORTH_COMPILING", 0)
-    monkeypatch.setattr(kp.time, "perf_counter_ns", lambda: now[0])
+    monkeypatch.setattr(kp.time, "perf_counter_ns", lambda: clock.now)
 
     def twin(function, key, parallel, cached):
         def call(*_):
             ran.append(parallel)
-            now[0] += took
+            clock.now += clock.took[parallel]
 
         call.compile = lambda types: None
         return call
 
     monkeypatch.setattr(kp, "_twin", twin)
-    took = 5_000_000  # five times what one thread would have taken
-    for _ in range(60):
-        made(1_000_000, np.empty(5))
-        now[0] += 1000
+
+    def run(work, parallel, pause=1000):
+        clock.now += pause
+        clock.took = (work, parallel)
+        made(work, np.empty(5))
+        return ran[-1]
+
+    run(100_000_000, 50_000_000)  # both twins are compiled
+    return run
+
+
+needs_two_threads = pytest.mark.skipif(numba.get_num_threads() < 2, reason="needs two threads")
+
+
+@needs_two_threads
+def test_late_threads_are_left_out_of_short_regions_for_half_a_second(regions):
+    # five times what one thread would have taken
+    ran = [regions(1_000_000, 5_000_000) for _ in range(60)]
     assert True in ran and not ran[-1] and 0 < kp._account.debt <= kp._DEBT
-    now[0] += kp._HOLD
-    made(1_000_000, np.empty(5))
-    assert ran[-1]
+    regions(100_000_000, 50_000_000, kp._HOLD)  # a long one wakes the threads
+    assert regions(1_000_000, 500_000)
+
+
+@needs_two_threads
+def test_calls_after_a_pause_waited_for_threads(regions):
+    pause = 10 * kp._PAUSE
+    wake_up = 8_000_000
+    for work in (200_000, 1_000_000, 5_000_000):
+        assert not any(regions(work, wake_up + work // 2, pause) for _ in range(20))
+    # In a loop without pauses, threads are woken when they have saved twice what that takes.
+    ran = [regions(1_000_000, 500_000 + (i == 32) * wake_up, pause * (i == 0)) for i in range(40)]
+    assert ran.index(True) == 31 and all(ran[31:])
+    # A long region wakes them at once.
+    assert regions(30_000_000, wake_up + 15_000_000, pause)
+
+
+@needs_two_threads
+def test_a_wake_up_that_costs_little_is_learned(regions):
+    pause = 10 * kp._PAUSE
+    for _ in range(12):
+        for i in range(40):
+            regions(250_000, 150_000, pause * (i == 0))
+        for i in range(40):
+            regions(1_000_000, 550_000, pause * (i == 0))
+    assert kp._account.wake_up < 500_000
+    assert regions(1_000_000, 550_000, pause)
+    # And so is one that has become expensive.
+    for _ in range(12):
+        regions(5_000_000, 12_000_000, pause)
+    assert kp._account.wake_up > 2_500_000
+    assert not regions(1_000_000, 8_500_000, pause)
+
+
+@pytest.fixture
+def blas():
+    """Numbers of threads of the libraries of BLAS, which are 2 outside of calls."""
+    kp._scipy_linalg()
+    before = [number() for number, _ in kp._blas.libraries]
+    kp._set_blas_threads([2] * len(before))
+    yield lambda: [number() for number, _ in kp._blas.libraries]
+    kp._set_blas_threads(before)
+
+
+def test_calls_waited_for_threads_of_blas(blas, monkeypatch):
+    if len(blas()) < 2 or blas() != [2, 2]:
+        pytest.skip("NumPy and SciPy without OpenBLAS, or one built for one thread")
+    within = []
+    monkeypatch.setattr(kp, "_kpca", lambda *_, **__: [within.append(blas())])
+    kp.kpca(X, g, 2)
+    assert within == [[1, 1]] and blas() == [2, 2]
+
+    def fail(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(kp, "_kpca", fail)
+    with pytest.raises(KeyboardInterrupt):
+        kp.kpca(X, g, 2)
+    assert blas() == [2, 2]
+    monkeypatch.undo()
+    with pytest.raises(ValueError, match="k must be"):
+        kp.kpca(X, g, 0)
+    assert blas() == [2, 2]
+
+
+def test_a_users_function_has_the_threads_that_the_user_set(blas):
+    A = X @ X.T
+    before = blas()
+    seen = []
+
+    def product(V):
+        seen.append(blas())
+        kp.gram(X, X, g)  # a call within a call
+        return A @ V
+
+    kp.block_lanczos_of(product, 30, 2)
+    assert before in seen and blas() == before
+
+
+def test_two_python_threads_left_blas_with_one_thread(blas, monkeypatch):
+    before = blas()
+    both = threading.Barrier(2, timeout=60)
+    other_ended = threading.Event()
+    seen = []
+
+    def meet(X, *_, **__):
+        both.wait()
+        if len(X) == 30:
+            other_ended.wait(60)
+        seen.append(blas())
+        return [None]
+
+    monkeypatch.setattr(kp, "_kpca", meet)
+    first, second = [threading.Thread(target=kp.kpca, args=(X[:n], g, 2)) for n in (20, 30)]
+    first.start()
+    second.start()
+    first.join()
+    other_ended.set()
+    second.join()
+    assert seen == 2 * [[1] * len(before)] and blas() == before
+
+
+def test_a_large_decomposition_has_all_threads_until_they_are_late(blas, monkeypatch):
+    before = blas()
+    now = [10**12]
+    monkeypatch.setattr(kp.time, "perf_counter_ns", lambda: now[0])
+    monkeypatch.setattr(kp._account, "blas_alone_until", 0)
+    kp._begin_call("test")
+    try:
+
+        def threads_for(work, took):
+            with kp._shared_blas(work):
+                now[0] += took
+                return blas()
+
+        assert threads_for(1e6, 10**9) == [1] * len(before)  # small
+        assert threads_for(1e9, 10**9) == before
+        assert threads_for(1e9, 3 * 10**9) == before  # late by a second
+        assert threads_for(1e9, 10**9) == [1] * len(before)
+        now[0] += 10 * 10**9
+        assert threads_for(1e9, 10**9) == before
+    finally:
+        kp._end_call("test")
+    assert blas() == before
+
+
+SAME_BITS = """
+import hashlib
+import numpy as np, kpcasketch as kp
+rng = np.random.default_rng(0)
+X = rng.standard_normal((1000, 6))
+y = X[:, 0] + X[:, 1] ** 2
+g = kp.gaussian(3.0)
+F = kp.nystrom(X, np.arange(200), g)
+landmarks = kp.rpcholesky(X, g, 300)
+M = kp.fourier_features_map(g, 6, 600)
+K = kp.gram(X, X, g)
+def told(name, result):
+    parts = [p for p in kp._arrays(result if isinstance(result, tuple) else (np.asarray(result),))]
+    print(name, hashlib.md5(b"".join(np.ascontiguousarray(p).tobytes() for p in parts)).hexdigest())
+for n, k in ((100, 5), (300, 5), (300, 50), (700, 100), (1000, 10), (1000, 300)):
+    told(f"kpca {n} {k}", kp.kpca(X[:n], g, k))
+    told(f"kpca float32 {n} {k}", kp.kpca(X[:n].astype(np.float32), g, k, centered=True))
+told("block_lanczos", kp.block_lanczos(K, 10))
+told("kernel_ridge_cg", kp.kernel_ridge_cg(X, y, g, 0.1))
+told("nystrom_kpca", kp.nystrom_kpca(X, landmarks, g, 20, centered=True))
+told("nystrom_ridge", kp.nystrom_ridge(X, y, landmarks, g, 1e-3))
+told("choose", kp.choose(X, y, landmarks, g))
+told("rskpca", kp.rskpca(X[:700], np.ones(700), g, 20))
+told("recursive_rls_practical", kp.recursive_rls_practical(X, g, 100))
+told("kernel_cca", kp.kernel_cca(F, F[:, ::-1].copy(), 1e-3, 1e-3, 5))
+told("kernel_ridge", kp.kernel_ridge(F, y, 1e-3))
+told("effective_dimension", kp.effective_dimension(K, 1e-2))
+told("nuclear_error", kp.nuclear_error(K, F @ F.T))
+told("ridge_leverage_scores", kp.ridge_leverage_scores(X, g, 1.0))
+told("skpca", kp.skpca(X, g, 5, 600, 40))
+told("rnca", kp.rnca(X, M, 5))
+told("learn_metric", kp.learn_metric(X, y, g, 1e-2)[0])
+told("laplacian_eigenmap", kp.laplacian_eigenmap(X[:500], np.ones(500), g, 5))
+told("dsgd_ksvd", kp.dsgd_ksvd(X, X[:, ::-1].copy(), g, g, 3, 256))
+"""
+
+
+@pytest.mark.slow
+def test_threads_of_blas_changed_the_bits():
+    # kpca of 300 points took 1 or 320 ms, and its bits depended on OPENBLAS_NUM_THREADS
+    one, two = [run(SAME_BITS, OPENBLAS_NUM_THREADS=number)[0] for number in ("1", "2")]
+    assert one.count("\n") == 29 and one == two
 
 
 def test_one_thread_runs_the_serial_twin(core, threads):

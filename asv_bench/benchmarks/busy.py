@@ -1,148 +1,111 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Side by side: how much longer a call takes when other programs want the same cores."""
+"""Side by side: how much longer a call takes when other programs want the same cores, with BLAS as it comes."""
 
 import contextlib
-import os
-import pathlib
 import subprocess
 import sys
 import time
 
-import kpcasketch as kp
-
+from .calls import CALLS, PEERS, programs
 from .common import SIZE, measured_once, of, unit
 
-PROGRAM = """
-import sys, time
-import numpy as np, kpcasketch as kp
-rng = np.random.default_rng(0)
-g = kp.gaussian(6.0)
-def clusters(n):
-    return (3.0 * rng.standard_normal((10, 16)))[rng.integers(10, size=n)] + 0.5 * rng.standard_normal((n, 16))
-def stream(n, m):
-    X, state = rng.standard_normal((n, 100)), kp.skpca_start(kp.fourier_features_map(kp.gaussian(14.0), 100, m), 20)
-    return lambda: kp.skpca_update(state, X)
-def steps(n, m):
-    X = rng.standard_normal((n, 10))
-    state = kp.dsgd_start(X, kp.fourier_features_map(kp.gaussian(4.0), 10, m, stored=False), 3)
-    for _ in range(2 * m // 128):
-        state = kp.dsgd_update(state, X)
-    return lambda: kp.dsgd_update(state, X)
-def of_points(function):
-    return lambda n, *rest: (lambda X: lambda: function(X, *rest))(clusters(n))
-pca = of_points(lambda X: kp.kpca(X, g, 10))
-accelerated = of_points(lambda X: kp.recursive_rls_accelerated(X, g, 300))
-gram = of_points(lambda X: kp.gram(X, X, g))
-features = of_points(lambda X: kp.fourier_features(X, kp.fourier_features_map(g, 16, 300)))
-means = of_points(lambda X: kp.kmeans_select(X, 50))
-shadows = of_points(lambda X: kp.shadow_select(X, 3.0))
-factor = of_points(lambda X: kp.nystrom(X, np.arange(100), g))
-go = {call}
-go()
-go()
-print("ready", flush=True)
-for line in sys.stdin:
-    begun, calls = time.perf_counter(), 0
-    while time.perf_counter() - begun < float(line) or calls < 2:
-        go()
-        calls += 1
-    print(calls / (time.perf_counter() - begun), flush=True)
-"""
+LINE = f"rate {max(0.1, min(SIZE, 1.0))}"
+SPIN = [sys.executable, "-c", "while True: pass"]
 
 
-class Program:
-    """A process that repeats one call for as long as it is told, and prints its rate."""
-
-    def __init__(self, call, **environment):
-        self.process = subprocess.Popen(
-            [sys.executable, "-c", PROGRAM.replace("{call}", call)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-            cwd=pathlib.Path(kp.__file__).parent,
-            env={**os.environ, "OPENBLAS_NUM_THREADS": "1", "KPCASKETCH_QUIET": "1", **environment},
-        )
-        if self.process.stdout.readline() != "ready\n":
-            raise RuntimeError(f"{call} ended")
-
-    def begin(self):
-        self.process.stdin.write(f"{max(0.1, min(SIZE, 1.0))}\n")
-        self.process.stdin.flush()
-
-    def end(self):
-        """Calls a second."""
-        return float(self.process.stdout.readline())
-
-    def run(self):
-        self.begin()
-        return self.end()
-
-    def close(self):
-        self.process.kill()
-        self.process.communicate()
-
-
-CALLS = [
-    "stream(6000, 200)",
-    "stream(6000, 2000)",
-    "pca(300)",
-    "pca(3000)",
-    "steps(512, 1024)",
-    "accelerated(6000)",
-    "gram(3000)",
-    "means(20000)",
-    "shadows(20000)",
-    "factor(20000)",
-]
-
-
-def slowdowns(call):
-    """Times of a call over its time in one program alone: in the slower of two at once, beside two busy processes, and
-    with 16 threads.
-    """
+@contextlib.contextmanager
+def busy(count):
+    """Processes that keep processors busy."""
     with contextlib.ExitStack() as stack:
-
-        def program(**environment):
-            started = Program(call, **environment)
-            stack.callback(started.close)
-            return started
-
-        first, second, many = program(), program(), program(NUMBA_NUM_THREADS="16")
-        alone = max(first.run() for _ in range(2))
-        with_many = max(many.run() for _ in range(2))
-        together = []
-        for _ in range(3):
-            first.begin()
-            second.begin()
-            together.append(min(first.end(), second.end()))
-        for _ in range(2):
-            other = subprocess.Popen([sys.executable, "-c", "while True: pass"])
+        for _ in range(count):
+            other = subprocess.Popen(SPIN)
             stack.callback(other.wait)
             stack.callback(other.kill)
         time.sleep(0.5)
-        beside = [second.run() for _ in range(3)]
+        yield
+
+
+def slowdowns(name, peer):
+    """Times over the time alone: of the slower of two at once, beside four busy processes, and with 16 threads."""
+    with contextlib.ExitStack() as stack:
+        first, second = stack.enter_context(programs(name, name, peer=peer))
+        (many,) = stack.enter_context(programs(name, peer=peer, NUMBA_NUM_THREADS="16"))
+        alone = sorted(first.obey(LINE) for _ in range(3))[1]
+        with_many = sorted(many.obey(LINE) for _ in range(3))[1]
+        together = []
+        for _ in range(3):
+            first.begin(LINE)
+            second.begin(LINE)
+            together.append(min(first.end(), second.end()))
+        with busy(4):
+            beside = [second.obey(LINE) for _ in range(3)]
         return alone / sorted(together)[1], alone / sorted(beside)[1], alone / with_many
 
 
 class Busy:
-    """Times over the time alone, with all threads; of two at once 2 is fair where threads share the work."""
+    """Times over the time alone. Asked of two at once: at most 2.5 for each call, and a median of 1.25.
 
-    params = [CALLS]
+    Where both threads of a machine of two cores share the work, 2 is fair; beside four busy processes, 5 is.
+    """
+
+    params = [list(CALLS)]
     param_names = ["call"]
+    peer = False
 
     def setup_cache(self):
-        return measured_once(slowdowns, [(call,) for call in CALLS])
+        return measured_once(slowdowns, [(call, self.peer) for call in self.params[0]])
 
-    setup_cache.timeout = 1200
+    setup_cache.timeout = 3600
 
     @unit("time in the slower of two at once over the time alone")
     def track_twice(self, found, call):
-        return of(found, call)[0]
+        return of(found, call, self.peer)[0]
 
-    @unit("time beside two busy processes over the time alone")
-    def track_beside_two(self, found, call):
-        return of(found, call)[1]
+    @unit("time beside four busy processes over the time alone")
+    def track_beside_four(self, found, call):
+        return of(found, call, self.peer)[1]
 
     @unit("time with 16 threads over the time with those of the machine")
     def track_sixteen_threads(self, found, call):
-        return of(found, call)[2]
+        return of(found, call, self.peer)[2]
+
+
+class BusyPeer(Busy):
+    """The same of the calls of scikit-learn and SciPy that do this work."""
+
+    params = [PEERS]
+    peer = True
+
+
+class BusySearch:
+    """A grid search by two processes (joblib), over the same search by one: 1 is fair where a fit uses both cores."""
+
+    params = [["LandmarkRidge", "Nystroem and Ridge"]]
+    param_names = ["regression"]
+    timeout = 1200
+
+    @unit("time with n_jobs=2 over the time with n_jobs=1")
+    def track_two_jobs(self, name):
+        from sklearn.kernel_approximation import Nystroem
+        from sklearn.linear_model import Ridge
+        from sklearn.model_selection import GridSearchCV
+        from sklearn.pipeline import make_pipeline
+
+        import kpcasketch as kp
+
+        from .calls import GAMMA, SIGMA, clusters, target
+        from .common import size
+
+        X = clusters(size(6000))
+        s = min(200, len(X) // 4)
+        if name == "LandmarkRidge":
+            model, grid = kp.LandmarkRidge(s, sigma=SIGMA), {"lam": [1e-3, 1e-2, 1e-1]}
+        else:
+            model = make_pipeline(Nystroem(gamma=GAMMA, n_components=s, random_state=0), Ridge())
+            grid = {"ridge__alpha": [1e-3, 1e-2, 1e-1]}
+        times = []
+        for jobs in (1, 2, 1, 2):
+            begun = time.perf_counter()
+            GridSearchCV(model, grid, n_jobs=jobs).fit(X, target(X))
+            times.append(time.perf_counter() - begun)
+        return times[3] / times[2]
