@@ -130,8 +130,8 @@ def test_lines_have_at_most_120_columns():
 
 
 def test_the_file_keeps_to_its_budget():
-    # What whoever opens it has to carry, counted as no layout can change it: syntax nodes. Docstrings and comments weigh
-    # nothing. Two statements in one tuple assignment are two.
+    # What whoever opens it has to carry, counted as no layout can change it: syntax nodes. Docstrings and comments
+    # weigh nothing. Two statements in one tuple assignment are two.
     tree = ast.parse(SOURCE)
     assert sum(1 for _ in ast.walk(tree)) <= 83_000
     assert sum(map(packed, ast.walk(tree))) <= 60
