@@ -233,6 +233,7 @@ __version__ = "0.1.0"
 #   _LANDMARKS)` and returns `Landmarks` (`uniform_landmarks(n, n)` if s >= n), and a row in
 #   `_SAMPLERS` (16.1). Test: a row in SAMPLERS of tables.py. To compare: python -m paper_checks
 # - model: a tuple under `@_validated`, and a record in `_models` (15.2). Test: MODELS of tables.py
+#   A field `names: bytes = b""` of a model or state is filled with the columns by `_public`.
 # - stream: a tuple under `@_validated`, functions start, update, merge (if possible) and finish,
 #   and a row in `_STREAMS` (15.4). Test: a row in STREAMS of tables.py
 # - command: a function, a row in `_COMMANDS`, and its options in `_ARGUMENTS` (18)
@@ -643,10 +644,10 @@ def _require_same_columns(argument, names, other, theirs):
 
 
 # Arguments with the columns of the points. (Y may be a target: functions of two samples check it.)
-_WITH_COLUMNS = """
-    X Z C M state a b model other expansion rounded subspace manifold sketch feature_map landmarks
-    centers
-""".split()
+_WITH_COLUMNS = frozenset(
+    "X Z C M state a b model other expansion rounded subspace manifold sketch feature_map landmarks "
+    "centers".split()
+)
 
 
 _TAKE_SPARSE = """
@@ -687,9 +688,10 @@ def _public(function):
                 # `second` of dsgd_evaluate: X is of the second view.
                 if argument in _WITH_COLUMNS and not given.get("second"):
                     theirs = _names(value)
-                    _require_same_columns(first, names, argument, theirs)
-                    if theirs and not names:
-                        names, first = theirs, argument
+                    if theirs:
+                        _require_same_columns(first, names, argument, theirs)
+                        first = first or argument
+                        names = theirs
             with np.errstate(all="ignore"):
                 result = function(*arguments, **by_name)  # editors find the arguments here
             if getattr(result, "names", None) == b"":
@@ -9709,10 +9711,10 @@ def _names_of(prepared):
 def _stored(model, inside=""):
     """Arrays of a file. Medians, means and scales are arrays of their own."""
     prepared = _preparation(getattr(model, "names", b""))
-    columns = {name: prepared.pop(name) for name in ["columns"] if name in prepared}
-    if prepared:
-        model = model._replace(names=_names_of(columns))
-    return _as_arrays(model, inside) | {name: np.array(held) for name, held in prepared.items()}
+    further = {name: np.array(prepared.pop(name)) for name in _PREPARED if name in prepared}
+    if further:
+        model = model._replace(names=_names_of(prepared))
+    return _as_arrays(model, inside) | further
 
 
 # A file of the command line may also have these arrays, and "read FILE" for files of a stream.
@@ -11090,12 +11092,8 @@ def _load_points(options, model=None):
     _require(ending in _TABLES, "FILE is not a .npy, .npz or .csv file")
     arrays = _read_csv(options, prepared) if ending == ".csv" else _read_arrays(options)
     X = arrays.get("X", arrays.get(""))
-    _require(
-        "format" not in arrays,
-        "FILE must be dense, got a file of scipy.sparse.save_npz: save X.toarray(), or pass "
-        "scipy.sparse.load_npz(FILE) to rpcholesky and nystrom_kpca in Python",
-    )
-    _require(X is not None, f"FILE must have an array X, got {[*arrays]}")
+    sparse = ", a sparse matrix of scipy: save X.toarray()" if "format" in arrays else ""
+    _require(X is not None, f"FILE must have an array X, got {[*arrays]}{sparse}")
     _as_array("X", np.atleast_1d(X)[:1], 2)
     labels = arrays.get("y")
     _require(labels is None or labels.size == len(X), "y must have a label for each point")

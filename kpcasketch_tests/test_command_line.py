@@ -1821,7 +1821,9 @@ def test_a_sparse_file_lacked_an_array_X(tmp_path, capsys):
     for kind in (sparse.csr_array, sparse.coo_array, sparse.csc_matrix):
         sparse.save_npz(tmp_path / "X.npz", kind(np.eye(4)))
         error = refused(capsys, "embed", tmp_path / "X.npz", "-o", tmp_path / "o.npy")
-        assert "FILE must be dense, got a file of scipy.sparse.save_npz: save X.toarray()" in error
+        assert "a sparse matrix of scipy: save X.toarray()" in error
+    np.savez(tmp_path / "X.npz", X=X, format=3)
+    done(capsys, "embed", tmp_path / "X.npz", "-k", "1", "-o", tmp_path / "o.npy")
 
 
 def test_names_with_points_or_commas_were_taken_for_decimals(tmp_path, capsys):
