@@ -1774,16 +1774,6 @@ def test_known_points_of_which_a_model_has_seen_half_gave_false_alarms(
     done(capsys, *novelty, "--known", tmp_path / "few.npy")
 
 
-def test_known_points_of_a_sparse_model_ended_in_a_traceback(tmp_path, capsys, rng):
-    sparse = pytest.importorskip("scipy.sparse")
-    rows = rng.poisson(0.5, (60, 12)).astype(float)
-    kp.save(tmp_path / "m.npz", kp.kpca(sparse.csr_array(rows), KERNEL, 2))
-    np.save(tmp_path / "new.npy", rows)
-    words = ["apply", tmp_path / "m.npz", tmp_path / "new.npy", "-o", tmp_path / "o.npy"]
-    error = refused(capsys, *words, "--novelty", "0.1", "--known", tmp_path / "new.npy")
-    assert "sparse and dense points must not be mixed" in error
-
-
 def test_embed_without_an_output_did_all_the_work(points, capsys, monkeypatch):
     monkeypatch.setattr(kp, "_fitted", None)
     assert "pass -o, --model or --plot" in refused(capsys, "embed", points)
