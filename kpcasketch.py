@@ -234,6 +234,7 @@ __version__ = "0.1.0"
 #   _LANDMARKS)` and returns `Landmarks` (`uniform_landmarks(n, n)` if s >= n), and a row in
 #   `_SAMPLERS` (16.1). Test: a row in SAMPLERS of tables.py. To compare: python -m paper_checks
 # - model: a tuple under `@_validated`, and a record in `_models` (15.2). Test: MODELS of tables.py
+#   A field `names: bytes = b""` of a model or state is filled with the columns by `_public`.
 # - stream: a tuple under `@_validated`, functions start, update, merge (if possible) and finish,
 #   and a row in `_STREAMS` (15.4). Test: a row in STREAMS of tables.py
 # - command: a function, a row in `_COMMANDS`, and its options in `_ARGUMENTS` (18)
@@ -758,21 +759,31 @@ def _model_in(value):
 
 
 def _names(value):
-    """Names of the columns of a frame, or of a model made from it, in JSON, or ""."""
+    """The columns of a frame, or the field `names` of a model, in JSON. "" if they are unknown."""
     value = _model_in(value)
-    if isinstance(value, tuple):
-        return getattr(value, "names", b"").decode()
+    if isinstance(value, tuple):  # landmarks without points are row numbers of any columns
+        return getattr(value, "names", b"").decode() if len(getattr(value, "points", "1")) else ""
     names = list(value.columns) if hasattr(type(value), "columns") else []  # Delayed has any name
     return json.dumps(names) if {*map(type, names)} == {str} else ""
 
 
-def _require_same_columns(names, argument, value):
-    theirs = _names(value)
+def _require_same_columns(argument, names, other, theirs):
+    shown = [
+        "those of prepared_points(path, X)" if told[:1] == "{" else told[:200]
+        for told in (names, theirs)
+    ]
     _require(
         len({names, theirs, ""}) < 3,  # equal or unknown
-        f"X and {argument} must have the same columns in the same order, got {names:.200} and "
-        f"{theirs:.200}",
+        f"{argument} and {other} must have the same columns in the same order, got {shown[0]} and "
+        f"{shown[1]}",
     )
+
+
+# Arguments with the columns of the points. (Y may be a target: functions of two samples check it.)
+_WITH_COLUMNS = frozenset(
+    "X Z C M state a b model other expansion rounded subspace manifold sketch feature_map landmarks "
+    "centers".split()
+)
 
 
 _TAKE_SPARSE = """
@@ -792,9 +803,9 @@ def _is_sparse(value):
 def _public(function):
     """Begin error messages with the name of the function, or for a method, of its class. If public
     functions call each other, name the outermost. Errors that a user's function raises pass
-    unchanged. Ignore overflow: checks refuse its results. A model remembers the names of X or C,
-    and is refused for other names. Sparse points are refused except by _TAKE_SPARSE. BLAS has one
-    thread (1.2)."""
+    unchanged. Ignore overflow: checks refuse its results. All arguments whose columns are known
+    must have the same, and the result remembers them. Sparse points are refused except by
+    _TAKE_SPARSE. BLAS has one thread (1.2)."""
     called = function.__qualname__.split(".")[-2:][0]
     takes_sparse = called in _TAKE_SPARSE.split()
     accepted = inspect.signature(function).parameters
@@ -805,16 +816,20 @@ def _public(function):
         try:
             _begin_call(call)
             given = dict(zip(accepted, arguments), **by_name)
-            names = _names(given.get("X", given.get("C")))
-            if names and not given.get("second"):  # of dsgd_evaluate: X is of the second view
-                for argument in given.keys() - {"Y", "V", "y", "self"}:
-                    _require_same_columns(names, argument, given[argument])
+            names = first = ""
             for argument, value in given.items():
                 _require(
                     takes_sparse or not _is_sparse(_model_in(value)),
                     f"{argument} must be dense, such as rademacher_projection(X, s). Only gram, kpca, "
                     "expand, residual and most functions of landmarks take sparse points",
                 )
+                # `second` of dsgd_evaluate: X is of the second view.
+                if argument in _WITH_COLUMNS and not given.get("second"):
+                    theirs = _names(value)
+                    if theirs:
+                        _require_same_columns(first, names, argument, theirs)
+                        first = first or argument
+                        names = theirs
             with np.errstate(all="ignore"):
                 result = function(*arguments, **by_name)  # editors find the arguments here
             if getattr(result, "names", None) == b"":
@@ -961,7 +976,7 @@ def _checked_vector(name, value):
 def _checked_two(X, argument, Y):
     """Two sets of points with the same number of columns. If Y is X, they are one array."""
     P = _checked_points("X", X)
-    _require_same_columns(_names(X), argument, Y)
+    _require_same_columns("X", _names(X), argument, _names(Y))
     return P, P if Y is X else _checked_points(argument, Y, P.shape[1])
 
 
@@ -3916,7 +3931,8 @@ class Expansion(NamedTuple):
     and eigenvalues `values` (k,). `offset` (k,) centers the features at sum_i mean_i phi(points_i).
     An empty `offset` or `mean` (c,) means 0, and a single NaN in `mean` means unknown. `targets` is
     the number of axes of a regression's targets, else 0. If it is 1, `expand` returns a vector.
-    `names`: the columns of the frame, if there is one, in JSON."""
+    `names`: the columns of the frame or table, if there is one, in JSON; for a model of prepared
+    points, also the numbers that prepare them (see `prepared_points`)."""
 
     points: np.ndarray
     coef: np.ndarray
@@ -4693,6 +4709,7 @@ class ShadowState(NamedTuple):
     weights: np.ndarray
     eps: float
     count: int
+    names: bytes = b""
 
 
 # Numba 0.68 uses FMA with fastmath=False.
@@ -5559,7 +5576,8 @@ def projection_distance(model, other):
 # 11.1 Fourier features
 
 
-_PLAIN, _ORTHOGONAL, _QUASI, _FASTFOOD, _EQUISPACED = range(5)  # kinds of directions
+_MAP_KINDS = ("plain", "orthogonal", "quasi", "fastfood", "equispaced")  # of directions
+_PLAIN, _ORTHOGONAL, _QUASI, _FASTFOOD, _EQUISPACED = range(5)
 
 
 @_validated(
@@ -6021,6 +6039,7 @@ class FDState(NamedTuple):
     half: bool
     share: float
     half_life: float
+    names: bytes = b""
 
     @property
     def count(self):
@@ -6367,7 +6386,10 @@ def fd_merge(a, b):
         FDState: The merged state. It satisfies the error bound of a single pass over all rows.
     """
     a, b = _two_states(
-        FDState, a, b, lambda state: (_shapes(state.run), state._replace(run=None, older=None))
+        FDState,
+        a,
+        b,
+        lambda state: (_shapes(state.run), state._replace(run=None, older=None, names=None)),
     )
     return _whole(_whole(b)._replace(older=_whole(a).run))
 
@@ -6415,6 +6437,7 @@ class SKPCAState(NamedTuple):
 
     feature_map: FourierMap
     sketch: FDState
+    names: bytes = b""
 
 
 @_validated(
@@ -6625,6 +6648,7 @@ class RNCAState(NamedTuple):
     count: int
     centered: bool
     half_life: float
+    names: bytes = b""
 
 
 def _add_moments(a, squares, means, mass, n):
@@ -6755,6 +6779,7 @@ class ReservoirState(NamedTuple):
     count: int
     seed: int
     half_life: float = 0.0
+    names: bytes = b""
 
 
 @_public
@@ -6922,7 +6947,8 @@ class Slices(NamedTuple):
     weights: np.ndarray
 
 
-_COMPONENTS, _SINGLE_COMPONENTS, _SINGULAR, _CANONICAL, _SLICED = range(5)  # tasks
+_TASKS = ("components", "single components", "singular", "canonical", "sliced")
+_COMPONENTS, _SINGLE_COMPONENTS, _SINGULAR, _CANONICAL, _SLICED = range(5)
 _TWO_VIEWS = (_SINGULAR, _CANONICAL)
 
 
@@ -7604,12 +7630,13 @@ def dsgd_ksir(
 @_validated("Landmarks")
 class Landmarks(NamedTuple):
     """Selected points: indices (s,); weights (s,), 1 / sqrt(probability); kernel evaluations; points
-    (s, d) after a stream, else empty. s is len(landmarks.indices), because len of the tuple is 4."""
+    (s, d) after a stream, else empty. s is len(landmarks.indices), because len of the tuple is 5."""
 
     indices: np.ndarray
     weights: np.ndarray
     evaluations: int
     points: np.ndarray = np.empty((0, 0))
+    names: bytes = b""
 
 
 @_validated(
@@ -8300,6 +8327,7 @@ class RLSState(NamedTuple):
     s: int
     count: int
     seed: int
+    names: bytes = b""
 
 
 def _with_landmarks(state, more, count):
@@ -9626,7 +9654,7 @@ _METHODS = {
 
 
 # Arrays that the command line writes next to a model.
-_PREPARED = ("missing.median", "standardized.mean", "standardized.scale", "columns")
+_PREPARED = ("missing.median", "standardized.mean", "standardized.scale")
 
 
 @_validated("an Advice")
@@ -9672,9 +9700,17 @@ for _made in _TUPLE_CHECKS.keys() - {Kernel}:  # Kernel has its own repr
     _made.__repr__ = _summary
 
 
-def _write_whole(path, write):
+def _version(path):
+    """Identity of the file at this path, which is unlike that of a file that replaces it."""
+    with contextlib.suppress(FileNotFoundError):
+        found = os.stat(path)
+        return found.st_ino, found.st_size, found.st_mtime_ns
+
+
+def _write_whole(path, write, *versions):
     """Call write(file) on a new file NAME.*.part, and rename it to NAME when it is fully on disk.
-    After an error, the old file is unchanged. If the process is killed, the .part file remains."""
+    After an error, the old file is unchanged. If the process is killed, the .part file remains. If
+    versions are given, the old file must have one of them. Returns the version of the new file."""
     place = pathlib.Path(path).resolve()
     part = place.with_name(f"{place.name}.{secrets.token_hex(4)}.part")
     try:
@@ -9685,7 +9721,13 @@ def _write_whole(path, write):
             write(file)
             file.flush()
             os.fsync(file.fileno())
+        written = _version(part)
+        _require(
+            not versions or _version(place) in versions,
+            f"{path} was written by another process, and is kept: repeat the command",
+        )
         os.replace(part, place)
+        return written
     except OSError as error:
         if error.errno:
             error.filename = str(path)
@@ -9694,8 +9736,8 @@ def _write_whole(path, write):
         part.unlink(missing_ok=True)
 
 
-def _write_arrays(path, arrays):
-    _write_whole(path, lambda file: np.savez(file, **arrays))
+def _write_arrays(path, arrays, *versions):
+    return _write_whole(path, lambda file: np.savez(file, **arrays), *versions)
 
 
 def _arrays_in(path, mapped=None, kept=None):
@@ -9733,6 +9775,14 @@ _STORED = {
 }
 
 
+# In memory, these fields are numbers. In a file, they are names.
+_NAMED = {
+    ("Kernel", "kind"): _NAMES,
+    ("FourierMap", "kind"): _MAP_KINDS,
+    ("DSGDState", "task"): _TASKS,
+}
+
+
 def _is_stored(array, kind):
     return array.dtype.kind in _STORED.get(kind, "") and (
         array.ndim == 0 or kind in (np.ndarray, tuple)
@@ -9753,20 +9803,21 @@ def _as_arrays(model, inside=""):
         place = inside + field
         if type(value).__name__ in _TUPLES:
             arrays |= _as_arrays(value, f"{place}.")
-        elif called == "Kernel" and field == "kind":
-            arrays[place] = np.asarray(_NAMES[value])
-        else:
-            arrays[place] = np.asarray(value)
-            _require(
-                _is_stored(arrays[place], kind),
-                f"model.{place} must have the type that {called} declares",
-            )
+            continue
+        named = _NAMED.get((called, field))
+        if named:
+            kind = str
+            value = named[value] if value in range(len(named)) else value
+        arrays[place] = np.asarray(value)
+        _require(
+            _is_stored(arrays[place], kind),
+            f"model.{place} must have the type that {called} declares",
+        )
     return arrays
 
 
-def _from_arrays(arrays, path, inside=None):
-    if inside is None:  # a file of the command line also has the embedding
-        inside = "" if "class" in arrays else "model."
+def _from_arrays(arrays, path, inside):
+    """The tuple of a file. Its arrays are removed from `arrays`. Earlier files have no names."""
     place = inside[:-1] or "class"
     wrong = f"{path} must be a file written by save, but {{}} has the wrong type"
     cls = _TUPLES.get(str(arrays.get(place)))
@@ -9774,16 +9825,56 @@ def _from_arrays(arrays, path, inside=None):
     fields = {}
     for field, kind in cls.__annotations__.items():
         place = inside + field
-        value = arrays.get(place, np.array("none"))
-        if cls is Kernel and field == "kind":
-            _require(str(value) in _NAMES, wrong.format(place))
-            fields[field] = _NAMES.index(str(value))
+        value = arrays.get(place, np.array(b"" if field == "names" else "none"))
+        named = _NAMED.get((cls.__name__, field))
+        if named:
+            _require(str(value) in named, wrong.format(place))
+            fields[field] = named.index(str(value))
         elif value.dtype.kind == "U" and kind is not str:
             fields[field] = _from_arrays(arrays, path, f"{place}.")
         else:
             _require(_is_stored(value, kind), wrong.format(place))
             fields[field] = value.item() if value.ndim == 0 else value
+        arrays.pop(place, None)
+    del arrays[inside[:-1] or "class"]
     return cls(**fields)
+
+
+def _preparation(names):
+    """The columns, and the numbers that prepare points, by the field `names` of a model."""
+    held = json.loads(names or "{}")
+    return held if isinstance(held, dict) else {"columns": held}
+
+
+def _names_of(prepared):
+    """The field `names` of a model: its columns or, if its points are prepared, all of `prepared`."""
+    simple = prepared.keys() <= {"columns"}
+    return json.dumps(prepared.get("columns") if simple else prepared).encode() if prepared else b""
+
+
+def _stored(model, inside=""):
+    """Arrays of a file. Medians, means and scales are arrays of their own."""
+    prepared = _preparation(getattr(model, "names", b""))
+    further = {name: np.array(prepared.pop(name)) for name in _PREPARED if name in prepared}
+    if further:
+        model = model._replace(names=_names_of(prepared))
+    return _as_arrays(model, inside) | further
+
+
+# A file of the command line may also have these arrays, and "read FILE" for files of a stream.
+_FURTHER = {*_PREPARED, "embedding", "values", "known", "options"}
+
+
+def _made_from(arrays, path):
+    """The tuple of a file, whose `names` tell how its points are prepared."""
+    rest = arrays.copy()
+    made = _from_arrays(rest, path, "" if "class" in arrays else "model.")
+    unknown = [name for name in rest if name not in _FURTHER and not name.startswith("read ")]
+    _require(not unknown, f"{path} must be a file of this version, but has {unknown}")
+    prepared = {name: arrays[name].tolist() for name in _PREPARED if name in arrays}
+    if prepared and hasattr(made, "names"):
+        made = made._replace(names=_names_of(_preparation(made.names) | prepared))
+    return made
 
 
 @_public
@@ -9791,7 +9882,8 @@ def save(path, model):
     """Write a result of this module to a .npz file, without pickles (textbook).
 
     Each field becomes an array. Fields of inner tuples have names like "kernel.scale". The array
-    "class" is the name of the type, and "kernel.kind" the name of the kind of kernel.
+    "class" is the name of the type, and "kernel.kind" the name of the kind of kernel. `names` has
+    the columns of the points, if they are known.
 
     Args:
         path: str, path, or file open for writing. ".npz" is appended to a name without this suffix.
@@ -9799,7 +9891,7 @@ def save(path, model):
     Returns:
         None: The new file replaces an earlier file only when the new file is complete.
     """
-    arrays = _as_arrays(_model_in(model))
+    arrays = _stored(_model_in(model))
     if hasattr(path, "write"):
         return np.savez(path, **arrays)
     _write_arrays(os.fsdecode(path).removesuffix(".npz") + ".npz", arrays)
@@ -9810,18 +9902,15 @@ def load(path):
     """Read a result from a file written by `save` or the command line, without pickles (textbook).
 
     A model from `embed --standardize` or `--missing median` needs points from `prepared_points`. It
-    refuses DataFrames that were not prepared. It cannot tell whether an array was prepared.
+    refuses DataFrames that were not prepared. It cannot tell whether an array was prepared. A file
+    with arrays that this version does not know is refused.
 
     Args:
         path: str, path, or file open for reading. A .npz file.
     Returns:
         tuple: The result.
     """
-    arrays = _arrays_in(path)
-    made = _from_arrays(arrays, path)
-    if hasattr(made, "names") and arrays.keys() & _PREPARED[:3]:
-        made = made._replace(names=b"those of prepared_points(path, X)")
-    return made
+    return _made_from(_arrays_in(path), path)
 
 
 # 16.3 A bandwidth, a sketch and its size
@@ -10099,7 +10188,7 @@ def _given_landmarks(own, X):
         return None, _checked_count("landmarks", own.landmarks)
     if hasattr(own, "feature_names_in_"):
         names = json.dumps([*own.feature_names_in_])
-        _require_same_columns(names, "landmarks", own.landmarks)
+        _require_same_columns("X", names, "landmarks", _names(own.landmarks))
     Z = _checked_landmarks(X, own.landmarks)
     return Z, len(Z)
 
@@ -10929,7 +11018,7 @@ def _chosen_kernel(options, points):
 
 
 class _Points(NamedTuple):
-    """Points, possibly on disk, and arrays of `_PREPARED`. numbers, labels: of the rows."""
+    """Points, possibly on disk. numbers, labels: of the rows. prepared: see `_preparation`."""
 
     X: np.ndarray
     numbers: np.ndarray = None
@@ -10955,15 +11044,27 @@ class _Points(NamedTuple):
         rows = _as_array("X", self.X[chosen], 2)
         d = len(next(iter(self.prepared.values()), rows.T))
         _require(rows.shape[1] == d, f"X must have {d} columns, got {rows.shape[1]}")
-        median, mean, scale = map(self.prepared.get, _PREPARED[:3], (math.nan, 0.0, 1.0))
+        median, mean, scale = map(self.prepared.get, _PREPARED, (math.nan, 0.0, 1.0))
         gaps = np.isnan(rows)
         gaps[gaps.all(1)] = False  # a row of medians would look like a typical point
         filled = (np.where(gaps, median, rows) - mean) / scale
         return _checked_points("X", filled.astype(rows.dtype), None, self.numbered(chosen))
 
 
-def _preparation(arrays):
-    return {name: arrays[name] for name in _PREPARED if arrays.get(name) is not None}
+def _once(names):
+    """{name: position} of the names that occur once."""
+    counts = collections.Counter(names)
+    return {name: j for j, name in enumerate(names) if counts[name] == 1}
+
+
+def _positions(table, places, columns, names, remedy=""):
+    """Positions of columns in a table with these names, of which `places` has the clear ones."""
+    wrong = [column for column in columns if column not in places]
+    _require(
+        not wrong,
+        f"{table} must have each of the columns {wrong} exactly once, and has {names}{remedy}",
+    )
+    return [places[column] for column in columns]
 
 
 @_public
@@ -10974,20 +11075,18 @@ def prepared_points(path, X):
     trained with --standardize, the result is (X - mean) / scale. Both are taken from the model.
 
     Args:
-        path: str, path, or file open for reading. The .npz file of the model.
+        path: str, path, or file open for reading. The .npz file of a model, also one of `save`.
         X: (n, d) array with the model's columns, or DataFrame, which may have others.
     Returns:
         array: (n, d) points. They are X if the model was trained without these options.
     """
-    held = _preparation(_arrays_in(path))
-    if hasattr(X, "columns") and "columns" in held:
-        names = held["columns"].tolist()
-        own = {str(name): name for name in X.columns}
-        absent = {*names}.difference(own)
-        _require(not absent, f"X must have the columns {absent}")
-        X = X[[own[name] for name in names]]
+    prepared = _preparation(getattr(load(path), "names", b""))
+    if hasattr(X, "columns") and "columns" in prepared:
+        names = [str(name) for name in X.columns]
+        chosen = _positions("X", _once(names), prepared["columns"], names)
+        X = X[[X.columns[j] for j in chosen]]
     X = _as_array("X", X, 2)
-    return _Points(X, np.arange(len(X)), prepared=held).rows()
+    return _Points(X, np.arange(len(X)), prepared=prepared).rows()
 
 
 def _split(options, points):
@@ -11004,13 +11103,13 @@ def _learn_scales(options, points):
     if options.missing == "median":
         empty = np.isnan(points.X).all(0).any()
         _require(not empty, "X must have a value in each column: pass --drop for the others")
-        points.prepared["missing.median"] = np.nanmedian(points.X, 0)
+        points.prepared["missing.median"] = np.nanmedian(points.X, 0).tolist()
     if options.standardize:
         rows = _in_double(points.rows(points.some(100_000)))
         shifted = rows - rows[0]  # saves digits
         scale = shifted.std(0)
-        points.prepared["standardized.mean"] = rows[0] + shifted.mean(0)
-        points.prepared["standardized.scale"] = scale + (scale == 0.0)
+        points.prepared["standardized.mean"] = (rows[0] + shifted.mean(0)).tolist()
+        points.prepared["standardized.scale"] = (scale + (scale == 0.0)).tolist()
 
 
 # 18.2 Files
@@ -11024,6 +11123,12 @@ has a header, and row numbers in column 1."""
 _MISSING = {"", *". ? NA na #N/A N/A n/a <NA> NaN nan -NaN -nan NULL null #NULL! None".split()}
 _UNNAMED = {"", "Unnamed: 0", "...1"}  # the index, as pandas and R write it
 _DELIMITERS = {",": ",", ";": ";", "tab": "\t"}
+_TABLES = (".npy", ".npz", ".csv")
+_PICTURES = (".png", ".svg", ".pdf")
+
+
+def _ending(path):
+    return path[-4:].lower()
 
 
 def _is_header(options, first, number):
@@ -11043,40 +11148,35 @@ def _is_header(options, first, number):
     return False
 
 
-def _csv_columns(options, names, held):
-    counts = collections.Counter(names)
-    named = {name: j for j, name in enumerate(names) if counts[name] == 1 and name not in _UNNAMED}
+def _csv_columns(options, names, prepared):
+    named = {name: j for name, j in _once(names).items() if name not in _UNNAMED}
     places = {str(j + 1): j for j in range(len(names))} | named
 
-    def positions(texts, places=places):
-        wrong = [text for text in texts if text not in places]
-        _require(
-            not wrong,
-            f"the file must have each of the columns {wrong} exactly once, and has {names}: choose others by "
-            "--columns, or pass --drop 1 for an index, or --no-header",
-        )
-        return [places[text] for text in texts]
+    def positions(columns, places=places):
+        remedy = ": choose others by --columns, or pass --drop 1 for an index, or --no-header"
+        return _positions("the file", places, columns, names, remedy)
 
     labels = positions(options.labels)
     if options.columns:
         _require(not options.drop, "drop is not for --columns")
         chosen = positions(options.columns)
         told = [names[j] for j in chosen]
-        own = held.get("columns", told)
-        _require(names[0] == "#1" or [*own] == told, "columns must be the model's")
+        without_header = names[0] == f"#1 of {len(names)}"
+        own = prepared.get("columns", told)
+        _require(without_header or own == told, "columns must be the model's")
         return chosen, labels
-    if "columns" in held:
-        return positions(held["columns"].tolist(), named), labels
+    if "columns" in prepared:
+        return positions(prepared["columns"], named), labels
     dropped = labels + positions(options.drop or [])  # apply has no --drop
     others = [name for j, name in enumerate(names) if j not in dropped]
     return positions(others, named), labels
 
 
-def _read_csv(options, held):
+def _read_csv(options, prepared):
     delimiter = _DELIMITERS[options.delimiter or ","]
     encoding = options.encoding or "utf-8-sig"
     decimal = "." if delimiter == "," else ","
-    missing = _MISSING if options.missing or "missing.median" in held else ()
+    missing = _MISSING if options.missing or "missing.median" in prepared else ()
     marks = set()  # decimal points and commas in numbers
 
     def number(field):  # unlike float, this rejects 1_000 and non-ASCII digits
@@ -11097,7 +11197,7 @@ def _read_csv(options, held):
     if _is_header(options, names, number):
         lines = lines[rows.line_num :]
     else:
-        names = [f"#{j + 1}" for j in range(len(names))]
+        names = [f"#{j + 1} of {len(names)}" for j in range(len(names))]
     marks.clear()  # of a header
     widths = {len(names), *map(len, filter(None, rows))}
     _require(any(map(str.strip, lines)), "FILE must have points")
@@ -11106,7 +11206,7 @@ def _read_csv(options, held):
         f"all lines must have the same number of fields, got {widths}: pass --delimiter ';' or tab, or remove "
         "comments, row names and commas within numbers",
     )
-    chosen, label = _csv_columns(options, names, held)
+    chosen, label = _csv_columns(options, names, prepared)
     load = functools.partial(
         np.loadtxt, lines, comments=None, delimiter=delimiter, ndmin=2, quotechar='"'
     )
@@ -11118,7 +11218,7 @@ def _read_csv(options, held):
             "pass --missing median or --missing drop, or choose columns with --columns or --drop"
         ) from None
     _require(len(marks) < 2, "numbers must have decimal points or decimal commas, not both")
-    arrays["columns"] = np.array([names[j] for j in chosen])
+    arrays["columns"] = [names[j] for j in chosen]
     if label:
         arrays["y"] = load(dtype=str, usecols=label)
     return arrays
@@ -11126,39 +11226,46 @@ def _read_csv(options, held):
 
 def _read_arrays(options):
     kept = ["X", "y"] if options.plot else ["X"]
-    return _arrays_in(options.points, "r" if options.points.endswith(".npy") else None, kept)
+    return _arrays_in(options.points, "r" if _ending(options.points) == ".npy" else None, kept)
 
 
-def _load_points(options, held={}):
-    """Points of a file. held: arrays of a saved model or state, by which they are prepared."""
-    path = options.points
-    _require(path.endswith((".npy", ".npz", ".csv")), "FILE is not a .npy, .npz or .csv file")
-    arrays = _read_csv(options, held) if path.endswith(".csv") else _read_arrays(options)
+def _load_points(options, model=None):
+    """Points of a file, prepared like those of the model or state, if there is one."""
+    prepared = _preparation(getattr(model, "names", b""))
+    ending = _ending(options.points)
+    _require(ending in _TABLES, "FILE is not a .npy, .npz or .csv file")
+    arrays = _read_csv(options, prepared) if ending == ".csv" else _read_arrays(options)
     X = arrays.get("X", arrays.get(""))
-    _require(X is not None, f"FILE must have an array X, got {[*arrays]}")
+    sparse = ", a sparse matrix of scipy: save X.toarray()" if "format" in arrays else ""
+    _require(X is not None, f"FILE must have an array X, got {[*arrays]}{sparse}")
     _as_array("X", np.atleast_1d(X)[:1], 2)
     labels = arrays.get("y")
     _require(labels is None or labels.size == len(X), "y must have a label for each point")
-    points = _Points(X, None, labels, _preparation(held) | _preparation(arrays))
+    own = {} if arrays.get("columns") is None else {"columns": arrays["columns"]}
+    points = _Points(X, None, labels, own | prepared)
     if options.missing == "drop":
         kept = np.flatnonzero(~np.isnan(X).any(1))
         labels = None if labels is None else labels.ravel()[kept]
         points = points.only(kept)._replace(labels=labels)
-    if not held:
+    if model is None:
         _learn_scales(options, points.only(_split(options, points)[0]))
     return points
 
 
 def _check_files(options):
     _require(
-        (options.o or ".csv").endswith((".npy", ".npz", ".csv")),
+        _ending(options.o or ".csv") in _TABLES,
         "o must be a .npy, .npz or .csv file",
+    )
+    _require(
+        _ending(options.plot or ".png") in _PICTURES,
+        "plot must be a .png, .svg or .pdf file",
     )
     read = [options.by, options.points, options.known, *(options.files or [])]
     places = [os.path.realpath(path) for path in read if path]
     names = "header columns drop labels delimiter encoding".split()
     given = [f"--{name}" for name in names if vars(options)[name] not in (None, [])]
-    tables = any(path.endswith(".csv") for path in read if path)
+    tables = any(_ending(path) == ".csv" for path in read if path)
     _require(tables or not given, f"only .csv files take {' and '.join(given)}")
     for path in filter(None, [options.o, options.model, options.state, options.plot]):
         place = os.path.realpath(path)
@@ -11189,13 +11296,13 @@ def _plot(path, points, model, values):
     left.set(xlabel="component 1", ylabel="component 2" if Z.shape[1] > 2 else "row")
     right.semilogy(range(1, len(values) + 1), np.maximum(values, 1e-300))
     right.set(xlabel="component", ylabel="eigenvalue")
-    _write_whole(path, lambda file: figure.savefig(file, dpi=200, format=path[-3:]))
+    _write_whole(path, lambda file: figure.savefig(file, dpi=200, format=_ending(path)[1:]))
 
 
 def _write_results(options, points, model, names=(), further=None, stored={}):
     """Write the requested files. further: function for the columns `names`. stored: more arrays."""
     values = _of_model("model", model, "values")(model)
-    arrays = _as_arrays(model, "model.") | points.prepared | stored
+    arrays = _stored(model, "model.") | stored
 
     def table(rows):
         X = points.rows(rows)
@@ -11205,9 +11312,9 @@ def _write_results(options, points, model, names=(), further=None, stored={}):
     def write(file):  # in blocks: the table may exceed memory
         n = len(points.X)
         first = table(slice(1))
-        if options.o.endswith(".npz"):
+        if _ending(options.o) == ".npz":
             np.savez(file, embedding=table(slice(None)), values=values, **arrays)
-        elif options.o.endswith(".npy"):
+        elif _ending(options.o) == ".npy":
             head = np.lib.format.header_data_from_array_1_0(first)
             np.lib.format.write_array_header_1_0(file, head | {"shape": (n, first.shape[1])})
             file.writelines(map(table, _slabs(n, _SLAB)))
@@ -11262,11 +11369,13 @@ def _embed(options):
     method = _METHODS[options.method]
     _require(options.s is None or method.size, f"s is not for --method {options.method}")
     points = _load_points(options)
+    _require(options.o or options.model or options.plot, "pass -o, --model or --plot")
     fitted, others = _split(options, points)
     kernel = _chosen_kernel(options, points.only(fitted))
     names = points.prepared.get("columns")  # one of them may be a target
     _to_stderr(f"{options.points}: {len(points.X)} points, columns {names}; {kernel}")
     model, _ = _fitted(method, points.rows(fitted), kernel, options)
+    model = model._replace(names=_names_of(points.prepared))
     stored = {} if others is None else {"known": residual(points.rows(others), model)}
     _write_results(options, points, model, stored=stored)
 
@@ -11306,7 +11415,10 @@ def _take_blocks(options, state, points, begun):
         if end == n or time.perf_counter() - saved > 30.0:
             begun[name] = np.append(points.X[end - 1], end)
             if options.state:
-                _write_arrays(options.state, begun | _as_arrays(state))
+                # A file that was removed is written again.
+                versions = options.version, None
+                arrays = begun | _stored(state)
+                options.version = _write_arrays(options.state, arrays, *versions)
             saved = time.perf_counter()
     held = sum(int(read[-1]) for key, read in begun.items() if key.startswith("read "))
     _to_stderr(
@@ -11326,22 +11438,41 @@ def _stream(options):
     _checked_count("k", options.k, options.ell if sketched else options.m)
     written = options.o or options.plot
     _require(len(options.files) == 1 or not written, "-o and --plot take one FILE: call apply")
+    written = written or options.model or options.state
+    _require(written, "pass -o, --model, --plot or --state")
     begun = {}
-    if options.state and os.path.exists(options.state):
+    state = None
+    options.version = _version(options.state) if options.state else None
+    if options.version:
         begun = _arrays_in(options.state)
-        state = _from_arrays(begun, options.state)
+        state = _made_from(begun, options.state)
         _require("options" in begun, "state must be a file that --state has written")
     for path in options.files:
         options.points = path
-        points = _load_points(options, begun)
+        points = _load_points(options, state)
         told = json.dumps({name: vars(options)[name] for name in _REMEMBERED})
         if not begun:
-            state = _started(options, points)
-            begun = points.prepared | {"options": told}
+            state = _started(options, points)._replace(names=_names_of(points.prepared))
+            begun = {"options": told}
         before = str(begun["options"])
         _require(told == before, f"state must go on with the options {before}, got {told}")
         state = _take_blocks(options, state, points, begun)
     _write_results(options, points, finish(state, *sketched))
+
+
+def _are_new(points, known, prepared):
+    """Whether a model with these points has hardly seen the known ones: at most 5 % of them, and
+    half of its own points. Points are equal if float32 cannot tell their coordinates apart."""
+    from scipy.spatial import KDTree  # the import takes 0.1 s
+
+    C = _in_double(points)
+    mean, scale = map(prepared.get, _PREPARED[1:], (0.0, 1.0))
+    rounding = np.finfo(np.float32).eps * (np.abs(C).max(0) + np.abs(np.divide(mean, scale)))
+    rounding += rounding == 0.0
+    tree = KDTree(C / rounding)
+    gaps, nearest = tree.query(known / rounding, p=math.inf, distance_upper_bound=1.0)
+    seen = np.isfinite(gaps)
+    return seen.mean() <= 0.05 and 2 * len(np.unique(nearest[seen])) <= len(C)
 
 
 def _known_residuals(options, model, arrays):
@@ -11350,15 +11481,15 @@ def _known_residuals(options, model, arrays):
         return arrays["known"]
     options.points = options.known
     options.labels = []
-    known = _load_points(options, arrays).rows()
-    centers = {row.tobytes() for row in getattr(model, "points", ())}
-    seen = centers.intersection(row.tobytes() for row in known)
+    points = _load_points(options, model)
+    known = points.rows()
+    found = residual(known, model)  # refuses points that do not fit the model
     _require(
-        2 * len(seen) <= len(centers),
+        not hasattr(model, "points") or _are_new(model.points, known, points.prepared),
         "known must have points that the model has not seen, or their residuals are too small: "
         "pass others, or fit the model by embed --holdout 0.2",
     )
-    return residual(known, model)
+    return found
 
 
 def _apply(options):
@@ -11366,8 +11497,8 @@ def _apply(options):
     _require(options.o or options.plot, "pass -o or --plot")
     _require(alpha is not None or options.known is None, "known is only for --novelty ALPHA")
     arrays = _arrays_in(options.by)
-    model = _from_arrays(arrays, options.by)
-    points = _load_points(options, arrays)
+    model = _made_from(arrays, options.by)
+    points = _load_points(options, model)
     names = ["residual"] * options.residual
     if alpha is not None:
         _checked_share("novelty", alpha)

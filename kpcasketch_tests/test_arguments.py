@@ -797,6 +797,85 @@ def test_the_second_view_of_a_state_has_columns_of_its_own():
         kp.dsgd_evaluate(other, state)
 
 
+STARTS = {
+    "skpca": lambda: kp.skpca_start(kp.fourier_features_map(g, 3, 16), 4),
+    "rnca": lambda: kp.rnca_start(kp.fourier_features_map(g, 3, 16)),
+    "reservoir": lambda: kp.reservoir_start(4, 3),
+    "rls": lambda: kp.rls_start(g, 4, 3),
+    "shadow": lambda: kp.shadow_start(0.1, 3),
+    "fd": lambda: kp.fd_start(2, 3),
+    "dsgd": lambda: kp.dsgd_start(X, kp.fourier_features_map(g, 3, 32), 1),
+}
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+@pytest.mark.parametrize("stream", STARTS)
+def test_the_state_of_a_stream_forgot_its_columns(stream, library, tmp_path):
+    frame, other = frames(library)
+    state = STARTS[stream]()
+    assert state.names == b""
+    for update in (kp.update, getattr(kp, f"{stream}_update")):
+        known = update(update(state, X), frame)  # an array has any columns
+        assert known.names == b'["a", "b", "c"]' == update(known, X).names
+        kp.save(tmp_path / "state.npz", known)
+        for copy in (known, kp.load(tmp_path / "state.npz"), pickle.loads(pickle.dumps(known))):
+            words = "state and [XZ] must have the same columns in the same order"
+            with pytest.raises(ValueError, match=f"^{update.__name__}: {words}"):
+                update(copy, other)
+            with pytest.raises(ValueError, match=words):
+                update(copy, frame[["a", "b"]])
+
+
+@pytest.mark.parametrize("stream", ["skpca", "rnca", "reservoir", "rls", "fd"])
+def test_states_of_other_columns_were_merged(stream):
+    frame, other = frames("pandas")
+    state = STARTS[stream]()
+    second = state._replace(seed=1) if hasattr(state, "seed") else state
+    for merge in (kp.merge, getattr(kp, f"{stream}_merge")):
+        with pytest.raises(ValueError, match=f"^{merge.__name__}: a and b must have the same col"):
+            merge(kp.update(state, frame), kp.update(second, other))
+        for a, b in ((frame, X), (X, frame), (frame, frame)):
+            merged = merge(kp.update(state, a), kp.update(second, b))
+            assert merged.names == b'["a", "b", "c"]'
+
+
+def test_the_model_of_a_stream_forgot_the_columns_of_its_points():
+    frame, other = frames("pandas")
+    states = {name: kp.update(start(), frame) for name, start in STARTS.items()}
+    found = kp.finish(states["rls"])
+    for model in (
+        kp.finish(states["skpca"], 2),
+        kp.finish(states["rnca"], 2),
+        kp.finish(states["reservoir"], g, 2),
+        kp.finish(states["dsgd"]),
+        kp.nystrom_map(found.points, found, g),
+        kp.nystrom_kpca(X, found, g, 2),
+        kp.skpca(frame, g, 2, 16, 4),
+        kp.reservoir_nystrom(frame, g, 2, 4),
+    ):
+        assert model.names == b'["a", "b", "c"]'
+        with pytest.raises(ValueError, match="^features: X and model must have the same columns"):
+            kp.features(other, model)
+        assert kp.features(frame, model).shape[0] == 9
+    with pytest.raises(ValueError, match="^nystrom: X and landmarks must have the same columns"):
+        kp.nystrom(other, found, g)
+    # row numbers have no columns
+    rows = kp.rpcholesky(frame[["a", "b"]], g, 4)
+    assert kp.nystrom(other, rows, g).shape[0] == 9
+
+
+def test_models_of_other_columns_were_compared():
+    frame, other = frames("pandas")
+    a, b = (kp.kpca(points, g, 2) for points in (frame, other))
+    with pytest.raises(
+        ValueError, match="^projection_distance: model and other must have the same"
+    ):
+        kp.projection_distance(a, b)
+    # features and targets have columns of their own
+    features = frame[["a", "b"]].set_axis(["component_1", "component_2"], axis=1)
+    assert kp.kernel_pca_preimage(features, a).shape == (9, 3)
+
+
 def test_frames_without_names_fit_every_model():
     pandas = pytest.importorskip("pandas")
     frame, other = frames("pandas")

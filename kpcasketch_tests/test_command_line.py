@@ -2,6 +2,7 @@
 """The command line: a table for good input, one line and status 2 for bad, and files that are whole or the old ones."""
 
 import errno
+import json
 import os
 import pathlib
 import re
@@ -71,10 +72,9 @@ def read(tmp_path, capsys, content, *words):
     """The points that the command line reads from a CSV file, and the names of their columns."""
     path, out = csv_file(tmp_path, content), tmp_path / "model.npz"
     done(capsys, "embed", path, "-k", "1", "--sigma", "1", "--model", out, *words)
-    with np.load(out) as model:
-        return model["model.points"].tolist(), model[
-            "columns"
-        ].tolist() if "columns" in model else None
+    model = kp.load(out)
+    with np.load(out) as arrays:
+        return model.points.tolist(), json.loads(arrays["model.names"].item())
 
 
 def test_help_lists_what_counts_as_a_gap():
@@ -132,7 +132,7 @@ def test_missing_values_become_medians_also_of_new_points(tmp_path, capsys, rng,
         assert np.abs(prepared - Z[:7]).max() < 1e-5
     assert prepared.dtype == np.float32
     for X, text in (
-        (few.drop(columns="a"), "the columns {'a'}"),
+        (few.drop(columns="a"), r"each of the columns \['a'\] exactly once, and has \['c', "),
         (points[:7, :1], "3 columns, got 1"),
         (points[:7, :2], "3 columns, got 2"),
         (few.iloc[0][["a", "b", "c"]].astype(float), "be a 2-D array"),  # these two were TypeErrors
@@ -328,7 +328,8 @@ def test_points_without_a_direction_about_their_mean_ended_in_principal_angles(
 
 def test_a_gram_matrix_of_zeros_divided_by_its_norm(tmp_path, capsys):
     np.save(tmp_path / "X.npy", np.zeros((4, 2)))
-    done(capsys, "embed", tmp_path / "X.npy", "-k", "1", "--kernel", "linear")
+    words = ["--kernel", "linear", "-o", tmp_path / "o.npy"]
+    done(capsys, "embed", tmp_path / "X.npy", "-k", "1", *words)
 
 
 def test_a_column_of_the_points_holds_their_labels(tmp_path, capsys):
@@ -355,12 +356,8 @@ def test_a_column_of_the_points_holds_their_labels(tmp_path, capsys):
         model,
     ]
     done(capsys, *words)
-    with np.load(model) as held:
-        assert np.array_equal(held["model.points"], X) and held["columns"].tolist() == [
-            "a",
-            "b",
-            "c",
-        ]
+    assert np.array_equal(kp.load(model).points, X)
+    assert kp.load(model).names == b'["a", "b", "c"]'
     pytest.importorskip("matplotlib")
     done(capsys, *words, "--plot", picture)
     assert "cat" in picture.read_text()
@@ -511,7 +508,9 @@ def test_prepared_points_of_polars_frames_ended_in_a_type_error(tmp_path, capsys
     ):
         found = kp.prepared_points(tmp_path / "m.npz", frame)
         assert np.abs(found - (filled - X.mean(0)) / X.std(0)).max() < 1e-12
-    with pytest.raises(ValueError, match="^prepared_points: X must have the columns {'b'}"):
+    with pytest.raises(
+        ValueError, match=r"^prepared_points: X must have each of the columns \['b'\]"
+    ):
         kp.prepared_points(tmp_path / "m.npz", polars.DataFrame({"3": [1.0], "a": [2.0]}))
 
 
@@ -821,7 +820,9 @@ def test_a_stream_of_gradients_is_that_of_its_steps(many, tmp_path, capsys):
 def test_a_stream_interrupted_at_odd_moments_ends_with_the_same_bits(many, capsys):
     points, path, state = many
     rng, codes = np.random.default_rng(5), []
-    assert kp.main(["stream", path, *STREAM]) == 0  # all is compiled before the first alarm
+    model = str(state.with_name("m.npz"))
+    # all is compiled before the first alarm
+    assert kp.main(["stream", path, *STREAM, "--model", model]) == 0
     former = signal.signal(signal.SIGALRM, signal.default_int_handler)
     try:
         while not codes or codes[-1] != 0:
@@ -901,8 +902,8 @@ def test_what_would_be_overwritten_is_refused(many, monkeypatch, tmp_path, capsy
 @pytest.mark.parametrize(
     "content, words, rows, names",
     [
-        ("1.5,2\n3,4\n5,7\n", [], [[1.5, 2], [3, 4], [5, 7]], ["#1", "#2"]),
-        ("\ufeff1,2\n3,4\n", [], [[1, 2], [3, 4]], ["#1", "#2"]),
+        ("1.5,2\n3,4\n5,7\n", [], [[1.5, 2], [3, 4], [5, 7]], ["#1 of 2", "#2 of 2"]),
+        ("\ufeff1,2\n3,4\n", [], [[1, 2], [3, 4]], ["#1 of 2", "#2 of 2"]),
         ("\ufeffa,b\r\n1,2\r\n3,4\r\n", [], [[1, 2], [3, 4]], ["a", "b"]),
         ("e,i\n1,2\n3,4\n", [], [[1, 2], [3, 4]], ["e", "i"]),
         ('"a","b"\n"1","2"\n"3","4"', [], [[1, 2], [3, 4]], ["a", "b"]),
@@ -913,20 +914,40 @@ def test_what_would_be_overwritten_is_refused(many, monkeypatch, tmp_path, capsy
         # years were a point
         ("1990,1991\n1,2\n3,4\n", ["--header"], [[1, 2], [3, 4]], ["1990", "1991"]),
         ("0,1\n1,2\n3,4\n", ["--header"], [[1, 2], [3, 4]], ["0", "1"]),
-        ("0,1\n1,2\n3,4\n", ["--no-header"], [[0, 1], [1, 2], [3, 4]], ["#1", "#2"]),
-        ("0,0,0\n1,2,3\n7,9,8\n", [], [[0, 0, 0], [1, 2, 3], [7, 9, 8]], ["#1", "#2", "#3"]),
-        ("5.1,3.5,1.4\n1,2,3\n", [], [[5.1, 3.5, 1.4], [1, 2, 3]], ["#1", "#2", "#3"]),
+        ("0,1\n1,2\n3,4\n", ["--no-header"], [[0, 1], [1, 2], [3, 4]], ["#1 of 2", "#2 of 2"]),
+        (
+            "0,0,0\n1,2,3\n7,9,8\n",
+            [],
+            [[0, 0, 0], [1, 2, 3], [7, 9, 8]],
+            ["#1 of 3", "#2 of 3", "#3 of 3"],
+        ),
+        (
+            "5.1,3.5,1.4\n1,2,3\n",
+            [],
+            [[5.1, 3.5, 1.4], [1, 2, 3]],
+            ["#1 of 3", "#2 of 3", "#3 of 3"],
+        ),
         (",a,b\n0,1,2\n1,3,4\n2,9,9\n", ["--columns", "b,a"], [[2, 1], [4, 3], [9, 9]], ["b", "a"]),
         (",a,b\n0,1,2\n1,3,4\n", ["--columns", "2,3"], [[1, 2], [3, 4]], ["a", "b"]),
         ('"x,y",z,t\n1,2,u\n3,4,v\n', ["--columns", '"x,y",z'], [[1, 2], [3, 4]], ["x,y", "z"]),
         # " a" was no name
         ("a,b,c\n1,2,3\n4,5,6\n", ["--columns", "c, a"], [[3, 1], [6, 4]], ["c", "a"]),
-        ("0,5,6\n1,7,8\n2,9,9\n", ["--columns", "3,2"], [[6, 5], [8, 7], [9, 9]], ["#3", "#2"]),
-        ("\n\n1,2\n3,4\n", [], [[1, 2], [3, 4]], ["#1", "#2"]),
+        (
+            "0,5,6\n1,7,8\n2,9,9\n",
+            ["--columns", "3,2"],
+            [[6, 5], [8, 7], [9, 9]],
+            ["#3 of 3", "#2 of 3"],
+        ),
+        ("\n\n1,2\n3,4\n", [], [[1, 2], [3, 4]], ["#1 of 2", "#2 of 2"]),
         ("\n\na,b\n\n1,2\n3,4\n", [], [[1, 2], [3, 4]], ["a", "b"]),
-        ("5\n\n7\n", [], [[5], [7]], ["#1"]),
+        ("5\n\n7\n", [], [[5], [7]], ["#1 of 1"]),
         ("a;b\n1,5;2\n3;-4,5e1\n", ["--delimiter", ";"], [[1.5, 2], [3, -45]], ["a", "b"]),
-        ("1,5;2,5\n3,5;4,5\n", ["--delimiter", ";"], [[1.5, 2.5], [3.5, 4.5]], ["#1", "#2"]),
+        (
+            "1,5;2,5\n3,5;4,5\n",
+            ["--delimiter", ";"],
+            [[1.5, 2.5], [3.5, 4.5]],
+            ["#1 of 2", "#2 of 2"],
+        ),
         ("a\tb\n1,5\t2,5\n", ["--delimiter", "tab"], [[1.5, 2.5]], ["a", "b"]),
         (
             "caf\u00e9,b\n1,2\n".encode("cp1252"),
@@ -936,7 +957,7 @@ def test_what_would_be_overwritten_is_refused(many, monkeypatch, tmp_path, capsy
         ),
         ("a,b\n1,2\n".encode("utf-16"), ["--encoding", "utf-16"], [[1, 2]], ["a", "b"]),
         ("a,b,\n1,2,\n3,4,\n", ["--drop", "3"], [[1, 2], [3, 4]], ["a", "b"]),
-        ("1,2,\n3,4,\n", ["--drop", "3", "--no-header"], [[1, 2], [3, 4]], ["#1", "#2"]),
+        ("1,2,\n3,4,\n", ["--drop", "3", "--no-header"], [[1, 2], [3, 4]], ["#1 of 3", "#2 of 3"]),
         ("id,2,3\n1,2,3\n4,5,6\n", ["--columns", "2,3"], [[2, 3], [5, 6]], ["2", "3"]),
         (",a,b\n0,1,2\n1,3,4\n", ["--drop", "1"], [[1, 2], [3, 4]], ["a", "b"]),  # pandas
         ("a,b,c\n1,2,x\n3,4,y\n", ["--labels", "3"], [[1, 2], [3, 4]], ["a", "b"]),
@@ -995,8 +1016,8 @@ def test_csv_files_are_read_as_help_says(tmp_path, capsys, content, words, rows,
     ],
 )
 def test_what_a_csv_file_may_not_hold_is_refused(tmp_path, capsys, content, words, text):
-    error = refused(capsys, "embed", csv_file(tmp_path, content), "-k", "1", *words)
-    assert text in error
+    words = ["-k", "1", "-o", tmp_path / "o.npy", *words]
+    assert text in refused(capsys, "embed", csv_file(tmp_path, content), *words)
 
 
 def test_pandas_frames_are_read_or_refused(tmp_path, capsys):
@@ -1013,7 +1034,8 @@ def test_pandas_frames_are_read_or_refused(tmp_path, capsys):
 
 def test_columns_are_named_on_stderr(tmp_path, capsys):
     path = csv_file(tmp_path, "a,target\n1,2\n3,5\n")
-    assert "2 points, columns ['a' 'target']; Kernel" in done(capsys, "embed", path, "-k", "1")
+    told = done(capsys, "embed", path, "-k", "1", "-o", tmp_path / "o.npy")
+    assert "2 points, columns ['a', 'target']; Kernel" in told
 
 
 def test_apply_took_columns_in_another_order_than_the_model(tmp_path, capsys):
@@ -1077,7 +1099,7 @@ def test_columns_of_a_model_were_guessed(tmp_path, capsys):
     expected = kp.expand(X[:, [2, 0]].copy(), kp.load(model))
     assert np.array_equal(of_model(tmp_path, capsys, table(X, "")[1:]), expected)
     named = csv_file(tmp_path, table(X, "a,b,c"))
-    assert "the columns ['#3', '#1']" in refused(
+    assert "the columns ['#3 of 3', '#1 of 3']" in refused(
         capsys, "apply", model, named, "-o", tmp_path / "f.npy"
     )
 
@@ -1151,7 +1173,7 @@ def test_bad_files_and_options_get_one_line_and_status_2(
         path.write_bytes(content)
     else:
         np.save(path, content, allow_pickle=True)
-    assert text in refused(capsys, "embed", path, *words)
+    assert text in refused(capsys, "embed", path, "-o", "o.npy", *words)
     assert os.listdir(tmp_path) == [name]
 
 
@@ -1159,7 +1181,7 @@ def test_points_of_an_archive_are_its_X(tmp_path, capsys):
     np.savez(tmp_path / "X.npz", X=X, y=np.zeros(150))
     np.savez(tmp_path / "two.npz", A=X, B=X)
     for name, text in (("X.npz", None), ("two.npz", "must have an array X, got ['A', 'B']")):
-        words = ["embed", tmp_path / name, "-k", "1"]
+        words = ["embed", tmp_path / name, "-k", "1", "-o", tmp_path / "o.npy"]
         if text:
             assert text in refused(capsys, *words)
         else:
@@ -1217,7 +1239,7 @@ def test_labels_colour_the_picture(tmp_path, capsys, labels, shown):
 
 def test_labels_beside_the_points_are_found_or_told_why_not(tmp_path, capsys):
     pytest.importorskip("matplotlib")
-    words = ["embed", tmp_path / "X.npz", "-k", "2"]
+    words = ["embed", tmp_path / "X.npz", "-k", "2", "-o", tmp_path / "o.npy"]
     for labels, text in (
         (np.arange(149), "y must have a label for each point"),
         (np.array([{}] * 150, object), "Object arrays cannot be loaded"),
@@ -1234,6 +1256,7 @@ def test_interleaved_classes_gave_another_sigma(tmp_path, capsys):
     X += np.tile([0.0, 30.0, 60.0], 10_000)[:, None]
     np.save(tmp_path / "a.npy", X)
     words = ["embed", tmp_path / "a.npy", "-k", "2", "--method", "uniform", "-s", "20"]
+    words += ["--model", tmp_path / "m.npz"]
     sigma = float(done(capsys, *words).split("sigma=")[1].split(",")[0])
     assert sigma == pytest.approx(kp.median_bandwidth(X), rel=0.05)  # it was .216
 
@@ -1587,7 +1610,7 @@ def command(*arguments, **more):
 def test_a_reader_who_leaves_early_gets_no_traceback(points):
     reader, writer = os.pipe()
     os.close(reader)
-    process = command("embed", points, "-k", "1", stdout=writer)
+    process = command("embed", points, "-k", "1", "-o", f"{points}.csv", stdout=writer)
     os.close(writer)
     _, error = process.communicate(timeout=300)
     assert process.returncode == 0 and "rror" not in error
@@ -1642,22 +1665,155 @@ def test_a_model_of_standardized_points_took_frames_that_were_not_prepared(tmp_p
             function(frame, model)
         own = kp.prepared_points(tmp_path / "m.npz", frame)
         assert function(own, model).shape[0] == 60
+    expected = kp.expand((points - points.mean(0)) / points.std(0), model)
+    # applied by a copy of the model, it was not standardized
     kp.save(tmp_path / "again.npz", model)
     assert kp.load(tmp_path / "again.npz").names == model.names
-    file = np.load(tmp_path / "m.npz")
-    kp.main(
-        [
-            "apply",
-            str(tmp_path / "m.npz"),
-            str(tmp_path / "points.csv"),
-            "-o",
-            str(tmp_path / "out.npy"),
-        ]
-    )
-    found = kp.expand((points - file["standardized.mean"]) / file["standardized.scale"], model)
-    assert np.abs(found - np.load(tmp_path / "out.npy")).max() < 1e-9
+    for path in (tmp_path / "m.npz", tmp_path / "again.npz"):
+        done(capsys, "apply", path, tmp_path / "points.csv", "-o", tmp_path / "out.npy")
+        assert np.abs(expected - np.load(tmp_path / "out.npy")).max() < 1e-6
+        assert np.array_equal(kp.prepared_points(path, frame[list("cba")]), own)
     kp.main(words)
-    assert kp.load(tmp_path / "m.npz").names == b""
+    assert kp.load(tmp_path / "m.npz").names == b'["a", "b", "c"]'
+
+
+def test_a_model_of_a_frame_and_one_of_a_table_did_not_know_each_others_columns(tmp_path, capsys):
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(X, columns=list("abc"))
+    path, out = csv_file(tmp_path, table(X, "a,b,c")), tmp_path / "o.npy"
+    done(capsys, "embed", path, "-k", "2", "--sigma", "2", "--model", tmp_path / "table.npz")
+    fit = ["-k", "2", "-m", "40", "--ell", "9", "--sigma", "2", "--model", tmp_path / "stream.npz"]
+    done(capsys, "stream", path, *fit, "-o", tmp_path / "all.npz", "--state", tmp_path / "s.npz")
+    kp.save(tmp_path / "frame.npz", kp.kpca(frame, KERNEL, 2))
+    kp.save(tmp_path / "landmarks.npz", kp.nystrom_kpca(frame, np.arange(40), KERNEL, 2))
+    assert kp.load(tmp_path / "s.npz").names == b'["a", "b", "c"]'
+    for name in ("table", "stream", "all", "frame", "landmarks"):
+        model = tmp_path / f"{name}.npz"
+        held = kp.load(model)
+        assert held.names == b'["a", "b", "c"]'
+        expected = kp.features(X, held)
+        for rows, header in ((X[:, ::-1], "c,b,a"), (np.column_stack([X, X]), "a,b,c,d,e,f")):
+            path = csv_file(tmp_path, table(rows, header), "t.csv")
+            done(capsys, "apply", model, path, "-o", out)
+            assert np.array_equal(np.load(out), expected)
+        path = csv_file(tmp_path, table(X, "x,b,c"), "t.csv")
+        assert "each of the columns ['a'] exactly" in refused(
+            capsys, "apply", model, path, "-o", out
+        )
+        with pytest.raises(ValueError, match="^features: X and model must have the same columns"):
+            kp.features(frame[list("cba")], held)
+        assert np.array_equal(kp.prepared_points(model, frame[list("cba")]), X)
+        twice = pandas.DataFrame(np.column_stack([X, X]), columns=list("abcabd"))
+        with pytest.raises(
+            ValueError, match=r"^prepared_points: X must have each of .*\['a', 'b'\]"
+        ):
+            kp.prepared_points(model, twice)
+
+
+def test_a_model_of_a_table_without_header_took_the_first_columns_of_a_wider_one(tmp_path, capsys):
+    model, out = tmp_path / "m.npz", tmp_path / "f.npy"
+    three = csv_file(tmp_path, table(X, "")[1:], "three.csv")
+    four = csv_file(tmp_path, table(X[:, [0, 0, 1, 2]], "")[1:], "four.csv")
+    done(capsys, "embed", three, "-k", "2", "--sigma", "2", "--model", model)
+    assert "the columns ['#1 of 3', " in refused(capsys, "apply", model, four, "-o", out)
+    expected = kp.expand(X, kp.load(model))
+    for path, words in ((three, []), (four, ["--columns", "1,3,4"])):
+        done(capsys, "apply", model, path, "-o", out, *words)
+        assert np.array_equal(np.load(out), expected)
+    # a model of some columns of the wider table
+    done(capsys, "embed", four, "--drop", "2", "-k", "2", "--sigma", "2", "--model", model)
+    done(capsys, "apply", model, four, "-o", out)
+    assert np.array_equal(np.load(out), expected)
+    assert "the columns ['#1 of 4', " in refused(capsys, "apply", model, three, "-o", out)
+
+
+def test_of_two_streams_with_one_state_the_slower_deleted_what_the_other_had_read(
+    many, tmp_path, monkeypatch, capsys
+):
+    points, path, state = many
+    np.save(tmp_path / "other.npy", points[:9000])
+    stream = kp._STREAMS[kp.SKPCAState]
+    # a new state, and one that both have read: points after the other stream, and after both
+    for after_other, after_all in ((9000, 29_000), (40_000, 60_000)):
+
+        def update(held, rows):
+            """The other stream reads its file while the first block is read."""
+            monkeypatch.setitem(kp._STREAMS, kp.SKPCAState, stream)
+            other = tmp_path / "other.npy"
+            assert kp.main(["stream", str(other), *STREAM, "--state", str(state)]) == 0
+            return stream.update(held, rows)
+
+        monkeypatch.setitem(kp._STREAMS, kp.SKPCAState, stream._replace(update=update))
+        error = refused(capsys, "stream", path, *STREAM, "--state", state)
+        assert f"{state} was written by another process, and is kept: repeat the command" in error
+        assert kp.load(state).sketch.count == after_other
+        assert not [*tmp_path.glob("*.part")]
+        done(capsys, "stream", path, *STREAM, "--state", state)
+        assert kp.load(state).sketch.count == after_all
+        np.save(path, np.vstack([points, points]))
+        np.save(tmp_path / "other.npy", points)
+
+
+@pytest.mark.parametrize("dtypes", [("f8", "f8"), ("f8", "f4"), ("f4", "f8")])
+@pytest.mark.parametrize("words", [["--standardize"], []])
+def test_known_points_of_which_a_model_has_seen_half_gave_false_alarms(
+    tmp_path, capsys, rng, words, dtypes
+):
+    # 11.5 % for 5 %: the model had seen 450 of 1000 known points, fewer than half of its own
+    points = rng.standard_normal((2000, 4)) * [1.0, 10.0, 1e-3, 1.0] + [0.0, 300.0, 0.0, 5.0]
+    files = {"all": points[:1000], "new": points[1900:]}
+    files["known"] = points[550:1550]
+    files["few"] = points[960:1960]
+    for name, rows in files.items():
+        np.save(tmp_path / f"{name}.npy", rows.astype(dtypes[name != "all"]))
+    model, out = tmp_path / "m.npz", tmp_path / "o.npy"
+    done(capsys, "embed", tmp_path / "all.npy", "-k", "3", *words, "--model", model)
+    novelty = ["apply", model, tmp_path / "new.npy", "--novelty", "0.05", "-o", out]
+    error = refused(capsys, *novelty, "--known", tmp_path / "known.npy")
+    assert "points that the model has not seen" in error
+    done(capsys, *novelty, "--known", tmp_path / "few.npy")
+
+
+def test_embed_without_an_output_did_all_the_work(points, capsys, monkeypatch):
+    monkeypatch.setattr(kp, "_fitted", None)
+    assert "pass -o, --model or --plot" in refused(capsys, "embed", points)
+    error = refused(capsys, "stream", points, "-m", "20", "--ell", "4", "-k", "2")
+    assert "pass -o, --model, --plot or --state" in error
+
+
+def test_a_picture_of_an_unknown_ending_was_refused_after_the_work(points, tmp_path, capsys):
+    pytest.importorskip("matplotlib")
+    for name in ("p.jpg", "p", "p.png.txt"):
+        error = refused(capsys, "embed", points, "--plot", tmp_path / name, "--sigma", "-1")
+        assert "--plot must be a .png, .svg or .pdf file" in error
+    done(capsys, "embed", points, "-k", "2", "--plot", tmp_path / "P.SVG")
+    assert (tmp_path / "P.SVG").read_text().startswith("<?xml")
+
+
+def test_endings_in_capitals_were_refused(tmp_path, capsys):
+    path = csv_file(tmp_path, table(X, "a,b,c"), "A.CSV")
+    np.save(tmp_path / "B.npy", X)
+    np.savez(tmp_path / "C.npz", X=X)
+    (tmp_path / "B.npy").rename(tmp_path / "B.NPY")
+    (tmp_path / "C.npz").rename(tmp_path / "C.Npz")
+    fit = ["-k", "2", "--sigma", "2"]
+    done(capsys, "embed", path, "--columns", "a,b,c", *fit, "-o", tmp_path / "O.CSV")
+    expected = np.loadtxt(tmp_path / "O.CSV", delimiter=",", skiprows=1)[:, 1:]
+    for path, out in (("B.NPY", "O.NPY"), ("C.Npz", "O.NPZ")):
+        done(capsys, "embed", tmp_path / path, *fit, "-o", tmp_path / out)
+        found = np.load(tmp_path / out)
+        found = found if out == "O.NPY" else found["embedding"]
+        assert np.array_equal(found, expected)
+
+
+def test_a_sparse_file_lacked_an_array_X(tmp_path, capsys):
+    sparse = pytest.importorskip("scipy.sparse")
+    for kind in (sparse.csr_array, sparse.coo_array, sparse.csc_matrix):
+        sparse.save_npz(tmp_path / "X.npz", kind(np.eye(4)))
+        error = refused(capsys, "embed", tmp_path / "X.npz", "-o", tmp_path / "o.npy")
+        assert "a sparse matrix of scipy: save X.toarray()" in error
+    np.savez(tmp_path / "X.npz", X=X, format=3)
+    done(capsys, "embed", tmp_path / "X.npz", "-k", "1", "-o", tmp_path / "o.npy")
 
 
 def test_names_with_points_or_commas_were_taken_for_decimals(tmp_path, capsys):

@@ -134,3 +134,53 @@ def test_files_stored_the_number_of_a_kernel_so_a_new_record_renamed_saved_kerne
             np.savez(tmp_path / "wrong.npz", **{**arrays, "kernel.kind": wrong})
             with pytest.raises(ValueError, match="wrong.npz .*kernel.kind has the wrong type"):
                 kp.load(tmp_path / "wrong.npz")
+
+
+def test_files_with_fields_of_a_newer_version_were_read_without_them(tmp_path):
+    arrays = kp._as_arrays(kp.kpca(X, g, 2))
+    for further in ("power", "kernel.noise", "kernel.kind.x", "columns"):
+        np.savez(tmp_path / "newer.npz", **arrays, **{further: np.array(0.5)})
+        with pytest.raises(
+            ValueError, match=f"^load: .*newer.npz .* this version, but has .*{further}"
+        ):
+            kp.load(tmp_path / "newer.npz")
+    model = {f"model.{name}".replace("model.class", "model"): arrays[name] for name in arrays}
+    np.savez(tmp_path / "newer.npz", embedding=X, values=X[0], **model)
+    assert np.array_equal(kp.load(tmp_path / "newer.npz").points, X)
+    np.savez(tmp_path / "newer.npz", embedding=X, values=X[0], **model, **{"model.power": X})
+    with pytest.raises(ValueError, match="this version, but has .*model.power"):
+        kp.load(tmp_path / "newer.npz")
+
+
+@pytest.mark.parametrize("inside", ["", "model."])
+def test_files_without_names_were_refused(inside, tmp_path):
+    for made in (kp.kpca(X, g, 2), kp.nystrom_map(X, np.arange(5), g)):
+        arrays = kp._as_arrays(made, inside)
+        del arrays[f"{inside}names"]
+        np.savez(tmp_path / "older.npz", **arrays)
+        assert np.array_equal(kp.features(X, kp.load(tmp_path / "older.npz")), kp.features(X, made))
+
+
+def test_files_stored_the_numbers_of_feature_maps_and_tasks(tmp_path):
+    makers = kp.fourier_features_map, kp.orthogonal_features_map, kp.quasi_features_map
+    maps = [make(g, 3, 8) for make in (*makers, kp.fastfood_features_map)]
+    states = [
+        kp.dsgd_start(X, maps[0], 2, individual=individual) for individual in (False, True)
+    ] + [kp.dsgd_kcca(X, X[:, :2], g, g, 1, 16), kp.dsgd_ksvd(X, X[:, :2], g, g, 1, 16)]
+    states.append(kp.dsgd_ksir(X, X[:, 0], g, 1, 16))
+    seen = set()
+    for made, field in [(made, "kind") for made in maps] + [(made, "task") for made in states]:
+        kp.save(tmp_path / "m.npz", made)
+        with np.load(tmp_path / "m.npz") as file:
+            assert all(file[name].dtype.kind == "U" for name in file if name.endswith(field))
+            seen.add(str(file[field]))
+            arrays = dict(file)
+        assert getattr(kp.load(tmp_path / "m.npz"), field) == getattr(made, field)
+        for wrong in (2, "quartic", [0]):
+            np.savez(tmp_path / "wrong.npz", **{**arrays, field: wrong})
+            with pytest.raises(ValueError, match=f"wrong.npz .*{field} has the wrong type"):
+                kp.load(tmp_path / "wrong.npz")
+    assert len(seen) == 9
+    for made, field in ((maps[0], "kind"), (states[0], "task")):
+        with pytest.raises(ValueError, match=f"^save: model.{field} must have the type"):
+            kp.save(tmp_path / "m.npz", made._replace(**{field: 7}))

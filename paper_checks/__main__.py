@@ -22,7 +22,7 @@ SAMPLER = """How to compare a sampler of landmarks of your own, here called mine
    (16.1):
        "mine": mine,
    It now is in kp.advise, in kp.LandmarkFeatures(sampler="mine"), in kp.LandmarkRidge, and in
-   python -m kpcasketch embed X.npy --method mine.
+   python -m kpcasketch embed X.npy --method mine -o features.npy.
 2. Compare it. Add "mine": kp.mine to SAMPLERS in paper_checks/rls2017_experiments.py:
        python -m paper_checks --claim RLS-Fig2 --data X.npy --report out
    prints their errors at 50 to 800 landmarks, and draws them against the number of landmarks and against seconds:
