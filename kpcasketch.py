@@ -692,8 +692,8 @@ def _public(function):
 
 
 def _require_unmasked(name, value):
-    rows = value if type(value) in (list, tuple) else [value]
-    masked = any(isinstance(row, np.ma.MaskedArray) for row in rows)
+    kinds = {*map(type, value)} if type(value) in (list, tuple) else {type(value)}
+    masked = any(issubclass(kind, np.ma.MaskedArray) for kind in kinds)
     _require(not masked, f"{name} must be a plain array, got a masked array: call .filled(value)")
 
 
