@@ -847,6 +847,34 @@ def _public(function):
     return entry
 
 
+def _require_unmasked(name, value):
+    kinds = {*map(type, value)} if type(value) in (list, tuple) else {type(value)}
+    masked = any(issubclass(kind, np.ma.MaskedArray) for kind in kinds)
+    _require(not masked, f"{name} must be a plain array, got a masked array: call .filled(value)")
+
+
+def _is_numeric(dtype):
+    if hasattr(dtype, "is_numeric"):  # polars
+        return dtype.is_numeric() or str(dtype) == "Boolean"
+    return dtype.kind in "biuf"
+
+
+def _require_numeric(name, value, wanted="an array of real numbers"):
+    """Refuse masked arrays, and text, dates, durations, categories and complex numbers in frames and
+    series of pandas and polars. Conversion to floats would lose the mask and the meaning."""
+    _require_unmasked(name, value)
+    if not hasattr(type(value), "to_numpy"):  # Delayed has any name
+        return
+    frame = hasattr(value, "dtypes") and getattr(value, "ndim", 2) == 2
+    dtypes = value.dtypes if frame else [value.dtype] if hasattr(value, "dtype") else []
+    columns = zip(getattr(value, "columns", range(len(dtypes))), dtypes)
+    wrong = ", ".join(repr(column) for column, dtype in columns if not _is_numeric(dtype))
+    _require(
+        not wrong,
+        f"{name} must be {wanted}, got non-numeric columns {wrong:.200} (convert or drop them)",
+    )
+
+
 def _as_array(name, value, ndim, dtypes=_FLOATS):
     """value as a C-ordered array of float64, or of its own type if that is in `dtypes`."""
     if (
@@ -856,24 +884,20 @@ def _as_array(name, value, ndim, dtypes=_FLOATS):
         and value.dtype in dtypes
     ):
         return value
-    wanted = f"{name} must be a {ndim}-D array of real numbers"
-    if isinstance(value, np.ma.MaskedArray):
-        raise ValueError(f"{name} must be a plain array, got a masked array: call .filled(value)")
+    wanted = f"a {ndim}-D array of real numbers"
+    _require_numeric(name, value, wanted)
     if hasattr(value, "to_numpy"):
-        if hasattr(value, "astype"):  # pandas: NA becomes NaN; text, dates and complex are refused
-            columns = value.dtypes if hasattr(value, "dtypes") else value.dtype
-            numeric = all(column.kind in "biuf" for column in np.atleast_1d(columns))
-            _require(numeric, f"{wanted}, got non-numeric columns (convert or drop them)")
+        if hasattr(value, "astype"):  # pandas: NA becomes NaN
             value = value.astype(float)
         value = value.to_numpy()
     if type(value) in (list, tuple):
         with contextlib.suppress(ValueError):  # rows of unequal lengths remain a list
             value = np.asarray(value)
-    _require(isinstance(value, np.ndarray), f"{wanted}, got {type(value).__name__}")
+    _require(isinstance(value, np.ndarray), f"{name} must be {wanted}, got {type(value).__name__}")
     hint = ": pass X[None] for one point, X[:, None] for one column" * (value.ndim == 1 < ndim)
     _require(
         value.ndim == ndim and value.dtype.kind in "biuf",
-        f"{wanted}, got a {value.ndim}-D array of {value.dtype}{hint}",
+        f"{name} must be {wanted}, got a {value.ndim}-D array of {value.dtype}{hint}",
     )
     own = value.dtype.newbyteorder("=")
     return np.require(value, own if own in dtypes else np.float64, "CAE")
@@ -939,10 +963,12 @@ def _as_points(name, value):
     if not rows.has_canonical_format:
         rows = rows.copy()
         rows.sum_duplicates()
-    _require(
-        rows.ndim == 2 and _all_below(rows.data, 1e150),
-        f"{name} must be finite (no NaN or infinity), below 1e150 in magnitude, and a matrix",
-    )
+    wanted = f"{name} must be finite (no NaN or infinity), below 1e150 in magnitude, and a matrix"
+    _require(rows.ndim == 2, wanted)
+    if not _all_below(rows.data, 1e150):
+        entry = np.argmin(np.abs(rows.data) < 1e150)
+        row = np.searchsorted(rows.indptr, entry, "right") - 1
+        raise ValueError(f"{wanted}; row {row} is not")
     return _of_csr(rows)
 
 
@@ -5260,6 +5286,7 @@ def _checked_weights(w, C, n=None, name="w"):
 
 
 def _as_weights(weights, X, name="weights"):
+    _require_numeric(name, weights)
     weights = np.ones(len(X)) if weights is None else np.asarray(weights)
     return _checked_weights(weights, X, name=name)
 
@@ -7950,6 +7977,7 @@ class CertifiedNystrom(NamedTuple):
 
 def _checked_landmarks(X, landmarks, rows_of=operator.getitem):
     """Landmarks as points in X's precision. rows_of(X, numbers) reads rows of X."""
+    _require_unmasked("landmarks", landmarks)
     if isinstance(landmarks, CertifiedNystrom):
         landmarks = landmarks.landmarks
     if isinstance(landmarks, Landmarks):
@@ -9887,10 +9915,16 @@ def save(path, model):
 
     Args:
         path: str, path, or file open for writing. ".npz" is appended to a name without this suffix.
-        model: named tuple, or fitted estimator. Its kernel must not be `custom`, which is code.
+        model: named tuple, or fitted estimator, whose map_ or model_ is written. A classifier or a
+            detector is more than its model: use joblib. The kernel must not be `custom`, which is code.
     Returns:
         None: The new file replaces an earlier file only when the new file is complete.
     """
+    _require(
+        not (hasattr(model, "classes_") or hasattr(model, "residuals_")),
+        f"model must not be a {type(model).__name__}, as a file would lose its classes or its "
+        "threshold: call joblib.dump(model, path)",
+    )
     arrays = _stored(_model_in(model))
     if hasattr(path, "write"):
         return np.savez(path, **arrays)
@@ -10167,19 +10201,61 @@ def _kernel_of_estimator(own, X, seed):
             "sigma and gamma must be None if kernel is given",
         )
         return _checked_kernel("kernel", own.kernel)
-    if own.gamma is not None or own.sigma not in (None, "auto"):
+    chosen_later = own.sigma == "auto" and hasattr(own, "sampler")  # by `choose`
+    if own.gamma is not None or not (own.sigma is None or chosen_later):
         return gaussian(own.sigma, gamma=own.gamma)
     return gaussian(median_bandwidth(X, seed))
 
 
+def _require_no_dates(name, value):
+    """Refuse dates and durations, which scikit-learn converts to numbers, in any array or list."""
+    _require_numeric(name, value)
+    array = np.asarray(value) if type(value) in (list, tuple) else value
+    if isinstance(array, np.ndarray):
+        kinds = {*map(type, array.flat)} if array.dtype == object else {array.dtype.type}
+        dated = kinds & {np.datetime64, np.timedelta64}
+        _require(not dated, f"{name} must be an array of real numbers, got dates or durations")
+
+
+def _without_objects(y, text):
+    """Targets y, with objects replaced by numbers or, if `text` is True, unchanged text."""
+    _require_unmasked("y", y)
+    labels = np.asarray(y)
+    if labels.dtype.kind != "O" or labels.ndim == 0:
+        return y
+    kinds = {*map(type, labels.flat)}
+    if all(issubclass(kind, (int, float, np.number, np.bool_)) for kind in kinds):
+        return np.array(labels.tolist())
+    found = ", ".join(sorted(kind.__name__ for kind in kinds))
+    _require(
+        text and all(issubclass(kind, str) for kind in kinds),
+        f"y must hold numbers{' or text' * text}, without None and NA; got {found}",
+    )
+    return y
+
+
+def _require_few_classes(classes, n):
+    """Refuse labels that are hardly ever equal, such as names of points, and too many indicators."""
+    most = max(32, n // 2)
+    _require(classes <= most, f"y must have at most {most} classes for {n} points, got {classes}")
+    _fits("y", 16.0 * n * classes)  # indicators and a copy
+
+
 def _as_targets(y):
-    """Targets for `choose`. Strings and integers of at most 32 values become indicators."""
+    """Targets for `choose`. Text, categories and integers of at most 32 values become indicators."""
+    y = _without_objects(y, True)
     labels = np.asarray(y)
     if labels.ndim != 1:
         return y
+    kind = labels.dtype.kind
+    _require(kind in "biufUS" or kind == "O", f"y must hold numbers or text, got {labels.dtype}")
     kinds, which = np.unique(labels, return_inverse=True)
-    classes = len(kinds) <= 32 if labels.dtype.kind in "iu" else labels.dtype.kind != "f"
-    return np.eye(len(kinds))[which] if classes else labels
+    categories = str(getattr(y, "dtype", "")) == "category"
+    if not categories and (kind == "f" or kind in "iu" and len(kinds) > 32):
+        return labels
+    _require(kind != "f" or _all_below(labels), "y must have no missing categories")
+    _require_few_classes(len(kinds), len(labels))
+    return np.eye(len(kinds))[which]
 
 
 def _given_landmarks(own, X):
@@ -10281,6 +10357,8 @@ def _estimator(user):
         def _points(self, *data, reset=False, **checks):
             if not reset:
                 self._require_fit()
+            _require_no_dates("X", data[0])
+            checks = {"ensure_min_samples": 1 + reset} | checks
             found = validation.validate_data(
                 self,
                 *data,
@@ -10288,10 +10366,30 @@ def _estimator(user):
                 accept_sparse=hasattr(self, "sampler"),
                 dtype=_FLOATS,
                 order="C",
-                ensure_min_samples=1 + reset,
+                ensure_all_finite=not _is_sparse(data[0]),  # `_as_points` names the row
                 **checks,
             )
-            return csr_array(found) if _is_sparse(_model_in(self)) else found
+            if reset:
+                return found
+            if _is_sparse(_model_in(self)):
+                return csr_array(found)
+            if _is_sparse(found):
+                _fits("X", 8.0 * math.prod(found.shape))
+                return found.toarray()
+            return found
+
+        def _first_block(self, X):
+            """The first points of a stream. One point is enough if it does not set sigma."""
+            given = not (self.kernel is None and self.sigma is None and self.gamma is None)
+            return self._points(X, reset=True, ensure_min_samples=1 if given else 2)
+
+        def _get_params_html(self, *arguments, **by_name):
+            """Show sparse landmarks as text: scikit-learn asks whether they equal the default."""
+            landmarks = getattr(self, "landmarks", None)
+            if _is_sparse(landmarks):
+                shown = base.clone(self).set_params(landmarks=repr(landmarks))
+                return shown._get_params_html(*arguments, **by_name)
+            return super()._get_params_html(*arguments, **by_name)
 
     @_declared
     class Ridge(Estimator):
@@ -10328,7 +10426,8 @@ def _learn_features(own, X, y):
         elif _as_flag("centered", own.centered) or k is not None:
             _checked_count("n_components", k, _given_landmarks(own, X)[1])
         seed = own._seed()
-        Z, _, F = _fit_landmarks(own, X, _as_targets(y), seed)
+        targets = _as_targets(y) if own.sigma == "auto" else None
+        Z, _, F = _fit_landmarks(own, X, targets, seed)
         own._n_features_out = len(Z)
         if k is None:
             if F is None:
@@ -10369,7 +10468,7 @@ def _define_features(base, Estimator, _):
                 variance to explain, or all if they explain less. None means `nystrom_features`.
             kernel: Kernel. None means a Gaussian kernel.
             sigma: float. Bandwidth of the Gaussian. Default: `median_bandwidth`. "auto" is by
-                `choose` with y: strings, or integers of at most 32 values, are classes.
+                `choose` with y: text, categories and integers of at most 32 values are classes.
             gamma: float. 1 / (2 sigma^2), an alternative to sigma.
             sampler: str. "rpcholesky", "rls", "rls-accelerated" or "uniform". "auto" is
                 "rpcholesky" if n * landmarks < 10^8, and "rls-accelerated" otherwise.
@@ -10404,6 +10503,11 @@ def _define_features(base, Estimator, _):
         def inverse_transform(self, X, ridge=0.0):
             """Points with features X, (n, k), by `kernel_pca_preimage`. Needs n_components."""
             self._require_fit()
+            _require(
+                isinstance(self.map_, Expansion),
+                "n_components must be a number for inverse_transform, got None",
+            )
+            _require_no_dates("X", X)
             return kernel_pca_preimage(np.asarray(X), self.map_, ridge)
 
 
@@ -10428,6 +10532,8 @@ def _define_ridge(base, _, Ridge):
             """Fit X, (n, d), and targets y, (n,) or (n, t). A weight acts like a number of equal
             points: landmarks and, if it is chosen, sigma depend only on the distinct points."""
             with self._refit():
+                y = _without_objects(y, False)
+                _require_numeric("y", y)
                 X, y = self._points(X, y, reset=True, multi_output=True, y_numeric=True)
                 return self._learn(X, y, sample_weight)
 
@@ -10453,7 +10559,8 @@ def _define_classifier(base, _, Ridge):
             landmarks: int or array. Number of landmarks, or landmarks. See `LandmarkFeatures`.
             lam: float or "auto". Positive ridge, in the units of the eigenvalues of K.
             kernel, sigma, gamma, sampler, random_state: See `LandmarkFeatures`.
-            class_weight: dict, "balanced" or None. Weights of the classes, as in scikit-learn.
+            class_weight: dict, "balanced" or None. Weights of the classes, as in scikit-learn. With
+                "balanced", the sums of the weights of all classes are equal.
         """
 
         class_weight: object = None
@@ -10462,15 +10569,23 @@ def _define_classifier(base, _, Ridge):
         def fit(self, X, y, sample_weight=None):
             """Fit X, (n, d), and classes y, (n,). A weight acts like a number of equal points."""
             with self._refit():
-                X, y = self._points(X, y, reset=True)
+                X, y = self._points(X, _without_objects(y, True), reset=True)
                 importlib.import_module("sklearn.utils.multiclass").check_classification_targets(y)
-                self.classes_, which = np.unique(y, return_inverse=True)
-                _require(len(self.classes_) > 1, "y must have at least two classes, got one class")
-                by_class = importlib.import_module("sklearn.utils.class_weight")
-                weights = by_class.compute_sample_weight(self.class_weight, y)
-                weights = weights * _as_weights(sample_weight, y, "sample_weight")
-                T = 2.0 * np.eye(len(self.classes_))[which] - 1.0
-                return self._learn(X, T[:, 1] if T.shape[1] == 2 else T, weights)
+                weights = _as_weights(sample_weight, y, "sample_weight")
+                self.classes_ = np.unique(y[weights > 0.0])
+                many = len(self.classes_)
+                _require(many > 1, "y must have at least two classes, got one class")
+                _require_few_classes(many, len(y))
+                # A row without weight may have another class. It does not matter which.
+                which = np.searchsorted(self.classes_, y).clip(max=many - 1)
+                T = 2.0 * np.eye(many)[which] - 1.0
+                if self.class_weight == "balanced":  # scikit-learn would not count weights
+                    sums = np.bincount(which, weights)
+                    weights = weights * (weights.sum() / (many * sums))[which]
+                else:
+                    by_class = importlib.import_module("sklearn.utils.class_weight")
+                    weights = weights * by_class.compute_sample_weight(self.class_weight, y)
+                return self._learn(X, T[:, 1] if many == 2 else T, weights)
 
         @_public
         def decision_function(self, X):
@@ -10482,6 +10597,14 @@ def _define_classifier(base, _, Ridge):
             """Classes of X, (n, d): those with the largest predicted target."""
             scores = self._predictions(X)
             return self.classes_[scores.argmax(1) if scores.ndim == 2 else (scores > 0.0) * 1]
+
+
+def _with_signs_of(earlier, basis):
+    """Columns of which none points away from the earlier column in its place."""
+    k = min(earlier.shape[1], basis.shape[1])
+    signs = np.ones(basis.shape[1])
+    signs[:k] = np.where((earlier[:, :k] * basis[:, :k]).sum(0) < 0.0, -1.0, 1.0)
+    return basis * signs
 
 
 def _define_streaming(base, Estimator, _):
@@ -10502,7 +10625,8 @@ def _define_streaming(base, Estimator, _):
             m: int. Number of random features. If it is odd, shares of variance err by about 1 / m.
             ell: int. Number of rows of the sketch.
             kernel: Kernel, as for `skpca`. None means a Gaussian kernel.
-            sigma, gamma, random_state: See `LandmarkFeatures`. The first block sets sigma.
+            sigma, gamma, random_state: See `LandmarkFeatures`, but sigma is a number. If kernel,
+                sigma and gamma are None, the first block sets sigma, and needs two points.
             centered: bool. Whether to subtract the mean in feature space, as in KernelPCA.
             half_life: float or None. Number of points after which a point has half of its weight.
         """
@@ -10522,16 +10646,20 @@ def _define_streaming(base, Estimator, _):
 
         @_public
         def partial_fit(self, X, y=None):
-            """Add the points X, (n, d), to the stream. Ignores y."""
+            """Add the points X, (n, d), to the stream. No component changes its sign: its
+            product with the earlier one is not negative. Ignores y."""
             if not hasattr(self, "map_"):
-                return self.fit(X)
+                with self._refit():
+                    return self._learn(self._first_block(X), None)
             return self._learn(self._points(X), self._stream)
 
         def _learn(self, X, state):
             if state is None:
                 seed = self._seed()
                 self.kernel_ = _kernel_of_estimator(self, X, seed)
-                made = orthogonal_features_map(self.kernel_, X.shape[1], self.m, seed)
+                radial = _KINDS[self.kernel_.kind].base == _DISTANCES
+                make = orthogonal_features_map if radial else fourier_features_map
+                made = make(self.kernel_, X.shape[1], self.m, seed)
                 state = skpca_start(
                     made, self.ell, centered=self.centered, half_life=self.half_life
                 )
@@ -10541,6 +10669,8 @@ def _define_streaming(base, Estimator, _):
             weight = _total_weight(state.sketch.half_life, state.sketch.count)
             variance = weight * (self.kernel_.scale - found.means @ found.means)
             self.explained_variance_ratio_ = found.values / max(variance, 1e-300)
+            if hasattr(self, "map_"):
+                found = found._replace(basis=_with_signs_of(self.map_.basis, found.basis))
             self.map_ = found
             self._stream = state
             self._n_features_out = k
@@ -10550,6 +10680,16 @@ def _define_streaming(base, Estimator, _):
         def transform(self, X):
             """Components of X, (n, d), as an array with a row for each point."""
             return features(self._points(X), self.map_)
+
+
+def _spans_all_features(model):
+    """Whether landmarks span all monomials of a polynomial kernel: then all residuals are 0."""
+    kernel = model.kernel
+    if kernel.kind != _POLYNOMIAL:
+        return False
+    degree = int(kernel.shape)
+    variables = model.points.shape[1] + (kernel.offset > 0.0)
+    return model.rank >= math.comb(variables + degree - 1, degree)
 
 
 def _define_detector(base, Estimator, _):
@@ -10570,8 +10710,10 @@ def _define_detector(base, Estimator, _):
 
         Args:
             false_alarms: float between 0 and 1. Probability of -1 for a point that is not novel.
-            landmarks, kernel, sigma, gamma, random_state: See `LandmarkFeatures`. The first block
-                sets sigma. A warning is given if later points show that it is too small.
+            landmarks: int. Number of landmarks.
+            kernel, sigma, gamma, random_state: See `LandmarkFeatures`, but sigma is a number. If
+                kernel, sigma and gamma are None, the first block sets sigma, and needs two points. A
+                warning is given if later points show that it is too small.
         """
 
         landmarks: int = 300
@@ -10594,12 +10736,12 @@ def _define_detector(base, Estimator, _):
 
         def _begin(self, X, in_order):
             """Points to learn, an empty state, and the points that are not learned."""
-            X = self._points(X, reset=True)
+            X = self._first_block(X) if in_order else self._points(X, reset=True)
             n, d = X.shape
             seed = self._seed()
             many = _checked_count("landmarks", self.landmarks)
             order = np.arange(n) if in_order else _draw_uniformly(n, n, _key(seed, _HELD_OUT))
-            first, last = np.split(X[order], [n - _ceil_div(n, 5)])
+            first, last = np.split(X[order], [max(1, n - _ceil_div(n, 5))])
             self.kernel_ = _kernel_of_estimator(self, first, seed)
             self.residuals_ = np.empty(0)
             return first, rls_start(self.kernel_, many, d, seed), last
@@ -10609,27 +10751,35 @@ def _define_detector(base, Estimator, _):
             share = _checked_share("false_alarms", self.false_alarms)
             state = rls_update(state, X)
             model = nystrom_map(state.points, state.points, state.kernel)
-            others = residual(unseen, getattr(self, "map_", model))
+            others = residual(unseen, getattr(self, "map_", model)) if len(unseen) else ()
             residuals = np.append(self.residuals_, others)[-2000:]
             above = math.floor(share * (len(residuals) + 1))
-            threshold = np.sort(residuals)[-max(above, 1)]
-            if above == 0:
-                warnings.warn(
-                    f"NoveltyDetector: {len(residuals)} residuals cannot give false_alarms of {share}",
-                    stacklevel=_USERS_LINE + 1,
-                )
+            threshold = np.sort(residuals)[-max(above, 1)] if len(residuals) else math.inf
+            warning = None
+            if _spans_all_features(model):
+                warning = "no point can be novel: the landmarks span all features of the kernel"
+            elif above == 0:
+                warning = f"{len(residuals)} residuals cannot give false_alarms of {share}"
             elif threshold > 0.999:
-                warnings.warn(
-                    "NoveltyDetector: no point can be novel: sigma is too small, or the points have "
-                    "just changed",
-                    stacklevel=_USERS_LINE + 1,
+                warning = (
+                    "no point can be novel: sigma is too small, or the points have just changed"
                 )
+            if warning:
+                warnings.warn(f"NoveltyDetector: {warning}", stacklevel=_USERS_LINE + 1)
             # The residual of a point has another rounding error in another batch.
             self.offset_ = -math.sqrt(threshold**2 + _ROUNDING)
             self.map_ = model
             self.residuals_ = residuals
             self._stream = state
             return self
+
+        @property
+        def fit_predict(self):
+            """Missing, because points that the model has learned are rarely novel to it."""
+            raise AttributeError(
+                "NoveltyDetector has no fit_predict: points that it has learned are rarely novel to "
+                "it. Fit other points, or predict each fold by a detector of the other folds"
+            )
 
         @_public
         def score_samples(self, X):

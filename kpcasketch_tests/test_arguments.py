@@ -593,6 +593,19 @@ def test_dates_and_times_in_frames_were_taken_for_numbers_of_1e15():
             match="^kernel_ridge: Y must be a 1-D array of real numbers, got non-numeric columns ",
         ):
             kp.kernel_ridge(X[:4], pandas.Series(column), 0.1)
+    polars = pytest.importorskip("polars")  # whose dates became numbers
+    for column in (days.values, (days - days[0]).values):
+        for frame in (
+            polars.DataFrame({"a": column}),
+            polars.DataFrame({"a": column, "b": np.arange(4.0)}),
+        ):
+            with pytest.raises(
+                ValueError, match="^gram_diagonal: X .* got non-numeric columns 'a'"
+            ):
+                kp.gram_diagonal(frame, g)
+    mixed = pandas.DataFrame({"a": [1.0, 2.0], "city": ["x", "y"]})  # the column was not named
+    with pytest.raises(ValueError, match=r"got non-numeric columns 'city' \(convert"):
+        kp.gram_diagonal(mixed, g)
     numbers = pandas.DataFrame(
         {"a": [1, 2], "b": pandas.array([1, 2], "Int64"), "c": [1.0, 2.0], "d": [True, False]}
     )
@@ -621,6 +634,7 @@ def test_a_single_point_of_one_dimension_was_refused_without_the_remedy(call):
     "value, text",
     [
         (np.ma.masked_array(X), "masked array: call .filled"),
+        ([*np.ma.masked_array(X)], "masked array: call .filled"),
         (X.astype(object), "got a 2-D array of object"),
         (np.array([["1"]]), "got a 2-D array of <U1"),
         (X[0], "got a 1-D array"),

@@ -456,14 +456,12 @@ def test_other_estimators_refuse_sparse_points(rng):
         lambda: kp.StreamingKernelPCA().fit(S),
         lambda: kp.StreamingKernelPCA(m=60).fit(X).transform(S),
         lambda: kp.NoveltyDetector().partial_fit(S),
-        lambda: kp.NoveltyDetector().fit_predict(S),
+        lambda: kp.NoveltyDetector().fit(S),
         lambda: fitted.inverse_transform(np.ones((1, 2))),
         lambda: kp.gradient(X, fitted),  # an estimator of sparse points passed for a dense one
     ):
         with pytest.raises(ValueError, match=words):
             call()
-    with pytest.raises(ValueError, match="sparse and dense points must not be mixed"):
-        kp.LandmarkFeatures(9).fit(X).transform(S)
 
 
 def test_estimators_of_sparse_points_take_dense_ones_too(rng):
@@ -615,8 +613,8 @@ def test_one_hot_columns_of_real_data():
 def test_numbers_are_refused_as_in_arrays(rng, bad):
     X = counts(rng, 20)
     X[7, 3] = bad
-    for points in (X, sparse(X)):
-        with pytest.raises(ValueError, match="^rpcholesky: X must be finite "):
+    for points in (X, sparse(X)):  # the row of sparse points was not named
+        with pytest.raises(ValueError, match="^rpcholesky: X must be finite .*; row 7 is not"):
             kp.rpcholesky(points, kp.gaussian(1.0), 3)
 
 
