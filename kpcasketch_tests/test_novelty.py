@@ -160,11 +160,11 @@ def test_the_detector_has_the_false_alarms_that_were_asked_for(rng):
     assert (equal.predict(np.ones((9, 2))) == 1).all() and equal.predict([[1.0, 2.0]]) == [-1]
 
 
-def _patients(rng, count, spread=1.0):
+def _patients(rng, count, d=2):
     """Points of patients about a place of their own, with 1 to 29 points each, and their labels."""
     sizes = rng.integers(1, 30, count)
-    places = rng.standard_normal((count, 2)) * spread
-    points = np.repeat(places, sizes, 0) + 0.2 * rng.standard_normal((sizes.sum(), 2))
+    places = rng.standard_normal((count, d))
+    points = np.repeat(places, sizes, 0) + 0.2 * rng.standard_normal((sizes.sum(), d))
     return points, np.repeat(np.arange(count), sizes)
 
 
@@ -173,16 +173,16 @@ def test_points_of_new_patients_were_novel_too_often():
     rng = np.random.default_rng(5)
     alarms = {True: 0, False: 0}
     for trial in range(200):
-        points, patients = _patients(rng, 21)
-        new = points[patients == 20]
+        points, patients = _patients(rng, 46, 3)
+        new = points[patients == 45]
         one = rng.integers(len(new), size=1)  # a random point of a new patient
-        points, patients = points[patients < 20], patients[patients < 20]
+        points, patients = points[patients < 45], patients[patients < 45]
         for known in alarms:
-            own = kp.NoveltyDetector(60, 0.2, sigma=3.0, random_state=trial)
+            own = kp.NoveltyDetector(60, 0.1, sigma=2.0, random_state=trial)
             own.fit(points, groups=patients if known else None)
             alarms[known] += int(own.predict(new[one])[0] == -1)
-    assert stats.binomtest(alarms[True], 200, 0.2, "greater").pvalue > 1e-6
-    assert stats.binomtest(alarms[False], 200, 0.2, "greater").pvalue < 1e-6
+    assert stats.binomtest(alarms[True], 200, 0.1, "greater").pvalue > 1e-6
+    assert stats.binomtest(alarms[False], 200, 0.1, "greater").pvalue < 1e-6
 
 
 def test_whole_groups_are_held_out_and_have_equal_weights(rng):
