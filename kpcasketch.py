@@ -999,6 +999,21 @@ def _checked_vector(name, value):
     return value
 
 
+def _as_groups(groups, rows):
+    """The group of each row as a number. Groups are numbered in the order of their first rows."""
+    whole = False
+    with contextlib.suppress(TypeError, ValueError):  # labels of several types, or missing ones
+        labels = np.asarray(groups)
+        first, numbers = np.unique(labels, return_index=True, return_inverse=True)[1:]
+        whole = labels.shape == (rows,) and bool((labels == labels).all())
+    _require(
+        whole and not np.ma.is_masked(groups),
+        f"groups must be a 1-D array of {rows} labels of one type, none of them missing; got "
+        f"{type(groups).__name__}",
+    )
+    return np.argsort(np.argsort(first))[numbers]
+
+
 def _checked_two(X, argument, Y):
     """Two sets of points with the same number of columns. If Y is X, they are one array."""
     P = _checked_points("X", X)
@@ -9060,14 +9075,24 @@ def kernel_cca(F, G, lam_x, lam_y, k, *, squared=True):
     return Correlations(values[:k], left @ a[:, :k], right @ b[:k].T)
 
 
+_DIVISIONS = 32  # in a product. Measured: 16 to 128 at a time take about the same time.
+
+
 @_public
-def mmd_test(X, Y, kernel, s=100, seed=0, *, permutations=999):
+def mmd_test(X, Y, kernel, s=100, seed=0, *, permutations=999, groups=None):
     """P-value of the maximum mean discrepancy of two samples (Gretton and others 2012; textbook).
 
     The statistic is |mean f(x_i) - mean f(y_j)| for Nystrom features f over s landmarks. It is
     compared with its values for other divisions of all points into n and m. They are drawn, unless
-    there are at most 1 + permutations of them. If all points have one law, P(p <= alpha) <= alpha
-    for any s, over seeds if divisions are drawn. Costs O((n + m) s (d + s + permutations)) time.
+    there are at most 1 + permutations of them. If all points are exchangeable, such as independent
+    points of one law, P(p <= alpha) <= alpha for any s, over seeds if divisions are drawn. Costs
+    O((n + m) s (d + s + permutations)) time.
+
+    Points of one patient or of a time series depend on each other. Without `groups`, p is then far
+    too small. With `groups`, divisions keep groups whole, and exchangeable groups suffice, such as
+    independent groups whose points and sizes have one law. Cut a time series into runs. Measured
+    for autoregressions: if runs are 2 and 10 times as long as the lag with correlation 1/e, p is at
+    most .05 with probability .13 and .055. If X has g of G groups, p is at least 1 / C(G, g).
 
     Args:
         X: (n, d) array. First sample.
@@ -9076,25 +9101,44 @@ def mmd_test(X, Y, kernel, s=100, seed=0, *, permutations=999):
         s: int, at least 1. Number of landmarks, chosen by `rpcholesky` from both samples.
         seed: int from 0 to 2**64 - 1. Seed of landmarks and divisions.
         permutations: int, at least 1. Largest number of other divisions.
+        groups: (n + m,) array, or None. Labels of the groups of X's and then of Y's points: numbers
+            or strings. No group may have points in both. None means that each point is a group.
     Returns:
         float: Share of divisions with at least the value observed. The one observed is among them.
     """
     Z = _in_double(np.concatenate(_checked_two(X, "Y", Y)))
     permutations = _checked_count("permutations", permutations, _MOST)
     key = _checked_key(seed, _PROBES)
+    n = len(X)
+    numbers = np.arange(len(Z)) if groups is None else _as_groups(groups, len(Z))
+    g = int(numbers[:n].max()) + 1
+    _require(g <= numbers[n:].min(), "groups must not contain points of both X and Y")
     order = np.lexsort(Z.T)  # landmarks must not depend on which sample a point is from
     P = _about_mean(_checked_kernel("kernel", kernel), Z[order])
     F = nystrom(P, rpcholesky(P, kernel, s, seed), kernel)[np.argsort(order)]
     rounding = 1e-13 * math.sqrt(len(Z) * np.square(F).sum())
-    F = _minus_row(F)  # now the sum over one sample determines the other sum
-    n = len(X)
-    if len(Z) <= 1 + permutations and math.comb(len(Z), n) <= 1 + permutations:
-        divisions = [[*rows] for rows in itertools.combinations(range(len(Z)), n)]  # observed first
+    # The sum over one sample now determines the other sum. The last column counts points.
+    F = np.column_stack([_minus_row(F), np.ones(len(Z))])
+    if groups is not None:
+        order = np.argsort(numbers, kind="stable")
+        F = np.add.reduceat(F[order], np.flatnonzero(np.diff(numbers[order], prepend=-1)))
+    if len(F) <= 1 + permutations and math.comb(len(F), g) <= 1 + permutations:
+        divisions = itertools.combinations(range(len(F)), g)  # the first is the one observed
     else:
-        drawn = (_draw_uniformly(len(Z), n, _python_subkey(key, t)) for t in range(permutations))
-        divisions = itertools.chain([np.arange(n)], drawn)
-    sizes = np.array([np.linalg.norm(F[rows].sum(0)) for rows in divisions])
-    return float(np.mean(sizes >= sizes[0] - rounding))
+        drawn = (_draw_uniformly(len(F), g, _python_subkey(key, t)) for t in range(permutations))
+        divisions = itertools.chain([range(g)], drawn)
+    sizes = np.empty(0)
+    counts = np.empty(0)
+    while some := list(itertools.islice(divisions, _DIVISIONS)):
+        chosen = np.zeros((len(F), len(some)))
+        for j, rows in enumerate(some):
+            chosen[rows, j] = 1.0
+        sums = _transposed_product(F, chosen)
+        sizes = np.append(sizes, np.linalg.norm(sums[:-1], axis=0))
+        counts = np.append(counts, sums[-1])
+    # The difference of means is |sum| (n + m) / (count (n + m - count)).
+    observed = sizes[0] * counts * (len(Z) - counts) / (n * (len(Z) - n))
+    return float(np.mean(sizes >= observed - rounding))
 
 
 # --------------------------------------------------------------------------------------------------
@@ -9455,6 +9499,9 @@ def novelty_pvalues(X, model, known):
     2005; textbook). For given known points, this probability varies like Beta(a, n + 1 - a) with a
     = floor(alpha (n + 1)). If `scipy.stats.false_discovery_control(p) <= alpha` marks the points,
     the expected share of known ones among them is at most alpha (Bates and others 2023).
+
+    Several points of a known patient or session are not exchangeable with a point of a new one.
+    Then choose one point of each known patient at random, none of whose points the model has seen.
 
     Args:
         X: (q, d) array. New points, each with its own p-value.
@@ -9979,16 +10026,38 @@ def median_bandwidth(X, seed=0):
     return float(unit * (np.median(distances) or np.median(distances[distances > 0.0])))
 
 
-def _grouped(P, T, weights):
-    """Distinct points with mean targets and weights, and the sum of squares about these means."""
-    rows, groups = _distinct(P)
-    sums = np.bincount(groups, weights)
-    means = np.column_stack([np.bincount(groups, weights * t) for t in T.T])
+def _grouped(P, T, weights, groups):
+    """Distinct points of each group, in the order of the groups, with mean targets and weights; the
+    group of each; and the sum of squares about these means."""
+    rows, same = _distinct(P)
+    if groups is not None:
+        rows, same = np.unique(groups * len(P) + same, return_index=True, return_inverse=True)[1:]
+        groups = groups[rows]
+    sums = np.bincount(same, weights)
+    means = np.column_stack([np.bincount(same, weights * t) for t in T.T])
     means /= np.maximum(sums, 1e-300)[:, None]
-    return P[rows], means, sums, (weights @ np.square(T - means[groups])).sum()
+    return P[rows], means, sums, groups, (weights @ np.square(T - means[same])).sum()
 
 
-def _left_out(P, T, weights, found, lams, at):
+def _without_group(Y, T, own, factors, fits, share):
+    """Sums of a group's weighted squared errors, for each ridge, of models without the group. If
+    rows are multiplied by sqrt(w_i), errors are (I - B D B^T)^-1 (T - B D fits), where B holds Y and
+    ones for the intercept, and D = diag(factors, share). `share` is 0 if there is no intercept."""
+    roots = np.sqrt(own)
+    B = roots * np.column_stack([Y, np.ones(len(Y))])
+    T = roots * T
+    if len(B) > B.shape[1] + T.shape[1]:  # a rotation of the rows does not change the sums
+        B, T = np.split(np.linalg.qr(np.hstack([B, T]), "r"), [B.shape[1]], 1)
+    D = np.vstack([factors, np.full(factors.shape[1], share)])
+    fits = np.vstack([fits, np.zeros(T.shape[1])])  # the mean of the targets is 0
+    scaled = (B * D.T[:, None]).reshape(-1, B.shape[1])
+    errors = T - _dense_product(scaled, fits).reshape(-1, *T.shape)
+    H = _dense_product(scaled, B.T).reshape(-1, len(B), len(B))
+    left = np.eye(len(B)) * (1.0 + 1e-15) - H  # not singular if a group has all the weight
+    return np.square(np.linalg.solve(left, errors)).sum((1, 2))
+
+
+def _left_out(P, T, weights, found, lams, at, groups):
     """Weighted sums of squared leave-one-out errors of `nystrom_ridge`, and ridges: `lams`, or if
     None, shares of the trace. For F^T W F = V D V^T, Y = F V and weight w_i, h_i = w_i (1 / sum_j
     w_j + sum_j y_ij^2 / (d_j + lam)), without the first term if there is no intercept."""
@@ -9999,14 +10068,22 @@ def _left_out(P, T, weights, found, lams, at):
     values, V = _small_eigen(squares)
     factors = 1.0 / (values[:, None] + np.maximum(lams, _least_ridge(squares)))
     fits = _transposed_product(V, products)
+    share = intercept / weights.sum()
     errors = np.zeros(lams.size)
-    for rows in _slabs(len(P), _SLAB):
+    slabs = _slabs(len(P), _SLAB)
+    if groups is not None:
+        ends = np.cumsum(np.bincount(groups)).tolist()  # groups stand in order
+        slabs = [slice(*pair) for pair in itertools.pairwise([0, *ends])]
+    for rows in slabs:
         F = _map_features(P[rows], found)
         if intercept:
             F -= at
         Y = _dense_product(F, V)
         own = weights[rows, None]
-        left = 1.0 - own * (_dense_product(np.square(Y), factors) + intercept / weights.sum())
+        if groups is not None:
+            errors += _without_group(Y, T[rows], own, factors, fits, share)
+            continue
+        left = 1.0 - own * (_dense_product(np.square(Y), factors) + share)
         left = np.maximum(left, 1e-16)  # a single distinct point has h = 1
         for t, fit in zip(T[rows].T, fits.T):
             residuals = t[:, None] - _dense_product(Y, factors * fit[:, None])
@@ -10015,12 +10092,30 @@ def _left_out(P, T, weights, found, lams, at):
 
 
 @_public
-def choose(X, Y, landmarks, kernel, k=10, *, lam=None, factors=None, intercept=True, weights=None):
+def choose(
+    X,
+    Y,
+    landmarks,
+    kernel,
+    k=10,
+    *,
+    lam=None,
+    factors=None,
+    intercept=True,
+    weights=None,
+    groups=None,
+):
     """Bandwidth and ridge of `nystrom_ridge` with the smallest leave-one-out error (textbook).
 
     The error at point i of a model of all other points is e_i / (1 - h_i), where e_i is the
     residual of the model of all points, and h_i = dy^_i / dy_i is the leverage. Equal points are
     left out together. For given landmarks, this is exact. Costs O(n s (d + s)) time per bandwidth.
+
+    This estimates the error at new points if points are independent. If several points belong to
+    one patient, session or run of a time series, they help to predict each other. Then `groups`
+    leaves out one group at a time, which estimates the error in new groups. The errors in a group
+    are (I - H)^-1 e, where H_ij = dy^_i / dy_j. A group of m points costs O(min(m, s)^2 (m + s))
+    more time per ridge.
 
     If Y is None, a rule chooses the bandwidth with which ridge regression best predicts the points
     from k components of kernel PCA (Alam, Fukumizu 2014). If k >= d, it says little. Sparse points,
@@ -10035,6 +10130,8 @@ def choose(X, Y, landmarks, kernel, k=10, *, lam=None, factors=None, intercept=T
         lam: float, or None. The only ridge to try. None tries 10^-9.5, 10^-9, ..., 1 times tr K~.
         factors: (f,) array, or None. Multiples of the bandwidth. None: 1/16, ..., 32 (no sigma: 1).
         intercept, weights: See `nystrom_ridge`.
+        groups: (n,) array, or None. Label of each point's group, a number or string. At least two
+            groups need points of positive weight. None means that each distinct point is a group.
     Returns:
         Choice: kernel and lam for `nystrom_ridge`, and error = 1 - R^2. Without Y, only the kernel.
     Example:
@@ -10047,6 +10144,10 @@ def choose(X, Y, landmarks, kernel, k=10, *, lam=None, factors=None, intercept=T
     k = min(_checked_count("k", k), len(Z))
     intercept = _as_flag("intercept", intercept)
     weights = _as_weights(weights, X)
+    if groups is not None:
+        groups = _as_groups(groups, len(X))
+        several = np.ptp(groups[weights > 0.0]) > 0
+        _require(several, "groups must have at least two groups of positive weight, got one")
     lams = None if lam is None else np.array([_as_ridge(lam)])
     P = _in_double(X)
     T = P if Y is None else _checked_targets(Y, len(P))
@@ -10064,7 +10165,7 @@ def choose(X, Y, landmarks, kernel, k=10, *, lam=None, factors=None, intercept=T
     _checked_real("factors", factors.min(), 1e-3, 1e3)
     gammas = kernel.gamma / factors ** _KINDS[kernel.kind].sigma_power
     kernels = [kernel._replace(gamma=gamma) for gamma in gammas.tolist()]
-    P, T, weights, within = _grouped(P, T, weights)
+    P, T, weights, groups, within = _grouped(P, T, weights, groups)
     found = []
     for by in kernels:
         points = P
@@ -10075,7 +10176,7 @@ def choose(X, Y, landmarks, kernel, k=10, *, lam=None, factors=None, intercept=T
             centers = expand(Z, model)
             by = gaussian(median_bandwidth(points))
         points, model, _, at = _about_landmarks(points, centers, by, intercept, weights)
-        found.append(_left_out(points, T, weights, model, lams, at))
+        found.append(_left_out(points, T, weights, model, lams, at, groups))
     errors, lams = np.stack(found, 1)
     errors += within
     # If errors differ by rounding, take the largest ridge.
@@ -10700,11 +10801,18 @@ def _define_detector(base, Estimator, _):
         """Novelty by `residual` over landmarks of a stream, with a calibrated threshold (RLS 2.1).
 
         `rls_update` chooses landmarks. Residuals of points that it has not seen give the threshold:
-        the a-th largest of the latest m <= 2000, a = floor(false_alarms (m + 1)), at least 1. A new
-        point of the same law exceeds it with probability at most false_alarms after `fit`, and
-        about false_alarms after `partial_fit`, whose residuals are from earlier models. `fit` does
-        not learn a random fifth of the points, and `partial_fit` the last fifth of its first block.
-        `partial_fit` computes residuals of a block before it learns it.
+        the a-th largest of the latest m <= 2000, a = floor(false_alarms (m + 1)), at least 1. If a
+        new point is exchangeable with the points of `fit` (such as independent points of one law),
+        it exceeds the threshold with probability at most false_alarms. After `partial_fit`, whose
+        residuals are from earlier models, it is about false_alarms. `fit` does not learn a random
+        fifth of the points, and `partial_fit` the last fifth of its first block. `partial_fit`
+        computes residuals of a block before it learns it.
+
+        If several points belong to one patient, session or run of a time series, a point of a new
+        one is not exchangeable with them, and false alarms are more frequent. With `groups`, `fit`
+        does not learn a random fifth of the groups. These m groups have equal weights, however many
+        points they have. If groups are exchangeable, a random point of a new group exceeds the
+        threshold with probability at most false_alarms, which must be at least 1 / (m + 1).
 
         `fit` sets kernel_, residuals_, map_, n_features_in_ and offset_, minus the threshold.
 
@@ -10720,10 +10828,11 @@ def _define_detector(base, Estimator, _):
         false_alarms: float = 0.05
 
         @_public
-        def fit(self, X, y=None):
-            """Learn the points X, (n, d), most of which should not be novel. Ignores y."""
+        def fit(self, X, y=None, *, groups=None):
+            """Learn the points X, (n, d), most of which should not be novel. Ignores y. `groups`,
+            (n,), has the label of each point's group. None means that each point is a group."""
             with self._refit():
-                return self._learn(*self._begin(X, False))
+                return self._learn(*self._begin(X, False, groups))
 
         @_public
         def partial_fit(self, X, y=None):
@@ -10732,34 +10841,50 @@ def _define_detector(base, Estimator, _):
                 with self._refit():
                     return self._learn(*self._begin(X, True))
             X = self._points(X)
-            return self._learn(X, self._stream, X)
+            return self._learn(X, self._stream, X, np.ones(len(X)))
 
-        def _begin(self, X, in_order):
-            """Points to learn, an empty state, and the points that are not learned."""
+        def _begin(self, X, in_order, groups=None):
+            """Points to learn, an empty state, and the points that are not learned, with weights:
+            1 / the size of their group."""
             X = self._first_block(X) if in_order else self._points(X, reset=True)
             n, d = X.shape
             seed = self._seed()
             many = _checked_count("landmarks", self.landmarks)
-            order = np.arange(n) if in_order else _draw_uniformly(n, n, _key(seed, _HELD_OUT))
-            first, last = np.split(X[order], [max(1, n - _ceil_div(n, 5))])
+            numbers = np.arange(n) if groups is None else _as_groups(groups, n)
+            sizes = np.bincount(numbers)
+            m = len(sizes)
+            _require(groups is None or m > 1, "groups must have at least two groups, got one")
+            order = np.arange(m) if in_order else _draw_uniformly(m, m, _key(seed, _HELD_OUT))
+            rows = np.argsort(np.argsort(order)[numbers], kind="stable")
+            learned = sizes[order[: max(1, m - _ceil_div(m, 5))]].sum()
+            first, last = np.split(X[rows], [learned])
             self.kernel_ = _kernel_of_estimator(self, first, seed)
             self.residuals_ = np.empty(0)
-            return first, rls_start(self.kernel_, many, d, seed), last
+            self._weights = np.empty(0)
+            weights = 1.0 / sizes[numbers[rows[learned:]]]
+            return first, rls_start(self.kernel_, many, d, seed), last, weights
 
-        def _learn(self, X, state, unseen):
+        def _learn(self, X, state, unseen, weights):
             """Learn X. Residuals of `unseen` are from the earlier model, or from the first one."""
             share = _checked_share("false_alarms", self.false_alarms)
             state = rls_update(state, X)
             model = nystrom_map(state.points, state.points, state.kernel)
             others = residual(unseen, getattr(self, "map_", model)) if len(unseen) else ()
-            residuals = np.append(self.residuals_, others)[-2000:]
-            above = math.floor(share * (len(residuals) + 1))
-            threshold = np.sort(residuals)[-max(above, 1)] if len(residuals) else math.inf
+            grouped = (weights < 1.0).any()  # then the residuals of all groups count
+            latest = slice(None if grouped else -2000, None)
+            residuals = np.append(self.residuals_, others)[latest]
+            weights = np.append(self._weights, weights)[latest]
+            descending = np.argsort(-residuals)
+            larger = np.cumsum(weights[descending]) - weights[descending]
+            # A new group, with weight 1, may have the largest residuals. The weights are rounded.
+            above = np.count_nonzero(larger <= share * (weights.sum() + 1.0) - 1.0 + 1e-9)
+            threshold = residuals[descending[max(above, 1) - 1]] if len(residuals) else math.inf
             warning = None
             if _spans_all_features(model):
                 warning = "no point can be novel: the landmarks span all features of the kernel"
             elif above == 0:
-                warning = f"{len(residuals)} residuals cannot give false_alarms of {share}"
+                known = f"residuals of {weights.sum():.0f} groups" if grouped else "residuals"
+                warning = f"{len(residuals)} {known} cannot give false_alarms of {share}"
             elif threshold > 0.999:
                 warning = (
                     "no point can be novel: sigma is too small, or the points have just changed"
@@ -10770,6 +10895,7 @@ def _define_detector(base, Estimator, _):
             self.offset_ = -math.sqrt(threshold**2 + _ROUNDING)
             self.map_ = model
             self.residuals_ = residuals
+            self._weights = weights
             self._stream = state
             return self
 

@@ -468,13 +468,17 @@ def novelty_pvalues(residuals, known):
     ]
 
 
-def mmd_pvalue(K, n):
-    """Share of all divisions into n and the other points whose means in feature space are as far apart, or farther."""
+def mmd_pvalue(K, n, groups=None):
+    """Share of all divisions into as many groups as the first n points have, and the other groups, whose means in
+    feature space are as far apart, or farther. Each point is a group unless `groups` are given."""
+    groups = np.arange(len(K)) if groups is None else np.asarray(groups)
 
     def distance(chosen):
-        w = np.full(len(K), -1 / (len(K) - n))
-        w[list(chosen)] = 1 / n
+        first = np.isin(groups, chosen)
+        w = np.where(first, 1 / first.sum(), -1 / (~first).sum())
         return w @ K @ w
 
-    observed = distance(range(n)) - 1e-12 * np.abs(K).max()
-    return np.mean([distance(c) >= observed for c in itertools.combinations(range(len(K)), n)])
+    own = np.unique(groups[:n])
+    observed = distance(own) - 1e-12 * np.abs(K).max()
+    divisions = itertools.combinations(np.unique(groups), len(own))
+    return np.mean([distance(chosen) >= observed for chosen in divisions])

@@ -553,6 +553,92 @@ def test_leave_one_out_with_weights_and_equal_points_is_that_of_refitted_models(
     assert again.errors == pytest.approx(found.errors, rel=1e-6)
 
 
+@pytest.mark.filterwarnings("ignore:choose:UserWarning")
+@pytest.mark.parametrize("sizes", [(3, 1, 9, 40, 7), (60, 2, 30, 28)], ids=["small", "large"])
+@pytest.mark.parametrize("intercept", [True, False])
+def test_errors_without_a_group_are_those_of_refitted_models(intercept, sizes, rng):
+    groups = rng.permutation(np.repeat(np.arange(len(sizes)), sizes))
+    n = len(groups)
+    P = rng.standard_normal((n, 3))[rng.integers(n, size=n)]  # some are in several groups
+    effects = rng.standard_normal((len(sizes), 2))[groups]
+    y = np.column_stack([np.sin(P[:, 0]), P[:, 1] ** 2]) + effects + 9.0
+    weights = rng.integers(0, 4, n).astype(float)
+    Z = np.unique(P[::7], axis=0)
+    given = dict(intercept=intercept, weights=weights)
+    labels = np.array(list("zbqac"))[groups]
+    found = kp.choose(P, y, Z, KERNEL, groups=labels, **given)
+    total = weights @ np.square(y - np.average(y, 0, weights)).sum(1)
+    K_Z = naive.gaussian(Z, Z, 2.0)
+    for i, j in ((4, 12), (5, 9), (2, 19), (7, 15)):
+        kernel = kp.gaussian(2.0 * found.factors[i])
+        squares = 0.0
+        for group in range(len(sizes)):
+            kept = groups != group
+            model = kp.nystrom_ridge(
+                P[kept],
+                y[kept],
+                Z,
+                kernel,
+                found.lams[i, j],
+                intercept=intercept,
+                weights=weights[kept],
+            )
+            gaps = kp.expand(P[~kept], model) - y[~kept]
+            squares += weights[~kept] @ np.square(gaps).sum(1)
+        assert found.errors[i, j] == pytest.approx(squares / total, rel=1e-7)
+    # textbook: least squares on features from Cholesky's method, without a ridge for the intercept
+    F = np.linalg.solve(np.linalg.cholesky(K_Z), naive.gaussian(Z, P, 2.0)).T
+    F = np.column_stack([F, np.ones(n)]) if intercept else F
+    ridge = np.sqrt(found.lams[4, 14]) * np.eye(len(Z), F.shape[1])
+    squares = 0.0
+    for group in range(len(sizes)):
+        root = np.sqrt(weights * (groups != group))[:, None]
+        A = np.vstack([root * F, ridge])
+        B = np.vstack([root * y, np.zeros((len(Z), 2))])
+        gaps = (F @ np.linalg.lstsq(A, B, rcond=None)[0] - y)[groups == group]
+        squares += weights[groups == group] @ np.square(gaps).sum(1)
+    assert found.errors[4, 14] == pytest.approx(squares / total, rel=1e-9)
+    again = kp.choose(P, y, Z, KERNEL, groups=groups, **given)
+    assert again.errors == pytest.approx(found.errors, rel=1e-5)  # in another order
+
+
+@pytest.mark.filterwarnings("ignore:choose:UserWarning")
+def test_groups_of_equal_points_are_what_is_left_out_without_groups(rng):
+    P = rng.standard_normal((40, 3))[rng.integers(40, size=60)]
+    y = P[:, 0] + rng.standard_normal(60)
+    same = np.unique(P, axis=0, return_inverse=True)[1].ravel()
+    for targets in (y, None):
+        for intercept in (True, False):
+            given = P, targets, P[::9], KERNEL, 2
+            found = kp.choose(*given, intercept=intercept, groups=same)
+            expected = kp.choose(*given, intercept=intercept)
+            assert found.errors == pytest.approx(expected.errors, rel=1e-5)
+            assert found.kernel == expected.kernel
+
+
+def test_the_error_at_new_patients_was_that_at_known_ones(rng):
+    def patients(count):
+        places = np.repeat(rng.standard_normal((count, 4)), 10, 0)
+        points = places + 0.05 * rng.standard_normal(places.shape)
+        effects = np.repeat(rng.standard_normal(count), 10)
+        return points, np.sin(points[:, 0]) + effects, np.repeat(np.arange(count), 10)
+
+    P, y, groups = patients(60)
+    Z = P[::6]
+    new, wanted, _ = patients(300)
+    median = kp.gaussian(kp.median_bandwidth(P))
+
+    def error(found):
+        model = kp.nystrom_ridge(P, y, Z, found.kernel, found.lam, intercept=True)
+        return np.square(kp.expand(new, model) - wanted).mean() / y.var()
+
+    alone = kp.choose(P, y, Z, median)
+    whole = kp.choose(P, y, Z, median, groups=groups)
+    assert error(alone) > 3.0 * alone.error
+    assert error(whole) == pytest.approx(whole.error, rel=0.3)
+    assert error(whole) < error(alone)
+
+
 def test_an_offset_of_the_targets_changed_bandwidth_ridge_and_metric(rng):
     P, new = rng.standard_normal((2, 800, 2))
     target = lambda P: np.sin(2.0 * P[:, 0]) + P[:, 1]  # noqa: E731

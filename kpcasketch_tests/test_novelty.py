@@ -160,6 +160,78 @@ def test_the_detector_has_the_false_alarms_that_were_asked_for(rng):
     assert (equal.predict(np.ones((9, 2))) == 1).all() and equal.predict([[1.0, 2.0]]) == [-1]
 
 
+def _patients(rng, count, d=2):
+    """Points of patients about a place of their own, with 1 to 29 points each, and their labels."""
+    sizes = rng.integers(1, 30, count)
+    places = rng.standard_normal((count, d))
+    points = np.repeat(places, sizes, 0) + 0.2 * rng.standard_normal((sizes.sum(), d))
+    return points, np.repeat(np.arange(count), sizes)
+
+
+def test_points_of_new_patients_were_novel_too_often():
+    pytest.importorskip("sklearn")
+    rng = np.random.default_rng(5)
+    alarms = {True: 0, False: 0}
+    for trial in range(200):
+        points, patients = _patients(rng, 46, 3)
+        new = points[patients == 45]
+        one = rng.integers(len(new), size=1)  # a random point of a new patient
+        points, patients = points[patients < 45], patients[patients < 45]
+        for known in alarms:
+            own = kp.NoveltyDetector(60, 0.1, sigma=2.0, random_state=trial)
+            own.fit(points, groups=patients if known else None)
+            alarms[known] += int(own.predict(new[one])[0] == -1)
+    assert stats.binomtest(alarms[True], 200, 0.1, "greater").pvalue > 1e-6
+    assert stats.binomtest(alarms[False], 200, 0.1, "greater").pvalue < 1e-6
+
+
+def test_whole_groups_are_held_out_and_have_equal_weights(rng):
+    pytest.importorskip("sklearn")
+    points, patients = _patients(rng, 101)
+    labels = np.array([f"patient {number}" for number in patients])
+    own = kp.NoveltyDetector(80, 0.2, sigma=1.0).fit(points, groups=labels)
+    found = kp.residual(points, own.map_)
+    held = np.isin(found, own.residuals_)
+    unseen = np.unique(patients[held])
+    assert len(unseen) == 21 and np.array_equal(held, np.isin(patients, unseen))
+    assert held.sum() == len(own.residuals_)
+    # the least residual with at most .2 of the mass above it, of which a new group has 1 / 22
+    threshold = np.sqrt(own.offset_**2 - 1e-9)
+
+    def mass(least):
+        return sum((found[patients == one] > least).mean() for one in unseen) / 22 + 1 / 22
+
+    assert mass(threshold + 1e-9) <= 0.2
+    below = found[held & (found < threshold - 1e-9)].max()
+    assert mass(below) > 0.2
+    # 19 groups of 3 points give 5 %, although three times a third is not 1, and 18 do not
+    for count in (95, 90):
+        groups = np.repeat(np.arange(count), 3)
+        X = rng.standard_normal((3 * count, 2))
+        own = kp.NoveltyDetector(30, 0.05)
+        if count == 95:
+            own.fit(X, groups=groups)
+        else:
+            with pytest.warns(UserWarning, match="54 residuals of 18 groups cannot give"):
+                own.fit(X, groups=groups)
+        assert own.offset_ == pytest.approx(-own.residuals_.max(), abs=1e-6)
+    # groups of single points are points, and a stream goes on with points
+    single = [kp.NoveltyDetector(30).fit(X, groups=groups) for groups in (None, np.arange(270))]
+    assert single[0].offset_ == single[1].offset_
+    own = kp.NoveltyDetector(30, 0.2, sigma=1.0).fit(points, groups=labels)
+    many = len(own.residuals_)
+    assert len(own.partial_fit(points[:40]).residuals_) == many + 40
+    assert (kp.NoveltyDetector(30, 0.2).fit_predict(points, groups=labels) == 1).mean() > 0.5
+
+
+def test_groups_of_many_points_are_not_cut(rng):
+    pytest.importorskip("sklearn")
+    points = rng.standard_normal((12_000, 2))
+    own = kp.NoveltyDetector(20, 0.2, sigma=1.0).fit(points, groups=np.arange(12_000) // 600)
+    assert len(own.residuals_) == 2400  # of 4 groups; the latest 2000 are cut within one
+    assert len(own.partial_fit(points[:9]).residuals_) == 2000
+
+
 @pytest.mark.slow
 def test_false_alarms_of_a_stream_that_depends_on_time(rng):
     pytest.importorskip("sklearn")
@@ -307,3 +379,104 @@ def test_two_samples_far_from_the_origin_have_the_p_value_of_near_ones(rng):
     P, Q = (P + far) - far, (Q + 0.5 + far) - far  # after rounding
     near = kp.mmd_test(P, Q, kp.linear())
     assert near < 0.05 and near == kp.mmd_test(P + far, Q + far, kp.linear())
+
+
+def _autoregression(rng, n):
+    noise = rng.standard_normal((n + 500, 1)) * np.sqrt(1.0 - 0.9**2)
+    return signal.lfilter([1.0], [1.0, -0.9], noise, axis=0)[500:]
+
+
+def test_two_series_of_one_law_differed(rng):
+    runs = np.arange(2000) // 100  # correlations fall to 1/e after 9.5 points
+    p = {True: [], False: []}
+    for trial in range(200):
+        two = _autoregression(rng, 1000), _autoregression(rng, 1000)
+        for whole, found in p.items():
+            groups = runs if whole else None
+            found.append(kp.mmd_test(*two, KERNEL, 10, trial, permutations=99, groups=groups))
+    small = np.count_nonzero(np.array(p[True]) <= 0.05)
+    assert stats.binomtest(small, 200, 0.055, "greater").pvalue > 1e-5
+    assert np.mean(np.array(p[False]) <= 0.05) > 0.6
+    two = _autoregression(rng, 1000), _autoregression(rng, 1000) + 2.0
+    assert kp.mmd_test(*two, KERNEL, 10, permutations=99, groups=runs) <= 0.05
+
+
+def test_pvalues_of_patients_are_uniform(rng):
+    p = []
+    for trial in range(400):
+        (X, own), (Y, others) = _patients(rng, 9), _patients(rng, 14)
+        groups = np.r_[own, 100 + others]
+        p.append(kp.mmd_test(X, Y, KERNEL, 10, trial, permutations=19, groups=groups))
+    counts = np.bincount(np.round(20 * np.array(p)).astype(int), minlength=21)[1:]
+    assert stats.chisquare(counts).pvalue > 1e-4
+
+
+def test_pvalues_of_groups_are_those_of_all_divisions_of_groups(rng):
+    groups = np.repeat(list("qaczbdyx"), [3, 1, 4, 2, 5, 1, 2, 6])
+    n = 8  # q, a and c
+    for shift, kernel in ((0.0, kp.gaussian(1.5)), (1.5, kp.gaussian(1.5)), (0.3, kp.linear())):
+        X = rng.standard_normal((24, 2))
+        X[:n] += shift
+        K = kp.gram(X, X, kernel)
+        expected = naive.mmd_pvalue(K, n, groups)
+        mixed = np.r_[rng.permutation(n), n + rng.permutation(16)]
+        for rows in (np.arange(24), mixed):
+            for labels in (groups[rows], [*groups[rows]]):
+                first, second = X[rows[:n]], X[rows[n:]]
+                found = kp.mmd_test(first, second, kernel, permutations=55, groups=labels)
+                assert found == expected
+        alone = kp.mmd_test(X[:n], X[n:], kernel, 24, 3, groups=np.arange(24))
+        assert alone == kp.mmd_test(X[:n], X[n:], kernel, 24, 3)
+    equal = np.ones((24, 2))
+    assert kp.mmd_test(equal[:n], equal[n:], KERNEL, groups=groups) == 1.0
+
+
+def test_each_division_was_a_sum_of_its_own(rng, monkeypatch):
+    X = rng.standard_normal((120, 2))
+    found = kp.mmd_test(X[:50], X[50:], KERNEL, 20, permutations=99)
+    seen = []
+    product = kp._transposed_product
+
+    def counted(U, V):
+        seen.append(V.shape)
+        return product(U, V)
+
+    monkeypatch.setattr(kp, "_transposed_product", counted)
+    assert kp.mmd_test(X[:50], X[50:], KERNEL, 20, permutations=99) == found
+    assert seen.count((120, 32)) == 3 and seen.count((120, 4)) == 1
+
+
+def test_wrong_groups_are_refused(rng):
+    X = rng.standard_normal((10, 2))
+    labels = np.repeat(["a", "b", "c", "d", "e"], 2)
+    model = np.arange(3)
+    wrong = (
+        labels[:9],
+        labels[:, None],
+        np.r_[np.nan, np.arange(9.0)],
+        [None, *labels[1:]],
+        [1, *labels[1:]][:9] + [[1, 2]],
+        np.ma.masked_array(np.arange(10), np.arange(10) == 3),
+        "a",
+        3,
+    )
+    calls = {
+        "choose": lambda groups: kp.choose(X, X[:, 0], model, KERNEL, groups=groups),
+        "mmd_test": lambda groups: kp.mmd_test(X[:4], X[4:], KERNEL, groups=groups),
+    }
+    pytest.importorskip("sklearn")
+    calls["NoveltyDetector"] = lambda groups: kp.NoveltyDetector(3).fit(X, groups=groups)
+    for name, call in calls.items():
+        for groups in wrong:
+            with pytest.raises(ValueError, match=f"^{name}: groups must be a 1-D array of 10 labe"):
+                call(groups)
+    with pytest.raises(ValueError, match="^mmd_test: groups must not contain points of both X an"):
+        kp.mmd_test(X[:5], X[5:], KERNEL, groups=labels)
+    weights = np.r_[np.ones(2), np.zeros(8)]
+    for call in (
+        lambda: kp.choose(X, X[:, 0], model, KERNEL, groups=np.ones(10)),
+        lambda: kp.choose(X, X[:, 0], model, KERNEL, groups=labels, weights=weights),
+        lambda: kp.NoveltyDetector(3).fit(X, groups=["a"] * 10),
+    ):
+        with pytest.raises(ValueError, match="groups must have at least two groups.*, got one"):
+            call()
