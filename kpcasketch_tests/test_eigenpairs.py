@@ -490,4 +490,4 @@ def test_eigenpairs_where_stemr_fails_are_those_of_lapack(rng, monkeypatch):
         A = A + A.T
         found = kp.block_lanczos(A, k)
         np.testing.assert_allclose(found.values, np.linalg.eigvalsh(A)[::-1][:k], atol=1e-10)
-        assert found.residual.max() < 1e-10
+        assert found.residual.max() < 1e-8  # the default of tol

@@ -880,7 +880,7 @@ def test_the_span_of_a_model_that_does_not_know_its_mean_was_computed_in_every_c
 @pytest.mark.parametrize("columns", [2, 5])
 def test_shares_of_variance_read_panels_before_points_were_refused(rng, monkeypatch, columns):
     X = rng.random((30, 3))
-    model = kp.skpca(X, kp.fourier_features_map(kp.gaussian(1.0), 3, 32), 8, 2)
+    model = kp.skpca(X, kp.gaussian(1.0), 2, 32, 8)
 
     def read(*arguments):
         raise AssertionError("features of points that do not fit")
