@@ -766,7 +766,7 @@ class SparsePoints(NamedTuple):
 
 
 # _make and _replace of named tuples would compare the number of points with the number of fields.
-SparsePoints._make = classmethod(lambda cls, fields: cls(*fields))
+setattr(SparsePoints, "_make", classmethod(lambda cls, fields: cls(*fields)))
 
 
 def _of_csr(rows):
