@@ -920,8 +920,7 @@ def _all_below(X, limit=math.inf):
 
 class SparsePoints(NamedTuple):
     """Points in compressed sparse rows, in float64: point i has data[p] in columns indices[p] for
-    indptr[i] <= p < indptr[i + 1]. Like an array, it has a length, shape, type and rows X[rows]. Two
-    points count as equal if their squared distance is below 1e-14 (|x|^2 + |y|^2)."""
+    indptr[i] <= p < indptr[i + 1]. Like an array, it has a length, shape, type and rows X[rows]."""
 
     data: np.ndarray
     indices: np.ndarray
@@ -944,6 +943,10 @@ class SparsePoints(NamedTuple):
         from scipy.sparse import csr_array  # the import takes 0.1 s
 
         return csr_array((self.data, self.indices, self.indptr), self.shape)
+
+
+# _make and _replace of named tuples would compare the number of points with the number of fields.
+setattr(SparsePoints, "_make", classmethod(lambda cls, fields: cls(*fields)))
 
 
 def _of_csr(rows):
@@ -2155,7 +2158,6 @@ _SLAB = 64 * _BLOCK  # number of points processed at a time: 64 tasks
 
 
 _STORED_PRODUCTS = 2**24  # of sparse points at a time: 128 MB. 2^21 to 2^23 are slower (measured).
-_SAME = 1e-14  # sparse points count as equal if |x - y|^2 is below this times |x|^2 + |y|^2
 
 
 class _Pairs(NamedTuple):
@@ -2203,10 +2205,36 @@ def _pack(Y):
     return panels
 
 
+def _far_means(*sets):
+    """Means of the columns of sparse points where they exceed the standard deviation, and else 0.
+    Such a column is at least half full, so subtraction at most doubles the entries. If more than
+    1/16 of the sum of squares would be left, all are 0: few digits cancel without subtraction."""
+    n = sum(map(len, sets))
+    d = sets[0].shape[1]
+    columns = np.concatenate([X.indices for X in sets])
+    values = np.concatenate([X.data for X in sets])
+    means = np.bincount(columns, values, d) / n
+    squares = np.bincount(columns, values * values, d) / n
+    means[2.0 * means * means <= squares] = 0.0
+    left = squares.sum() - (means * means).sum()
+    return means if _EXPANDED_BELOW * left <= squares.sum() else np.zeros(d)
+
+
+def _repeated(row, n, like):
+    """n equal sparse points with the entries of an array. `like` has the types of the indices."""
+    columns = np.flatnonzero(row).astype(like.indices.dtype)
+    starts = columns.size * np.arange(n + 1, dtype=like.indptr.dtype)
+    return SparsePoints(np.tile(row[columns], n), np.tile(columns, n), starts, (n, row.size))
+
+
 def _minus_row(X, row=None):
-    """Subtract `row`, by default the mean of all rows, from each row of X, unless X is sparse."""
+    """Subtract `row` from each row of X. The default is the mean of all rows or, if X is sparse,
+    `_far_means`."""
     if _is_sparse(X):
-        return X
+        row = _far_means(X) if row is None else row
+        if not row.any():
+            return X
+        return _of_csr(X.tocsr() - _repeated(row, len(X), X).tocsr())
     row = X.mean(0, np.float64) if row is None else row
     return np.subtract(X, row, out=np.empty_like(X), casting="same_kind")
 
@@ -2226,36 +2254,104 @@ def _squares(X):
     return squares
 
 
+@_helper
+def _sparse_distance(x, x_columns, y, y_columns):
+    """|x - y|^2 of sparse points, without cancellation: their columns are ascending."""
+    p = 0
+    q = 0
+    total = 0.0
+    while p < len(x) or q < len(y):
+        if q == len(y) or p < len(x) and x_columns[p] < y_columns[q]:
+            gap = x[p]
+            p += 1
+        elif p == len(x) or y_columns[q] < x_columns[p]:
+            gap = y[q]
+            q += 1
+        else:
+            gap = x[p] - y[q]
+            p += 1
+            q += 1
+        total += gap * gap
+    return total
+
+
 @_core
-def _multiply_sparse(data, indices, starts, values, rows, places, products):
-    """products[i, j] = x_i.y_j for sparse points: X in compressed rows, Y in compressed columns."""
-    for index in prange(_blocks(len(products))):
-        first, last = _block(index, len(products))
+def _multiply_sparse(data, indices, starts, values, rows, places, x_squares, y_squares, close, out):
+    """out[i, j] = x_i.y_j for sparse points: X in compressed rows, Y in compressed columns. If
+    `close` is not empty, out[i, j] = |x_i|^2 + |y_j|^2 - 2 x_i.y_j. Then close[i] counts those
+    below 1/16 of |x_i|^2 + |y_j|^2, which lose digits."""
+    for index in prange(_blocks(len(out))):
+        first, last = _block(index, len(out))
         for i in range(first, last):
-            product = products[i]
-            product[:] = 0
+            row = out[i]
+            row[:] = 0
             for p in range(starts[i], starts[i + 1]):
                 column = indices[p]
+                value = data[p]
                 for q in range(places[column], places[column + 1]):
-                    product[rows[q]] += data[p] * values[q]
+                    row[rows[q]] += value * values[q]
+            if len(close):
+                count = 0
+                for j in range(len(row)):
+                    squares = x_squares[i] + y_squares[j]
+                    row[j] = squares - 2.0 * row[j]
+                    count += _EXPANDED_BELOW * row[j] <= squares
+                close[i] = count
+
+
+@_core
+def _square_close(x, x_columns, x_starts, y, y_columns, y_starts, x_squares, y_squares, close, out):
+    """Compute the distances that lose digits again, from X and Y in compressed rows."""
+    for index in prange(_blocks(len(out))):
+        first, last = _block(index, len(out))
+        for i in range(first, last):
+            for j in range(out.shape[1] if close[i] else 0):
+                if _EXPANDED_BELOW * out[i, j] <= x_squares[i] + y_squares[j]:
+                    p = slice(x_starts[i], x_starts[i + 1])
+                    q = slice(y_starts[j], y_starts[j + 1])
+                    out[i, j] = _sparse_distance(x[p], x_columns[p], y[q], y_columns[q])
+
+
+def _compressed(rows):
+    return rows.data, rows.indices, rows.indptr
+
+
+def _sparse_products(X, Y, distances):
+    """Products or squared distances of sparse points. A close pair takes 20 times as long. If most
+    pairs are close, the points are far from 0, so the means of such columns are subtracted."""
+    out = _new_array((len(X), len(Y)), X.dtype)
+    close = np.zeros(len(X) if distances else 0, np.int64)
+
+    def multiply(P, Q):
+        squares = _squares(P), _squares(Q)
+        columns = _compressed(Q.tocsr().tocsc())
+        work = out.size + 13.0 * len(P.data)  # nanoseconds, measured for 500 rare columns
+        _multiply_sparse(work, *_compressed(P), *columns, *squares, close, out)
+        return squares
+
+    squares = multiply(X, Y)
+    if 2 * close.sum() > out.size:
+        means = _far_means(X, Y)
+        squares = multiply(_minus_row(X, means), _minus_row(Y, means))
+    if close.any():
+        work = 200.0 * close.sum()
+        _square_close(work, *_compressed(X), *_compressed(Y), *squares, close, out)
+    return out
 
 
 def _prepare(kernel, X, Y, symmetric):
     """Choose the mode of the tiles, and prepare both point sets. Mode _EXPANDED centers on the mean
     of Y, and computes |x - y|^2 as |x|^2 + |y|^2 - 2 x.y in half the time. The relative error of k
     is a few ulp times c = steepness (|x|^2 + |y|^2). This mode requires c <= 16, d >= 16 and n > 8.
-    Distances of sparse points always use it, not centered. Their products stand in place of X."""
+    For sparse points, products or squared distances stand in place of X. Distances are expanded if
+    |x|^2 + |y|^2 < 16 |x - y|^2, which has a relative error of a few times 16 ulp."""
     kind = _KINDS[kernel.kind]
     _require(_is_sparse(X) == _is_sparse(Y), "sparse and dense points must not be mixed")
     if _is_sparse(X):
-        mode = _EXPANDED if kind.base == _DISTANCES else _PRODUCTS
-        products = _new_array((len(X), len(Y)), X.dtype)
-        P, Q = X.tocsr(), Y.tocsr().tocsc()
-        work = products.size + 13.0 * P.nnz  # nanoseconds, measured for 500 rare columns
-        _multiply_sparse(work, P.data, P.indices, P.indptr, Q.data, Q.indices, Q.indptr, products)
+        products = _sparse_products(X, Y, kind.base == _DISTANCES)
         nothing = np.empty((len(Y), 0))
-        sizes = _squares(X), _squares(Y)
-        return _Pairs(mode, products, nothing, *sizes, _pack(nothing), symmetric)
+        none = np.empty(0)
+        return _Pairs(kind.base, products, nothing, none, none, _pack(nothing), symmetric)
     none = np.empty(0, X.dtype)
     if kind.base == _EVERY_PAIR and symmetric:
         for x in X[:: _ceil_div(len(X), 4)]:
@@ -2303,7 +2399,7 @@ def _fill_tile(kernel, pairs, first, last, begin, end, tile):
     n, d = X.shape
     width = pairs.panels.shape[2]
     columns = _ceil_div(end - begin, width) * width  # 20 landmarks: .3 of the time of 128
-    stored = Y.shape[1] == 0  # X holds products of sparse points
+    stored = Y.shape[1] == 0  # X holds products or squared distances of sparse points
     for i in range(first, last if stored else first):
         for c in range(end - begin):
             tile[i - first, c] = X[i, begin + c]
@@ -2317,7 +2413,6 @@ def _fill_tile(kernel, pairs, first, last, begin, end, tile):
             else:
                 _inner_products(X, first + r, n - 1, 0, d, panel, tile, r, c)
     if mode == _EXPANDED:
-        least = tile.dtype.type(_SAME if stored else 0.0)
         zero = tile.dtype.type(0)
         two = tile.dtype.type(2)
         y_squares = pairs.y_squares[begin : begin + _BLOCK]
@@ -2325,9 +2420,8 @@ def _fill_tile(kernel, pairs, first, last, begin, end, tile):
             values = tile[i - first]
             x_square = pairs.x_squares[i]
             for c in range(columns):
-                squares = x_square + y_squares[c]
-                square = squares - two * values[c]
-                values[c] = square if square > least * squares else zero
+                square = x_square + y_squares[c] - two * values[c]
+                values[c] = square if square > zero else zero
             if pairs.symmetric and begin <= i < end:
                 values[i - begin] = zero
     _apply_kernel(kernel, tile, last - first, columns)
@@ -2335,7 +2429,8 @@ def _fill_tile(kernel, pairs, first, last, begin, end, tile):
 
 def _tile_work(kernel, pairs, more):
     """Nanoseconds to compute all tiles and use their values, at `more` nanoseconds per value."""
-    each = _CUSTOM_VALUE if kernel.kind == _CUSTOM else 1.0 + _MULTIPLY_ADD * pairs.X.shape[1]
+    d = pairs.Y.shape[1]  # 0 for sparse points, whose products are computed
+    each = _CUSTOM_VALUE if kernel.kind == _CUSTOM else 1.0 + _MULTIPLY_ADD * d
     return (0.5 if pairs.symmetric else 1.0) * len(pairs.X) * len(pairs.Y) * (each + more)
 
 
@@ -2425,7 +2520,6 @@ def gram(X, Y, kernel, *, out=None):
     Args:
         X: (n, d) array, or scipy sparse matrix as in `kpca`. Points.
         Y: (m, d) array, sparse if X is. Passing X itself halves the work and makes K symmetric.
-            Sparse points x and y count as equal if |x - y|^2 < 1e-14 (|x|^2 + |y|^2).
         kernel: Kernel.
         out: (n, m) array, or None. Array of the result's dtype to write the result to. It must not
             overlap X, Y or the table of a precomputed kernel. If values overflow, it is undefined.
@@ -3450,6 +3544,17 @@ def _solve_ridge(squares, products, lam):
 _SINGLE_VECTOR_BYTES = 2**25
 
 
+def _tridiagonal_pairs(diagonal, beside, check_finite=True):
+    """Eigenpairs of a tridiagonal matrix. SciPy's default, stemr, fails for some matrices near I
+    before SciPy 1.16, depending on its LAPACK. Implicit QR, stev, does not, but takes longer."""
+    linalg = _scipy_linalg()
+    solve = functools.partial(linalg.eigh_tridiagonal, diagonal, beside, check_finite=check_finite)
+    try:
+        return solve()
+    except linalg.LinAlgError:
+        return solve(lapack_driver="stev")
+
+
 def _lapack_pairs(A, k):
     """The k largest eigenvalues, ascending, and their vectors, by reduction to a tridiagonal
     matrix. SciPy's eigh with subset_by_index takes longer."""
@@ -3458,7 +3563,7 @@ def _lapack_pairs(A, k):
     with _shared_blas(_EIGENVALUES * len(A) ** 3):
         reflections, diagonal, beside, factors, _ = reduce(A.T, lower=1, lwork=64 * len(A))
         # Bisection for k of the values may fail, and is slow.
-        values, Y = linalg.eigh_tridiagonal(diagonal, beside)
+        values, Y = _tridiagonal_pairs(diagonal, beside)
     V = np.asfortranarray(Y[:, -k:])
     if beside.size:
         V[1:] = reflect("L", "N", reflections[1:, :-1], factors, V[1:], 64 * k)[0]
@@ -3478,8 +3583,7 @@ def _krylov_pairs(product, Q, first, check, k, tol, margin, rng):
     """The k largest eigenvalues, ascending, of a matrix on the space orthogonal to the first rows
     of Q, by Lanczos iteration. Returns them, their vectors as combinations of the next rows, and
     the number of rows. Values are NaN if residuals exceed max(tol max |values|, margin)."""
-    linalg = _scipy_linalg()
-    gemv = linalg.get_blas_funcs("gemv", (Q,))
+    gemv = _scipy_linalg().get_blas_funcs("gemv", (Q,))
     diagonal = []
     beside = []
     tiny = 1e-3 * np.finfo(Q.dtype).eps
@@ -3491,7 +3595,7 @@ def _krylov_pairs(product, Q, first, check, k, tol, margin, rng):
             w, _ = _without(gemv, Q[:size], w)
         length = math.sqrt(w @ w)
         if size == check:
-            values, Y = linalg.eigh_tridiagonal(diagonal, beside[1:], check_finite=False)
+            values, Y = _tridiagonal_pairs(diagonal, beside[1:], check_finite=False)
             values = values[-k:]
             Y = Y[:, -k:]
             if length * np.abs(Y[-1]).max() <= max(tol * np.abs(values).max(), margin):
@@ -3992,6 +4096,7 @@ def _checked_model(cls, argument, model, X):
     model = _checked_as(cls, argument, model)
     points = model.points
     X = points if X is None else X
+    _require(_is_sparse(X) == _is_sparse(points), "sparse and dense points must not be mixed")
     hint = ": with a precomputed kernel, pass row numbers (or to expand, a column per point)"
     _require(
         X.shape[1] == points.shape[1],
@@ -4065,7 +4170,9 @@ def kpca_from_eigen(X, kernel, eigen):
 def _about_mean(kernel, X, centered=True):
     """If `centered`, points with the centered Gram matrix of X. A linear kernel loses digits far
     from 0, so the mean is subtracted for it. Before, X[0] is subtracted: equal points become 0."""
-    return _minus_row(_minus_row(X, X[:1])) if centered and _is_linear(kernel) else X
+    if not (centered and _is_linear(kernel)):
+        return X
+    return _minus_row(X if _is_sparse(X) else _minus_row(X, X[:1]))
 
 
 def _features(X, E):
@@ -4075,10 +4182,12 @@ def _features(X, E):
     if E.kernel.kind == _POLYNOMIAL:
         P = _in_double(P)
         Q = _in_double(Q)
-        if _is_linear(E.kernel) and not (_is_sparse(P) or _is_sparse(Q)):
+        if _is_linear(E.kernel) and _is_sparse(P) == _is_sparse(Q):
             sums = E.kernel.scale * E.kernel.gamma * E.coef.sum(0, np.float64)
-            added = added + np.outer((P * Q[0]).sum(1), sums)
-            Q = _minus_row(Q, Q[0])
+            row = _far_means(Q) if _is_sparse(Q) else Q[0]
+            products = P.tocsr() @ row if _is_sparse(P) else (P * row).sum(1)
+            added = added + np.outer(products, sums)
+            Q = _minus_row(Q, row)
     return _gram_product(E.kernel, P, Q, E.coef) + added
 
 
@@ -4129,6 +4238,23 @@ def _kpca(X, kernel, k, seed, centered, tol=1e-13, A=None):
     return _about_its_mean(model, means if exact else None) if centered else model, A
 
 
+def _warn_of_negative_eigenvalues(A, values, key):
+    """Warn if A has an eigenvalue below 0 by more than 1e-4 of the largest magnitude: kernel PCA
+    has no component for it. Lanczos iteration never overestimates the magnitude."""
+    n = _size(A)
+    top = max(values[0], 0.0)
+    top_of_all = CSR(np.full(n, top), np.arange(n), np.arange(n + 1))
+    lowest = top - _lanczos(Difference(top_of_all, A), 1, key, 1e-3, 100).values[0]
+    if lowest < -1e-4 * max(top, -lowest):
+        warnings.warn(
+            f"kpca: the Gram matrix has an eigenvalue of {lowest:.3g} or less, the largest is "
+            f"{values[0]:.3g}: there are no components for negative eigenvalues. Instead of distances "
+            "D, pass -0.5 * D**2 with centered=True, or exp(-D / D.mean()). For similarities, set "
+            "negative eigenvalues to 0, or add their magnitude to the diagonal",
+            stacklevel=_USERS_LINE + 1,
+        )
+
+
 @_public
 def kpca(X, kernel, k, seed=0, *, centered=False):
     """Exact kernel PCA, centered or not: the k leading components as an Expansion.
@@ -4138,13 +4264,12 @@ def kpca(X, kernel, k, seed=0, *, centered=False):
     each eigenvector is positive. If an eigenvalue is a rounding error, its component is 0. The
     features of X itself are model.coef * model.values. If `centered`, H K H replaces K, where H = I
     - 1 1^T / n (Schoelkopf, Smola, Mueller 1998). Then features equal scikit-learn's `KernelPCA`,
-    up to signs and rounding.
+    up to signs and rounding. If a precomputed or custom kernel has negative eigenvalues, `kpca`
+    warns: they have no components.
 
-    Sparse points are computed in float64. A linear kernel does not subtract their mean first. The
-    relative error of |x - y|^2 is 1e-16 (|x|^2 + |y|^2) / |x - y|^2. A product of K with b vectors
-    costs O(n^2 (d + b)) time, where b is k rounded up to a multiple of 16, at most 64. K is stored
-    up to n = 8192. For larger n, memory is O(n (d + 4 k + 16 b)), and sparse points are refused:
-    call `nystrom_kpca`.
+    Sparse points are computed in float64. A product of K with b vectors costs O(n^2 (d + b)) time,
+    where b is k rounded up to a multiple of 16, at most 64. K is stored up to n = 8192. For larger
+    n, memory is O(n (d + 4 k + 16 b)), and sparse points are refused: call `nystrom_kpca`.
 
     Args:
         X: (n, d) array or scipy sparse matrix. Points, one per row.
@@ -4161,7 +4286,10 @@ def kpca(X, kernel, k, seed=0, *, centered=False):
         >>> expand(X, kpca(X, linear(), 1, centered=True)).round(12).tolist()
         [[-2.0], [-1.0], [3.0]]
     """
-    return _kpca(X, kernel, k, seed, _as_flag("centered", centered))[0]
+    model, A = _kpca(X, kernel, k, seed, _as_flag("centered", centered))
+    if not _has_formula(model.kernel):
+        _warn_of_negative_eigenvalues(A, model.values, _checked_key(seed, _PROBES))
+    return model
 
 
 @_public
@@ -4188,8 +4316,10 @@ def _span_of(E):
     key = (id(E.coef), id(E.kernel.table), *E.kernel[:-1])
     if key not in _spans:
         weakref.finalize(E.coef, _spans.pop, key, None)
-    elif all(map(np.array_equal, _arrays(_spans[key][0]), _arrays(arrays))):
-        return _spans[key][1:]
+    else:
+        equal = functools.partial(np.array_equal, equal_nan=True)  # an unknown mean is NaN
+        if all(map(equal, _arrays(_spans[key][0]), _arrays(arrays))):
+            return _spans[key][1:]
     points, coef, offset, mean = copies = tuple(array.astype(np.float64) for array in arrays)
     (c, k) = coef.shape
     weights = np.broadcast_to(mean if mean.size else 0.0, c)
@@ -7804,11 +7934,14 @@ def _require_definite(sound):
 def _rounding(kernel, X):
     """Rounding error of residuals after m pivots, as a function of m, relative to the kernel value:
     about sqrt(m) machine epsilons. A polynomial of degree p adds p sqrt(d). Expanded distances add
-    at most .36 sqrt(d) steepness (|x|^2 + |y|^2). (Measured for d from 16 to 3000.)"""
+    at most .36 sqrt(d) steepness (|x|^2 + |y|^2). (Measured for d from 16 to 3000.) For sparse
+    points, they add at most .36 sqrt(d) _EXPANDED_BELOW, whatever the kernel's steepness."""
     factor = 0.0
     steepness = _KINDS[kernel.kind].steepness(kernel)
     if kernel.kind == _POLYNOMIAL:
         factor = kernel.shape
+    elif _is_sparse(X):
+        factor = _EXPANDED_BELOW
     elif steepness < math.inf and X.shape[1] >= 16:
         # If a subset's mean is subtracted instead, squared norms are at most four times as large.
         factor = min(_EXPANDED_BELOW, 8.0 * steepness * float(_squares(_minus_row(X)).max()))
@@ -8554,27 +8687,43 @@ def nystrom(X, landmarks, kernel):
 def _about_landmarks(X, Z, kernel, centered, weights=None):
     """X, the map of the landmarks Z, and twice None. If `centered`, the last item is the mean of
     the landmarks' features: if it is subtracted first, few digits are lost. A linear kernel takes X
-    and Z, if dense, minus the mean of X, which is returned as `origin`."""
+    and Z minus the mean of X, or minus `_far_means` if X is sparse, which is returned as `origin`."""
     origin = None
-    if centered and _is_linear(kernel) and not (_is_sparse(X) or _is_sparse(Z)):
-        mean = X.mean(0, np.float64) if weights is None else np.average(X, 0, weights)
-        origin = np.asarray(mean)  # X may be a Dask array
-        X = (X - origin).astype(X.dtype)
-        Z = (Z - origin).astype(Z.dtype)
-        kernel = kernel._replace(offset=0.0)  # centering removes constants
+    if centered and _is_linear(kernel) and _is_sparse(X) == _is_sparse(Z):
+        if _is_sparse(X):
+            means = _far_means(X)
+            origin = means if means.any() else None
+            X = _minus_row(X, means)
+            Z = _minus_row(Z, means)
+        else:
+            mean = X.mean(0, np.float64) if weights is None else np.average(X, 0, weights)
+            origin = np.asarray(mean)  # X may be a Dask array
+            X = (X - origin).astype(X.dtype)
+            Z = (Z - origin).astype(Z.dtype)
+        if origin is not None:
+            kernel = kernel._replace(offset=0.0)  # centering removes constants
     found = nystrom_map(Z, Z, kernel)
     return X, found, origin, found.factor.sum(0) / max(found.rank, 1) if centered else None
+
+
+def _stacked(X, Y):
+    if not _is_sparse(X):
+        return np.vstack([X, Y])
+    from scipy.sparse import vstack  # the import takes 0.1 s
+
+    return _of_csr(vstack([X.tocsr(), Y.tocsr()], "csr"))
 
 
 def _translated(E, origin):
     """The linear Expansion with features f(x - origin), if E has the features f. None means 0."""
     if origin is None:
         return E
-    E = E._replace(offset=2.0 * E.offset - _features(origin[None], E)[0])
+    origin = _repeated(origin, 1, E.points) if _is_sparse(E) else origin[None]
+    E = E._replace(offset=2.0 * E.offset - _features(origin, E)[0])
     if E.mean.size == 0:
         return E
     return E._replace(
-        points=np.vstack([E.points, origin]).astype(E.points.dtype),
+        points=_stacked(E.points, origin).astype(E.points.dtype),
         coef=np.pad(E.coef, ((0, 1), (0, 0))),
         mean=np.append(E.mean, 1.0),
     )
@@ -8648,8 +8797,8 @@ def nystrom_kpca(X, landmarks, kernel, k, seed=0, *, centered=False):
         k: int from 1 to the number of landmarks. Number of components.
         seed: int from 0 to 2**64 - 1.
         centered: bool. If True, use H K~ H with H = I - 1 1^T / n instead of K~. A linear kernel
-            takes X and landmarks minus the mean of X, unless they are sparse: then components lie
-            in the span of the landmarks. Otherwise, a large mean loses digits.
+            takes X and landmarks minus the mean of X, because a large mean loses digits. From
+            sparse points, only means of columns that are nearly constant are subtracted.
     Returns:
         Expansion: Over the landmarks. `values` has eigenvalues of K~ or H K~ H, 0 past the rank.
     """
@@ -8839,8 +8988,8 @@ def nystrom_ridge(X, Y, landmarks, kernel, lam, *, intercept=False, weights=None
     f(x) = k(x, landmarks) (S^T K S)^+ S^T K (K~ + lam I)^-1 Y, in O(n s (d + s)) float64 time and
     O(n + s^2) memory. In general, f and b minimize sum_i weights_i |y_i - f(x_i) - b|^2 + lam |f|^2
     for f in the span of the landmarks, where b is 0 or an intercept. With an intercept, a linear
-    kernel takes X and landmarks minus the mean of X, unless they are sparse. Sparse and dense results
-    are equal if the landmarks span all points.
+    kernel takes X and landmarks minus the mean of X. From sparse points, only means of columns that
+    are nearly constant are subtracted: the results are equal if the landmarks span all points.
 
     Args:
         X: (n, d) array or scipy sparse matrix. Points.
@@ -9400,11 +9549,12 @@ def _moments(X, model, features):
 
 
 def _moments_of_subspace(X, model):
+    features = skpca_transform(X, model)  # checks both first
     size = sums = 0.0
     for Z in _feature_slabs(X, model.feature_map):  # features without pairs have different lengths
         size += (Z**2).sum()
         sums += Z.sum(0)
-    return skpca_transform(X, model), size, (sums**2).sum()
+    return features, size, (sums**2).sum()
 
 
 def _own_pairs(X, model):
@@ -10005,9 +10155,9 @@ def median_bandwidth(X, seed=0):
         X: (n, d) array or scipy sparse matrix. Points, of which at most 1000 random ones are used.
         seed: int from 0 to 2**64 - 1. Seed of the draw.
     Returns:
-        float: The median, or the median of positive distances if it is 0, or 1.0 if all are 0. As in
-            `gram`, close sparse points count as equal, and so do those at distances below 1e-62. Above
-            1e84, their distances are infinite.
+        float: The median, or the median of positive distances if it is 0, or 1.0 if all are 0.
+            Sparse points at distances below 1e-62 count as equal. Above 1e84, their distances are
+            infinite.
     """
     from scipy.spatial.distance import pdist  # the import takes 0.1 s
 
@@ -11484,8 +11634,8 @@ def _read_csv(options, prepared):
     )
     chosen, label = _csv_columns(options, names, prepared)
     load = functools.partial(
-        np.loadtxt, lines, comments=None, delimiter=delimiter, ndmin=2, quotechar='"'
-    )
+        np.loadtxt, lines, comments=None, delimiter=delimiter, ndmin=2, quotechar='"', encoding=None
+    )  # before NumPy 2, converters would receive bytes
     try:
         arrays = {"X": load(converters=number, usecols=chosen)}
     except ValueError as error:

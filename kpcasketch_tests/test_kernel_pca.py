@@ -827,3 +827,26 @@ def test_features_of_the_points_themselves_are_coefficients_times_values(n, k, d
             Z = kp.expand(points, model)
             assert np.abs(model.coef * model.values - Z).max() < tolerance * np.abs(Z).max()
             assert make is kp.kpca or np.abs(Z.mean(0)).max() < tolerance * np.abs(Z).max()
+
+
+@pytest.mark.parametrize("n", [50, 600])
+@pytest.mark.parametrize("centered", [False, True])
+def test_negative_eigenvalues_of_a_precomputed_kernel_were_left_out_in_silence(rng, n, centered):
+    X = rng.random((n, 3))
+    D = np.sqrt(np.square(X[:, None] - X).sum(-1))
+    values, V = np.linalg.eigh(np.exp(-D))
+    values[0] = -0.08 * values[-1]
+    similarities = (V * values) @ V.T
+    rows = np.arange(float(n))[:, None]
+    for K in (D, 0.5 * (similarities + similarities.T)):
+        lowest = np.linalg.eigvalsh(naive.centered(K) if centered else K)[0]
+        with pytest.warns(UserWarning, match="^kpca: .* eigenvalue of (-.*) or less") as caught:
+            kp.kpca(rows, kp.precomputed(K), 3, centered=centered)
+        told = float(str(caught[0].message).split("eigenvalue of ")[1].split(" or")[0])
+        assert told == pytest.approx(lowest, rel=0.02)
+        assert caught[0].filename == __file__
+    for K in (np.exp(-D), X @ X.T, np.exp(-D).astype(np.float32)):
+        kp.kpca(rows, kp.precomputed(K), 3, centered=centered)
+    if centered:  # the remedies that the warning names
+        kp.kpca(rows, kp.precomputed(-0.5 * D**2), 3, centered=True)
+        kp.kpca(rows, kp.precomputed(np.exp(-D / D.mean())), 3, centered=True)

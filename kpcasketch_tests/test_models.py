@@ -865,3 +865,26 @@ def test_features_of_what_is_no_model_are_refused():
         kp.features(np.eye(2), kp.gaussian(1.0))
     with pytest.raises(ValueError, match="^features: X and .*same number of columns"):
         kp.features(np.eye(2), kp.kpca(np.eye(3), kp.gaussian(1.0), 1))
+
+
+def test_the_span_of_a_model_that_does_not_know_its_mean_was_computed_in_every_call(rng):
+    X = rng.random((9, 3))
+    model = kp.kpca(X, kp.gaussian(1.0), 2)._replace(mean=np.full(9, np.nan))
+    assert kp._span_of(model)[0] is kp._span_of(model)[0]
+    model.mean[0] = 1.0
+    before = kp._span_of(model)[0]
+    model.coef[0] += 1.0
+    assert kp._span_of(model)[0] is not before
+
+
+@pytest.mark.parametrize("columns", [2, 5])
+def test_shares_of_variance_read_panels_before_points_were_refused(rng, monkeypatch, columns):
+    X = rng.random((30, 3))
+    model = kp.skpca(X, kp.gaussian(1.0), 2, 32, 8)
+
+    def read(*arguments):
+        raise AssertionError("features of points that do not fit")
+
+    monkeypatch.setattr(kp, "_feature_slabs", read)
+    with pytest.raises(ValueError, match="^explained_variance_ratio: .*columns"):
+        kp.explained_variance_ratio(rng.random((30, columns)), model)

@@ -12,7 +12,7 @@ import scipy.sparse
 
 import kpcasketch as kp
 from kpcasketch_tests import naive
-from kpcasketch_tests.tables import KERNELS
+from kpcasketch_tests.tables import KERNELS, RADIAL
 
 EXACT = {np.float64: 1e-12, np.float32: 2e-5}  # errors of results relative to the largest entry
 EUCLIDEAN = {name: row for name, row in KERNELS.items() if name != "city block"}
@@ -106,6 +106,122 @@ def test_equal_points_had_a_distance_of_half_of_the_digits():
     X = np.vstack([X, np.random.default_rng(0).random((300, 3))[np.arange(600) % 300]])
     K = kp.gram(sparse(X), sparse(X[:310]), kp.laplacian(1e-3))
     assert (K[0, [0, 2]] == 1.0).all() and (K[304:, 4:304].diagonal() == 1.0).all()
+
+
+# Far from the origin. Whole multiples of 2^-10 have exact differences.
+
+
+def far(rng, n, place):
+    return place + rng.integers(0, 3000, (n, 3)) / 1024.0
+
+
+@pytest.mark.parametrize("place", [1e4, 1e5, 1.7e9])
+@pytest.mark.parametrize("name", [name for name in EUCLIDEAN if name in RADIAL])
+def test_distances_of_sparse_points_far_from_the_origin_were_rounding_errors(rng, name, place):
+    X = far(rng, 60, place)
+    near = X - place
+    kernel = KERNELS[name].make(1.0)
+    same(kp.gram(sparse(X), sparse(X), kernel), kp.gram(near, near, kernel))
+    same(kp.gram(sparse(X[:9]), sparse(X), kernel), kp.gram(near[:9], near, kernel))
+    V = rng.standard_normal((60, 2))
+    same(kp.gram_matmat(sparse(X), sparse(X), V, kernel), kp.gram_matmat(near, near, V, kernel))
+    rows = np.arange(20)
+    F = kp.nystrom(sparse(X), rows, kernel)
+    G = kp.nystrom(near, rows, kernel)
+    same(F @ F.T, G @ G.T, 1e-9)
+    assert np.square(F).sum(1).max() <= kernel.scale * (1.0 + 1e-12)
+    found = kp.nystrom_kpca(sparse(X), rows, kernel, 5, centered=True)
+    same(found.values, kp.nystrom_kpca(near, rows, kernel, 5, centered=True).values, 1e-9)
+    chosen = kp.rpcholesky(sparse(X), kernel, 10, 3)
+    assert np.array_equal(chosen.indices, kp.rpcholesky(near, kernel, 10, 3).indices)
+    assert kp.median_bandwidth(sparse(X)) == pytest.approx(kp.median_bandwidth(near), rel=1e-9)
+
+
+def half_empty(rng):
+    """Time stamps, in every other row, next to indicators."""
+    X = np.eye(8)[rng.integers(0, 8, 300)]
+    stamps = 1.7e9 + rng.integers(0, 3000, 300) / 1024.0
+    return np.column_stack([X, np.where(np.arange(300) % 2, stamps, 0.0)])
+
+
+def test_a_column_far_from_0_in_some_rows_hid_the_others(rng):
+    X = half_empty(rng)
+    for kernel in (kp.gaussian(1.0), kp.laplacian(1.0), kp.matern(2.5, 1.0)):
+        K = kp.gram(sparse(X), sparse(X[:40]), kernel)
+        near = X.copy()
+        near[1::2, -1] -= 1.7e9
+        near[::2, -1] = 1e9  # far from all others, as before
+        same(K, kp.gram(near, near[:40], kernel))
+
+
+def test_sparse_points_without_a_common_column_are_expanded(rng):
+    X = sparse(np.repeat(np.eye(5), 3, 0) * 1e8)
+    assert np.array_equal(kp.gram(X, X, kp.laplacian(1.0)), np.kron(np.eye(5), np.ones((3, 3))))
+
+
+def test_equal_sparse_points_of_many_entries_differed(rng):
+    X = rng.random((1, 3000)).repeat(2, 0)
+    assert (kp.gram(sparse(X), sparse(X[:1]), kp.laplacian(1e-3)) == 1.0).all()
+
+
+def test_means_that_are_subtracted_from_sparse_points_keep_them_sparse(rng):
+    X = sparse(np.column_stack([counts(rng, 200), 1e5 + rng.random(200)]))
+    moved = kp._minus_row(kp._as_points("X", X))
+    assert len(moved.data) == X.nnz
+    near = X.toarray()
+    near[:, -1] -= near[:, -1].mean()
+    same(moved.tocsr().toarray(), near, 1e-10)  # rounding of 1e5
+    assert moved.indices.dtype == X.indices.dtype
+    other = kp._as_points("X", sparse(counts(rng, 200)))
+    assert kp._minus_row(other) is other
+
+
+def test_linear_models_of_sparse_points_lost_columns_far_from_0(rng):
+    hot = np.eye(10)[rng.integers(0, 10, 300)]
+    X = np.column_stack([hot, 1e7 + rng.integers(0, 1024, 300) / 1024.0])
+    y = hot @ rng.random(10) + X[:, -1] - 1e7
+    rows = np.arange(100)
+    S = sparse(X)
+    weights = rng.random(300)
+    for own in ({}, {"weights": weights}):
+        found = kp.nystrom_ridge(S, y, rows, kp.linear(), 1e-3, intercept=True, **own)
+        wanted = kp.nystrom_ridge(X, y, rows, kp.linear(), 1e-3, intercept=True, **own)
+        assert np.abs(kp.expand(S, found) - kp.expand(X, wanted)).max() < 1e-5
+    for maker in (
+        lambda X: kp.kpca(X, kp.linear(), 3, centered=True),
+        lambda X: kp.nystrom_kpca(X, rows, kp.linear(), 3, centered=True),
+    ):
+        found = maker(S)
+        wanted = maker(X)
+        same(found.values, wanted.values, 1e-6)
+        features = kp.expand(S, found)
+        signs = np.sign((features * kp.expand(X, wanted)).sum(0))
+        assert np.abs(features - signs * kp.expand(X, wanted)).max() < 1e-5
+        # the square root of a rounding error, relative to |x|
+        assert np.abs(kp.residual(S, found) - kp.residual(X, wanted)).max() < 1e-7
+        shares = kp.explained_variance_ratio(S, found)
+        same(shares, kp.explained_variance_ratio(X, wanted), 1e-6)
+    pytest.importorskip("sklearn")
+    found = kp.LandmarkRidge(100, lam=1e-3).fit(S, y)
+    assert found.score(S, y) == pytest.approx(kp.LandmarkRidge(100, lam=1e-3).fit(X, y).score(X, y))
+
+
+def test_named_tuples_of_sparse_points_had_as_many_fields_as_points(rng):
+    S = sparse(counts(rng, 30))
+    for n in (1, 3, 4, 5):
+        model = kp.nystrom_map(S, np.arange(n), kp.gaussian(2.0))
+        other = model.points._replace(data=2.0 * model.points.data)
+        assert type(other) is kp.SparsePoints and len(other) == n
+        assert kp.SparsePoints._make(tuple(other)).indptr is other.indptr
+        with pytest.raises(ValueError, match="sparse and dense points must not be mixed"):
+            kp.nystrom_features(S.toarray()[:2], model)
+
+
+@pytest.mark.parametrize("m", [2, 200])
+def test_work_on_sparse_points_does_not_grow_with_the_number_of_landmarks(rng, m):
+    X = kp._as_points("X", sparse(counts(rng, 300)))
+    pairs = kp._prepare(kp.gaussian(1.0), X, X[:m], False)
+    assert kp._tile_work(kp.gaussian(1.0), pairs, 3.0) == 300 * m * 4.0
 
 
 FORMS = {
