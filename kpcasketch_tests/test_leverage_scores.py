@@ -141,7 +141,7 @@ def test_two_samplers_of_landmarks_shared_a_key():
 @pytest.mark.parametrize("accelerated", [False, True])
 def test_recursion_copied_half_of_the_points(accelerated):
     # 40 MB for a million points of 10 coordinates
-    points = np.random.default_rng(0).standard_normal((40_000, 50))
+    points = np.random.default_rng(0).standard_normal((100_000, 50))
     sampler = kp.recursive_rls_accelerated if accelerated else kp.recursive_rls_practical
     sampler(points, kp.gaussian(7.0), 20)
     tracemalloc.start()

@@ -1083,4 +1083,4 @@ def test_the_limit_of_a_count_was_an_int_from_1_to_0():
                 ValueError, match="C must have at least two rows of positive weight"
             ):
                 function(C, w, kp.gaussian(1.0), 1)
-        assert kp.normalized_cut(C, w, kp.gaussian(1.0), 1).values == pytest.approx(1.0)
+        assert kp.normalized_cut(C, w, kp.gaussian(1.0), 1).values == pytest.approx(0.0)
