@@ -9926,7 +9926,6 @@ def advise(X, kernel, error, k=10, seed=0, *, memory=None):
     norm = spectral_norm(K, seed)
     _require(norm > 0.0, "kernel must not be 0 for all points of X")
     growth = n / few
-    products = block_lanczos(Implicit(P, kernel), min(k, few), seed).iterations
 
     def sketch(method, size, draw=0):
         if method == "skpca":
@@ -9966,6 +9965,9 @@ def advise(X, kernel, error, k=10, seed=0, *, memory=None):
         elif held > memory:
             reason = f"larger than the allowed memory of {_human(memory)}; {reason}"
         else:
+            # A small array would be searched without blocks.
+            A = sketch("implicit" if method == "lanczos" else method, size)
+            products = block_lanczos(A, min(k, few), seed).iterations
             computed = evaluations.get(method, 0)
             seconds = _predicted_seconds(method, kernel, n, P.shape[1], k, size, computed, products)
         rows.append(Advice(method, size, held, seconds, error, seconds > 0.0, reason))
