@@ -128,7 +128,7 @@ or an array of row numbers or points. `nystrom_to` returns a CertifiedNystrom: l
 factor and a bound on its error. Points may be sparse matrices of scipy in `gram`, `kpca`, `expand`,
 `residual`, `median_bandwidth`, `fourier_features`, functions of landmarks, and estimators that use
 landmarks, except for NoveltyDetector. They become SparsePoints in float64. `learn_metric` returns a
-Metric for `scale_points`.
+Metric, whose M is for `scale_points`.
 
 Functions that choose centers return a ReducedSet of centers and weights, for `rskpca`, `mmd`,
 `weighted_nystrom` and the functions that return a Manifold for `manifold_features`. The centers
@@ -159,8 +159,8 @@ centers of `kmeans_select`. Otherwise take `recursive_rls_practical` or the chea
 predicts the number of landmarks, and `nystrom_to` adds landmarks until the error is small enough.
 
 For any sketch, `sketch_error` estimates the errors of eigenvalues and directions, and
-`reliable_components` bounds the errors of directions. Leave delta at None. For a theorem's
-guarantee, call `recursive_rls` with the allowed error as lam and a delta below 1/32.
+`reliable_components` bounds the errors of directions. Where delta may be None, leave it so. For a
+theorem's guarantee, call `recursive_rls` with the allowed error as lam and a delta below 1/32.
 
 Papers and their short names
 ----------------------------
@@ -187,13 +187,13 @@ import math
 import operator
 import os
 import pathlib
+import re
 import secrets
 import shutil
 import signal
 import sys
 import threading
 import time
-import timeit
 import warnings
 import weakref
 import zlib
@@ -230,9 +230,9 @@ __version__ = "0.1.0"
 #   needs derivative in the record. A kernel with a law of frequencies needs drop and slope, and a
 #   law of its own a branch in `_mixture_scale` (5.3). Test: a row in KERNELS of tables.py, naive.py
 # - operator: a tuple under `@_validated`, its functions, and an entry in `_OPERATORS` (6.4)
-# - sampler of landmarks: a function of (X, kernel, s, seed) that draws by `_checked_key(seed,
-#   _LANDMARKS)` and returns `Landmarks` (`uniform_landmarks(n, n)` if s >= n), and a row in
-#   `_SAMPLERS` (16.1). Test: a row in SAMPLERS of tables.py. To compare: python -m paper_checks
+# - sampler of landmarks: a function of (X, kernel, s, seed) that draws by `_checked_key` with a
+#   purpose of its own (4) and returns `Landmarks` (`uniform_landmarks(n, n)` if s >= n), and a row
+#   in `_SAMPLERS` (16.1). Test: a row in SAMPLERS of tables.py. To compare: python -m paper_checks
 # - model: a tuple under `@_validated`, and a record in `_models` (15.2). Test: MODELS of tables.py
 #   A field `names: bytes = b""` of a model or state is filled with the columns by `_public`.
 # - stream: a tuple under `@_validated`, functions start, update, merge (if possible) and finish,
@@ -1426,7 +1426,7 @@ def _log_one_plus(gamma, v):
 _START, _KEEP, _ROUND_UP, _ROUND_KEPT, _PAIRS, _PROBES = range(1, 7)
 _ROUND_COEFFICIENTS, _SIGNS = range(8, 10)
 _CENTERS, _LANDMARKS, _FREQUENCIES = range(11, 14)
-_RESERVOIRS, _PARED, _THINNED, _BATCHES, _REVISITS, _NORMS, _HELD_OUT = range(14, 21)
+_RESERVOIRS, _PARED, _THINNED, _BATCHES, _REVISITS, _NORMS, _HELD_OUT, _UNIFORM = range(14, 22)
 
 
 @_strict_helper
@@ -4836,16 +4836,21 @@ def rademacher_projection(X, s, seed=0):
     n, d = X.shape
     s = _checked_count("s", s, _MOST)
     key = _checked_key(seed, _SIGNS)
-    _fits("s", X.itemsize * n * s)
+    _fits("s", 8.0 * n * s)
     signs = np.array([1.0, -1.0] / np.sqrt(s), X.dtype)
     keys = _words(key, np.arange(d)[:, None])
     sums = np.zeros((n, s))
-    for columns in _slabs(d, max(_WIDE_BLOCK, 2**20 // s)):  # 8 MB of signs
-        # The sign (t, j) is bit j of the words of coordinate t.
-        words = _words(keys[columns], np.arange(_ceil_div(s, 64))).view(np.uint8)
-        P = signs[np.unpackbits(words, axis=1, count=s, bitorder="little")]
+    for columns in _slabs(d, max(_WIDE_BLOCK, 2**20 // s)):
         part = rows[:, columns]
-        sums += part @ P if _is_sparse(X) else _dense_product(np.ascontiguousarray(part), P)
+        if not _is_sparse(X):
+            part = np.ascontiguousarray(part)
+        for across in _slabs(s, 2**11):  # 8 MB of signs
+            # The sign (t, j) is bit j of the words of coordinate t.
+            words = np.arange(across.start, min(s, across.stop), 64) // 64
+            bits = _words(keys[columns], words).view(np.uint8)
+            wide = sums[:, across]
+            P = signs[np.unpackbits(bits, axis=1, count=wide.shape[1], bitorder="little")]
+            wide += part @ P if _is_sparse(X) else _dense_product(part, P)
     return _checked_points("X and its projection", sums.astype(X.dtype, copy=False))
 
 
@@ -5068,7 +5073,7 @@ def shadow_finish(state):
     """
     state = _checked_as(ShadowState, "state", state)
     _require(state.count >= 1, "state must have seen a point")
-    return ReducedSet(state.centers, state.weights, np.empty(0, np.int64))
+    return ReducedSet(state.centers.copy(), state.weights.copy(), np.empty(0, np.int64))
 
 
 @_validated("ShadowBounds")
@@ -5365,7 +5370,7 @@ def kernel_thin(X, kernel, m, seed=0, *, delta=None):
 
     KT-SPLIT halves m 2^g points g times, for the largest g with m 2^g <= n. This gives 2^g sets of
     m points. KT-SWAP compares these sets and one random set, and starts with the best. It replaces
-    each point by the point of X that minimizes the MMD. Costs about 2 n^2 kernel values.
+    each point by the point of X that minimizes the MMD. Costs up to 2 n^2 + 4 n m kernel values.
 
     Args:
         X, kernel, m: See `herd`.
@@ -5390,7 +5395,8 @@ def compress_thin(X, kernel, m, seed=0, *, g=4, delta=None):
     Args:
         X, kernel, m: See `herd`.
         seed: int from 0 to 2**64 - 1. Seed of the random quarters and halves.
-        g: int from 2 to 16. Increasing g by 1 halves the compression error at four times the cost.
+        g: int from 2 to 16. Increasing g by 1 halves the compression error at two to four times the
+            cost if 2^g m > 8 n^(1/2). Below this bound, g has no effect.
         delta: See `kernel_thin`.
     Returns:
         ReducedSet: Centers have weight n / m. Labels give the nearest center in feature space.
@@ -5542,6 +5548,7 @@ def _manifold_of(C, w, kernel, k, seed, alpha=0.0, time=0.0, cut=False):
     kernel = _checked_kernel("kernel", kernel, C=C)._replace(scale=1.0)
     used = w > 0.0
     C = C[used]
+    _require(cut or len(C) > 1, "C must have at least two rows of positive weight")
     k, key = _checked_pairs(k, len(C) - (not cut), seed)
     K = _in_double(_gram(kernel, C))
     shares = w[used] / w.sum()
@@ -5843,7 +5850,9 @@ def _lengths_of_normal(key, size, count):
 
 def _orthogonal_directions(key, count, d):
     """Vectors with the lengths of standard normal vectors, orthogonal within blocks of d."""
-    normal = _plain_frequencies(_UNIT_GAUSSIAN, key, (_ceil_div(count, d) * d, d)).reshape(-1, d, d)
+    size = min(count, d)
+    normal = _plain_frequencies(_UNIT_GAUSSIAN, key, (_ceil_div(count, size) * size, d))
+    normal = normal.reshape(-1, size, d)
     Q, R = np.linalg.qr(normal.transpose(0, 2, 1))
     Q *= np.copysign(1.0, np.diagonal(R, 0, 1, 2))[:, None]  # Q is now uniformly distributed
     return Q.transpose(0, 2, 1).reshape(-1, d)[:count] * _lengths_of_normal(key, d, count)[:, None]
@@ -6034,7 +6043,13 @@ def _new_map(kernel, d, m, seed, kind, stored, paired):
     stored = _as_flag("stored", stored)
     paired = _as_flag("paired", paired)
     feature_map = FourierMap(kernel, d, m, _as_seed("seed", seed), kind, np.empty((0, d)), paired)
-    _fits("m", 40.0 * m if kind == _FASTFOOD else 8.0 * d * m * stored)
+    if kind == _FASTFOOD:
+        held = 40.0 * m
+    elif kind == _PLAIN:
+        held = 8.0 * d * m * stored
+    else:  # stored or not, all are drawn at once, with copies (measured)
+        held = 20.0 * d * m
+    _fits("m", held)
     return (
         feature_map._replace(frequencies=_frequencies(feature_map, 0, m)) if stored else feature_map
     )
@@ -6047,8 +6062,9 @@ def fourier_features_map(kernel, d, m, seed=0, *, stored=True, paired=False):
     z_j(x) = sqrt(2 k(x, x) / m) cos(r_j.x + gamma_j), with r_j drawn from the kernel's spectral
     density and gamma_j uniform on [0, 2 pi). The mean squared error of z(x).z(y) is c / m, where c
     depends on x - y. For the Gaussian kernel at |x - y| = sigma, c is .70, or .40 if paired. For d
-    = 1, 3, 10 and 30, `orthogonal_features_map` has c = .42, .2, .08 and .06. The error of
-    `quasi_features_map` falls faster than 1 / m: c is at most .004, .004, .04 and .23 for m = 1000.
+    = 1, 3, 10 and 30, and multiples m of 2 d, `orthogonal_features_map` has c = .40, .20, .08 and
+    .05. The error of `quasi_features_map` falls faster than 1 / m: c is at most .004, .004, .04 and
+    .23 for m = 1000.
 
     Args:
         kernel: Kernel. gaussian, laplacian, matern, rational_quadratic or cauchy, scaled or not.
@@ -6071,7 +6087,8 @@ def orthogonal_features_map(kernel, d, m, seed=0, *, stored=True, paired=True):
         kernel: Kernel. gaussian, laplacian (norm 2), matern, rational_quadratic or cauchy.
         d, m, seed, stored, paired: See `fourier_features_map`. If unpaired, c is .5 to .7.
     Returns:
-        FourierMap: An unbiased alternative to the map of SKPCA section 2. Costs O(d^2 m) time.
+        FourierMap: An unbiased alternative to the map of SKPCA section 2. Costs O(d m min(d, m))
+            time and O(d m) memory, also for each call of a map that is not stored.
     """
     return _new_map(kernel, d, m, seed, _ORTHOGONAL, stored, paired)
 
@@ -6096,7 +6113,8 @@ def fastfood_features_map(kernel, d, m, seed=0, *, paired=True):
     The vectors r_j of `fourier_features_map` are the rows of S H G P H B. H is the Walsh-Hadamard
     matrix of order D, the power of two in [d, 2 d), and P is a random permutation. B, G and S are
     diagonal: random signs, normal numbers and row lengths. A point costs O(m log d) time. Other
-    maps are faster below about d = 100. If m / D is small, squared errors may double.
+    maps are faster below about d = 256. From D = 16 on, squared errors are 1.4 to 2 times those of
+    `fourier_features_map` with pairs.
 
     Args:
         kernel: Kernel. gaussian, laplacian (norm 2), matern, rational_quadratic or cauchy.
@@ -6977,7 +6995,9 @@ def reservoir_start(s, d, seed=0, *, half_life=None):
 
 @_public
 def reservoir_update(state, X):
-    """Update reservoirs with more points, in O(n d + s d log(n)) time (SKPCA section 1.2).
+    """Update reservoirs with more points (SKPCA section 1.2).
+
+    Costs O(n d + s d log(n)) time, or with a half-life h, O(n d + s d n / h + s d log(h)).
 
     Args:
         state: ReservoirState. It is not modified.
@@ -7404,7 +7424,7 @@ def _quantile_edges(targets, slices):
         if not found.size:  # most targets equal the minimum: all larger ones form one slice
             found = above[:1]
         row[: found.size] = found
-    return edges
+    return edges[:, (edges < math.inf).any(0)]
 
 
 @_public
@@ -7428,7 +7448,8 @@ def dsgd_ksir_start(
     """
     X, Y = _checked_views(_SLICED, X, Y)
     edges = _quantile_edges(Y, _checked_count("slices", slices, 10000, 2))
-    _require((edges < math.inf).any(), "Y must not be constant")
+    _require(edges.size, "Y must not be constant")
+    k = _checked_count("k", k, np.count_nonzero(edges < math.inf))
     state, Z = _begin(_SLICED, X, Y, k, steps, centered, ridge, feature_map=feature_map)
     B = _centered(state, _indicators(Y, edges))
     weights, V, right, largest = _first_variates(state, Z, B, k, 0.0, 0.0)
@@ -8145,8 +8166,8 @@ def _checked_landmarks(X, landmarks, rows_of=operator.getitem):
     return _checked_points("landmarks", Z, X.shape[1])
 
 
-def _scores(P, Z, weights, kernel, lam, k=0, key=None):
-    """Scores of P from weighted landmarks Z (RLS lemma 6), and the number of kernel values.
+def _scores(P, Z, weights, kernel, lam, k=0, key=None, rows=None):
+    """Scores of P or P[rows] from weighted landmarks Z (RLS lemma 6), and the number of kernel values.
     Score i is (k_ii - |y_i|^2) / lam, where L L^T = K(Z, Z) + lam diag(weights)^-2. If lam is None,
     `_tail_ridge` computes lam. If lam is near float32's rounding error, scores are in float64."""
     evaluations = 0
@@ -8161,14 +8182,15 @@ def _scores(P, Z, weights, kernel, lam, k=0, key=None):
         points = points.astype(Z.dtype)  # lam > 1e-30: 1 / sqrt(lam) fits into float32
     # A residual below -`bound` shows that a kernel is indefinite, as in `_pivoted`.
     bound = 1e300 if _has_formula(kernel) else 10.0 * math.sqrt(_rounding(kernel, points)(rank))
-    scores = []
-    for rows in _slabs(len(P), _SLAB):
-        slab = P[rows].astype(points.dtype, copy=False)
+    count = len(P) if rows is None else rows.size
+    scores = np.empty(count)
+    for part in _slabs(count, _SLAB):
+        slab = P[part if rows is None else rows[part]].astype(points.dtype, copy=False)
         diagonal = _in_double(_diagonal(slab, kernel))
         rest = diagonal - _substitute(kernel, slab, points, L, 0, np.empty((0, 0), slab.dtype))
         _require_definite(_all_below(rest) and (rest >= -bound * diagonal).all())
-        scores.append(np.minimum(1.0, np.maximum(rest, 2.2e-16 * diagonal) / lam))
-    return np.concatenate(scores), evaluations + computed + len(P) * (rank + 1)
+        scores[part] = np.minimum(1.0, np.maximum(rest, 2.2e-16 * diagonal) / lam)
+    return scores, evaluations + computed + count * (rank + 1)
 
 
 @_public
@@ -8233,7 +8255,7 @@ def uniform_landmarks(n, s, seed=0):
     """Landmarks drawn uniformly without replacement, the classic Nystrom method (RLS section 1.1).
 
     Args:
-        n: int, at least 1. Number of points.
+        n: int, at least 1. Number of points. The draw takes 8 n bytes of memory.
         s: int, at least 1. Number of landmarks. If s >= n, all points are returned.
         seed: int from 0 to 2**64 - 1.
     Returns:
@@ -8241,7 +8263,9 @@ def uniform_landmarks(n, s, seed=0):
     """
     n = _checked_count("n", n)
     s = min(n, _checked_count("s", s))
-    rows, _ = _draw_by_size(np.ones(n), s, _checked_key(seed, _LANDMARKS))
+    key = _checked_key(seed, _UNIFORM)
+    _fits("n", 8.0 * (n + 2 * s))
+    rows = np.sort(_draw_uniformly(n, s, key))
     return Landmarks(rows, np.full(s, math.sqrt(n / s)), 0)
 
 
@@ -8322,8 +8346,9 @@ def _recursive(X, kernel, key, delta, lam, size, top, constant=1.0, factor=1.0, 
         drawn = top if level == 0 else 0
         # Step 7. The top of accelerated sampling uses 4 * size. Errors are up to 20 % smaller.
         k = _largest_rank(min(drawn, 4 * size) or size, constant, delta)
-        P = X[rows] if level else X
-        scores, computed = _scores(P, X[half.indices], half.weights, kernel, lam, k, level_key)
+        Z = X[half.indices]
+        left = rows if level else None
+        scores, computed = _scores(X, Z, half.weights, kernel, lam, k, level_key, left)
         scores = np.minimum(1.0, factor * scores)  # steps 6, 8 and 9 (7)
         many = 2.0 * k if lam is None else max(scores.sum(), 1.0)
         chances = np.minimum(1.0, oversampling * math.log(many / delta) * scores)  # step 10 (8)
@@ -8408,7 +8433,8 @@ def recursive_rls_practical(X, kernel, s, seed=0, *, delta=None):
 
     This is `recursive_rls_fixed` with c = 4, one delta for all levels, and no factors 5 and 16. The
     top level draws s points without replacement, with probability proportional to p_i. No theorem
-    applies. Costs about 2 n s kernel values, n s (s + 2 d) multiplications and O(n + s^2) memory.
+    applies. Costs about 2 n s kernel values, n s (s + 2 d) multiplications, and O(s (s + d)) + 80 n
+    bytes of memory.
 
     Args:
         X, kernel, s, seed: See `rpcholesky`.
@@ -8424,7 +8450,8 @@ def recursive_rls_accelerated(X, kernel, s, seed=0, *, delta=None):
     """Exactly s landmarks from the accelerated recursive method (RLS section 5.2.1).
 
     This is `recursive_rls_practical` with samples of r = sqrt(s + s^3 / n) points below the top.
-    Costs about 2 n r kernel values and n r (r + 2 d) multiplications. Small groups may be missed.
+    Costs about 2 n r kernel values, n r (r + 2 d) multiplications, and O(s (s + d)) + 80 n bytes of
+    memory. Small groups may be missed.
 
     Args:
         X, kernel, s, seed: See `rpcholesky`.
@@ -8465,7 +8492,8 @@ def rpcholesky(X, kernel, s, seed=0, *, block=64):
         seed: int from 0 to 2**64 - 1.
         block: int from 1 to 128. Number of proposals per block. 1 means no blocks.
     Returns:
-        Landmarks: In the order of choice, with weights 1. If no residual is left, fewer than s.
+        Landmarks: In the order of choice, with weights 1. If no residual is left, fewer than s. If
+            s >= n, in the order of rows.
     Example:
         >>> X = np.concatenate([np.zeros((99, 1)), [[9.0]]])
         >>> sorted(X[rpcholesky(X, gaussian(1.0), 2).indices, 0].tolist())  # one of 99 equal points
@@ -8485,7 +8513,8 @@ def pivoted_cholesky(X, kernel, s, *, block=64):
         X, kernel, s: See `rpcholesky`.
         block: int from 1 to 128. Candidates per block. It affects only choices among ties.
     Returns:
-        Landmarks: In the order of choice, with weights 1. If no residual is left, fewer than s.
+        Landmarks: In the order of choice, with weights 1. If no residual is left, fewer than s. If
+            s >= n, in the order of rows.
     """
     return _landmarks_by_pivots(X, kernel, s, block, 1.0, 0)[0]
 
@@ -8598,7 +8627,8 @@ def rls_finish(state):
     """
     state = _checked_as(RLSState, "state", state)
     _require(state.count >= 1, "state must have seen a point")
-    return Landmarks(state.indices, state.weights, state.evaluations, state.points)
+    indices = state.indices.copy()
+    return Landmarks(indices, state.weights.copy(), state.evaluations, state.points.copy())
 
 
 # 13.5 Nystrom approximation (RLS section 2.1, appendix C)
@@ -8827,7 +8857,8 @@ def nystrom_to(X, kernel, error, seed=0, *, limit=None):
     Adds `rpcholesky` pivots, a fifth more at a time, until K~ is close enough on 2048 points. Let r
     eigenvalues of K exceed .9 (1 - error) error |K|_2. Then at most 1.3 max(1, r) columns are kept,
     unless `limit` is reached. If the trace does not prove the bound, 3 to 8 products of K with 16
-    vectors do, with n^2 kernel values each. Costs O(n s (d + s)) time and 2 n s floats of memory.
+    vectors do, with n^2 kernel values each. Costs O(n s (d + s)) time and 2 n s floats of memory,
+    and for these products up to 768 n more.
 
     Args:
         X: (n, d) array. Points.
@@ -10347,6 +10378,7 @@ def choose(
 
 
 _PILOT_POINTS = 4096
+_BIT = 0.02  # nanoseconds of a thread per entry of a one-bit matrix and vector
 _LADDER = [16, 23, 32, 45, 64, 91, 128, 181, 256, 362, 512, 724, 1024]  # sizes to try
 
 
@@ -10361,6 +10393,27 @@ def _least_size(errors, wanted, ladder):
         else:
             break
     return size, worst
+
+
+def _predicted_seconds(method, kernel, n, d, k, size, evaluations, products):
+    """Seconds of one thread for a sketch and its k eigenpairs, from counts of operations: measured
+    seconds would change the order of methods from run to run. `evaluations`: kernel values of a
+    sampler. products: with A, of a search."""
+    block = 16 * min(_ceil_div(k, 16), 4)
+    value = _CUSTOM_VALUE if kernel.kind == _CUSTOM else 1.0 + _MULTIPLY_ADD * d
+    vector = 2.0 * size * _MULTIPLY_ADD  # per row of A and vector in a product
+    if method in ("lanczos", "implicit"):
+        work = n * n * value * (products if method == "implicit" else 0.5)
+        vector = n * _MULTIPLY_ADD
+    elif method == "quantize":
+        work = 0.5 * n * n * value
+        vector = n * _BIT
+    elif method == "skpca":
+        work = n * size * (1.5 + _MULTIPLY_ADD * d)
+    else:  # each value passes through a triangular matrix, once to choose and once for the factor
+        work = (evaluations + n * size) * (value + _MULTIPLY_ADD * (0.5 * size + 32.0))
+    basis = 4.0 * (2 * k + 8 * block) * _MULTIPLY_ADD
+    return 1e-9 * (work + n * block * products * (vector + basis))
 
 
 @_public
@@ -10378,7 +10431,8 @@ def advise(X, kernel, error, k=10, seed=0, *, memory=None):
         seed: int from 0 to 2**64 - 1. Seed of the pilot.
         memory: float. Largest size of a sketch in bytes. None means half of the machine's memory.
     Returns:
-        list: One Advice per method. Methods that work come first, by time (below 1 s: by bytes).
+        list: One Advice per method. Methods that work come first, by the time of one thread that
+            counts of operations predict (below 1 s: by bytes).
     """
     X, kernel = _points_and_kernel(X, kernel)
     k = _checked_count("k", k, len(X))
@@ -10397,7 +10451,10 @@ def advise(X, kernel, error, k=10, seed=0, *, memory=None):
             feature_map = fourier_features_map(kernel, P.shape[1], size, draw)
             return LowRank(fourier_features(P, feature_map))
         made = _METHODS[method].function(P, kernel, size, draw)
-        return LowRank(nystrom(P, made, kernel)) if isinstance(made, Landmarks) else made
+        if not isinstance(made, Landmarks):
+            return made
+        evaluations[method] = growth * made.evaluations
+        return LowRank(nystrom(P, made, kernel))
 
     def error_of(method, size, draw):
         return spectral_error(K, sketch(method, size, draw), seed, tol=0.05) / norm
@@ -10408,9 +10465,10 @@ def advise(X, kernel, error, k=10, seed=0, *, memory=None):
         "quantize": 4 * n * math.ceil(n / 32),
     }
     ladder = [size for size in _LADDER if k <= size <= few // 4] or [few]
+    evaluations = {}
     rows = []
     for method in [*matrices, *_SAMPLERS, *["skpca"] * bool(_KINDS[kernel.kind].law)]:
-        # Errors of matrices fall like 1 / sqrt(n), and their products take n^2 operations.
+        # Errors of matrices fall like 1 / sqrt(n).
         fall = math.sqrt(growth) if method in matrices else 1.0
         size, error = _least_size(
             functools.partial(error_of, method),
@@ -10426,10 +10484,11 @@ def advise(X, kernel, error, k=10, seed=0, *, memory=None):
         elif held > memory:
             reason = f"larger than the allowed memory of {_human(memory)}; {reason}"
         else:
-            runs = timeit.repeat(
-                lambda: block_lanczos(sketch(method, size), min(k, few), seed), repeat=3, number=1
-            )
-            seconds = growth * fall**2 * min(runs)  # the first run may compile
+            # A small array would be searched without blocks.
+            A = sketch("implicit" if method == "lanczos" else method, size)
+            products = block_lanczos(A, min(k, few), seed).iterations
+            computed = evaluations.get(method, 0)
+            seconds = _predicted_seconds(method, kernel, n, P.shape[1], k, size, computed, products)
         rows.append(Advice(method, size, held, seconds, error, seconds > 0.0, reason))
 
     return sorted(rows, key=lambda row: (not row.works, np.fmax(row.seconds, 1.0), row.bytes))
@@ -11531,10 +11590,13 @@ def _learn_scales(options, points):
         _require(not empty, "X must have a value in each column: pass --drop for the others")
         points.prepared["missing.median"] = np.nanmedian(points.X, 0).tolist()
     if options.standardize:
-        rows = _in_double(points.rows(points.some(100_000)))
-        shifted = rows - rows[0]  # saves digits
-        scale = shifted.std(0)
-        points.prepared["standardized.mean"] = (rows[0] + shifted.mean(0)).tolist()
+        n = len(points.X)
+        slabs = _slabs(n, 100_000)
+        first = _in_double(points.rows(slice(1)))[0]  # subtracting it saves digits
+        mean = first + sum((points.rows(slab) - first).sum(0) for slab in slabs) / n
+        squares = sum(np.square(points.rows(slab) - mean).sum(0) for slab in slabs)
+        scale = np.sqrt(squares / n)
+        points.prepared["standardized.mean"] = mean.tolist()
         points.prepared["standardized.scale"] = (scale + (scale == 0.0)).tolist()
 
 
@@ -11639,8 +11701,10 @@ def _read_csv(options, prepared):
     try:
         arrays = {"X": load(converters=number, usecols=chosen)}
     except ValueError as error:
+        # NumPy counts rows from 0, and columns from 1.
+        told = re.sub(r"(?<=at row )\d+", lambda row: str(int(row[0]) + 1), str(error))
         raise ValueError(
-            f"{error} (row 0 is the first below the header): use decimal points, pass --delimiter ';' or tab, "
+            f"{told} (row 1 is the first below the header): use decimal points, pass --delimiter ';' or tab, "
             "pass --missing median or --missing drop, or choose columns with --columns or --drop"
         ) from None
     _require(len(marks) < 2, "numbers must have decimal points or decimal commas, not both")

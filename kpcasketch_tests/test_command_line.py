@@ -758,6 +758,18 @@ def test_standardized_points_have_mean_0_and_variance_1(dtype, tmp_path):
     assert found.rows().dtype == dtype
 
 
+def test_columns_were_standardized_by_some_of_the_rows(tmp_path):
+    # of 250,000 rows 100,000 were read: one value of 1e6 had a scale of 1.0 and not of 2000
+    Y = np.random.default_rng(0).standard_normal((250_000, 2)).astype(np.float32)
+    Y[np.random.default_rng(1).integers(250_000, size=3), 0] = 1e6
+    np.save(tmp_path / "Y.npy", Y)
+    for more in ([], ["--missing", "median"]):
+        words = ["embed", str(tmp_path / "Y.npy"), "--standardize", *more]
+        found = kp._load_points(kp._parser().parse_args(words)).prepared
+        assert found["standardized.mean"] == pytest.approx(Y.mean(0, np.float64), rel=1e-9)
+        assert found["standardized.scale"] == pytest.approx(Y.std(0, dtype=np.float64), rel=1e-9)
+
+
 # Streams
 
 STREAM = ["-m", "16", "--ell", "4", "-k", "2", "--sigma", "2", "--seed", "3"]
@@ -972,7 +984,7 @@ def test_csv_files_are_read_as_help_says(tmp_path, capsys, content, words, rows,
 @pytest.mark.parametrize(
     "content, words, text",
     [
-        ("1,2\n#DIV/0!,4\n5,6\n", [], "'#DIV/0!' to float64 at row 1, column 1"),  # was dropped
+        ("1,2\n#DIV/0!,4\n5,6\n", [], "'#DIV/0!' to float64 at row 2, column 1"),  # was dropped
         (",a,b\n0,1,2\n1,3,4\n", [], "the columns [''] exactly once"),
         ("Unnamed: 0,a,b\n0,1,2\n1,3,4\n", [], "the columns ['Unnamed: 0'] exactly once"),
         ("...1,a,b\n1,1,2\n2,3,4\n", [], "pass --drop 1 for an index"),
@@ -992,8 +1004,8 @@ def test_csv_files_are_read_as_help_says(tmp_path, capsys, content, words, rows,
         ("# a note\na,b\n1,2\n", [], "the same number of fields"),
         ("a,b\n1,2\n# the end\n", [], "the same number of fields"),
         ("sep=;\na;b\n1;2\n", [], "pass --delimiter"),
-        ('a\n1\n""\n', [], "could not convert string '' to float64 at row 1, column 1"),
-        ("1,2\n" * 5000 + "1,oops\n", [], "'oops' to float64 at row 5000, column 2"),
+        ('a\n1\n""\n', [], "could not convert string '' to float64 at row 2, column 1"),
+        ("1,2\n" * 5000 + "1,oops\n", [], "'oops' to float64 at row 5001, column 2"),
         ('a,b\n"1,5",2\n3,4\n', [], "could not convert string '1,5'"),
         ("1.0,2.O\n3,4\n", ["--no-header"], "could not convert string '2.O'"),
         ("a,a\n1,2\n", [], "each of the columns ['a', 'a'] exactly once"),
@@ -1396,10 +1408,27 @@ def test_the_least_size_is_one_at_which_six_draws_suffice():
     assert kp._least_size(lambda size, draw: 1.0, wanted, [40]) == (40, 1.0)
 
 
-def test_of_what_takes_no_second_the_smallest_is_advised(monkeypatch):
+def test_advice_was_sorted_by_a_clock(same_bits):
+    # seconds were measured, so that no two calls returned the same
+    Z = np.random.default_rng(4).standard_normal((300, 3))
+    same_bits(lambda: tuple((row.method, repr(row)) for row in kp.advise(Z, KERNEL, 0.05, k=3)))
+
+
+def test_predicted_seconds_grow_with_the_work():
+    def seconds(method, n=10_000, size=100, evaluations=0, products=10):
+        return kp._predicted_seconds(method, KERNEL, n, 5, 10, size, evaluations, products)
+
+    for method in ("lanczos", "implicit", "quantize"):
+        assert 3.9 < seconds(method, 80_000) / seconds(method, 40_000) < 4.1
+    for method in ("uniform", "skpca"):
+        assert seconds(method, 40_000) == pytest.approx(2 * seconds(method, 20_000))
+        assert seconds(method, size=1000) > 3 * seconds(method)
+    assert seconds("rpcholesky", evaluations=10_000 * 100) > seconds("uniform")
+    assert seconds("implicit") > seconds("lanczos") > seconds("uniform")
+
+
+def test_of_what_takes_no_second_the_smallest_is_advised():
     # pendigits: an exact matrix of 967 MB came before 3 MB of landmarks, as both took less than a second
-    # however slow the machine is
-    monkeypatch.setattr(kp.timeit, "repeat", lambda run, **_: [run() and 1e-3])
     Z = np.random.default_rng(3).standard_normal((400, 3))
     rows = [row for row in kp.advise(Z, KERNEL, 0.01, k=3) if row.works]
     sizes = [row.bytes for row in rows if row.seconds < 0.9]

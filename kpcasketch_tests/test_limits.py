@@ -3,6 +3,9 @@
 block."""
 
 import functools
+import math
+import tracemalloc
+
 import numpy as np
 import pytest
 import scipy.linalg
@@ -248,6 +251,7 @@ MANY = np.broadcast_to(np.ones((1, 1)), (400_000, 1))
         (kp.fd_start, (2**31 - 1, 2**31 - 1), "ell"),
         (kp.reservoir_start, (2**31 - 1, 2**31 - 1), "s"),
         (kp.rademacher_projection, (np.ones((100, 2)), 2**31 - 1), "s"),
+        (kp.uniform_landmarks, (10**13, 5), "n"),
         (kp.gram, (MANY, MANY, KERNEL), "Y"),
         (
             kp.fourier_features,
@@ -311,6 +315,19 @@ def test_what_no_memory_holds_was_refused_late_or_without_a_name(
         rf"this machine has 25.8 GB",
     ):
         function(*arguments)
+
+
+def test_signs_of_a_wide_projection_took_512_times_the_memory_of_the_result():
+    # one point of 512 coordinates and 10^7 dimensions: a MemoryError
+    rows = np.random.default_rng(0).standard_normal((3, 70))
+    narrow = kp.rademacher_projection(rows, 64)
+    tracemalloc.start()
+    wide = kp.rademacher_projection(rows, 300_000)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 4 * wide.nbytes  # 168 MB were taken
+    assert np.allclose(wide[:, :64] * math.sqrt(300_000), narrow * 8.0)
+    assert np.allclose(wide @ wide.T, rows @ rows.T, atol=0.5)  # 6 standard errors
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

@@ -1074,3 +1074,13 @@ def test_compressing_left_a_third_where_odd_points_were_dropped(monkeypatch):
     ):
         kp.compress_thin(np.random.default_rng(0).standard_normal((n, 1)), kp.gaussian(1.0), m, g=g)
         assert 0.5 <= left[-1] / min(n, max(2**g * m, 8 * n**0.5)) <= 1.25
+
+
+def test_the_limit_of_a_count_was_an_int_from_1_to_0():
+    for C, w in ((np.ones((1, 2)), np.ones(1)), (np.eye(2), np.array([1.0, 0.0]))):
+        for function in (kp.laplacian_eigenmap, kp.diffusion_map):
+            with pytest.raises(
+                ValueError, match="C must have at least two rows of positive weight"
+            ):
+                function(C, w, kp.gaussian(1.0), 1)
+        assert kp.normalized_cut(C, w, kp.gaussian(1.0), 1).values == pytest.approx(0.0)

@@ -1414,3 +1414,27 @@ def equal(a, b):
     if isinstance(a, tuple):
         return type(a) is type(b) and all(map(equal, a, b))
     return np.array_equal(a, b)
+
+
+@pytest.mark.parametrize("count, d", [(1, 1), (3, 40), (39, 40), (40, 40), (41, 40), (7, 2)])
+def test_few_orthogonal_directions_took_whole_blocks(count, d, monkeypatch):
+    # for 10 of 4000 coordinates, a matrix of order 4000 was factorized, in 21 s and 528 MB
+    shapes = []
+    qr = np.linalg.qr
+    monkeypatch.setattr(np.linalg, "qr", lambda A: shapes.append(A.shape) or qr(A))
+    W = kp._orthogonal_directions(kp._key(3, kp._FREQUENCIES), count, d)
+    assert shapes[0][1:] == (d, min(count, d)) and math.prod(shapes[0]) < 2 * max(count, d) * d
+    assert W.shape == (count, d)
+    for block in np.split(W, range(d, count, d)):
+        lengths = np.linalg.norm(block, axis=1)
+        U = block / lengths[:, None]
+        assert np.abs(U @ U.T - np.eye(len(U))).max() < 1e-12
+    # the first directions are those of a whole block, up to rounding
+    whole = kp._orthogonal_directions(kp._key(3, kp._FREQUENCIES), max(count, d), d)
+    assert np.abs(W - whole[:count]).max() < 1e-12 * np.abs(whole).max()
+
+
+def test_few_orthogonal_directions_are_uniform():
+    W = [kp._orthogonal_directions(kp._key(s, kp._FREQUENCIES), 2, 6) for s in range(2000)]
+    for part in np.moveaxis(W, 0, -1).reshape(12, -1):  # normal: a uniform direction times chi
+        assert stats.kstest(part, "norm").pvalue > 1e-8
