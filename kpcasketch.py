@@ -7611,7 +7611,8 @@ def _rounding(kernel, X):
     if kernel.kind == _POLYNOMIAL:
         factor = kernel.shape
     elif steepness < math.inf and X.shape[1] >= 16:
-        # If a subset's mean is subtracted instead, squared norms are at most four times as large.
+        # If a subset's mean or nothing is subtracted instead, squared norms are at most 4 or 16 times
+        # as large. Both terms at 16 times add 11.5 sqrt(d), below `more`, which is 16 sqrt(d).
         factor = min(_EXPANDED_BELOW, 8.0 * steepness * float(_squares(_minus_row(X)).max()))
     more = 2.0 * math.sqrt(X.shape[1]) * factor
     return lambda m: (4.0 * math.sqrt(m) + more) * (1.2e-7 if X.itemsize == 4 else 2.2e-16)
