@@ -2154,6 +2154,7 @@ overload(kernel_value)(lambda kernel, x, y: lambda kernel, x, y: _value_of(kerne
 _BLOCK = 128  # rows and columns of a tile; a float64 tile takes 128 KB, half of an L2 cache
 _WIDE_BLOCK = 4 * _BLOCK  # columns per step: memory reads are 1.8 times faster than with 128
 _EXPANDED_BELOW = 16.0
+_CENTER_ROWS = 256  # rows whose mean is the center. The mean of all took .04 of a square product.
 _SLAB = 64 * _BLOCK  # number of points processed at a time: 64 tasks
 
 
@@ -2197,7 +2198,7 @@ def _pack(Y):
     width = _WIDE_PANEL // Y.itemsize
     full, rest = divmod(len(Y), width)
     panels = _new_array((_whole_blocks(len(Y)) // width, Y.shape[1], width), Y.dtype)
-    panels[:] = 0
+    panels[full:] = 0
     points = panels.transpose(0, 2, 1)
     points[:full] = Y[: full * width].reshape(full, width, Y.shape[1])
     if rest:
@@ -2275,6 +2276,13 @@ def _sparse_distance(x, x_columns, y, y_columns):
     return total
 
 
+def _sizes(X, Y):
+    """Squared norms of the points of X and of Y, and the sum of the largest of each."""
+    x_squares = _squares(X)
+    y_squares = x_squares if Y is X else _squares(Y)
+    return x_squares, y_squares, float(x_squares.max()) + float(y_squares.max())
+
+
 @_core
 def _multiply_sparse(data, indices, starts, values, rows, places, x_squares, y_squares, close, out):
     """out[i, j] = x_i.y_j for sparse points: X in compressed rows, Y in compressed columns. If
@@ -2340,9 +2348,11 @@ def _sparse_products(X, Y, distances):
 
 
 def _prepare(kernel, X, Y, symmetric):
-    """Choose the mode of the tiles, and prepare both point sets. Mode _EXPANDED centers on the mean
-    of Y, and computes |x - y|^2 as |x|^2 + |y|^2 - 2 x.y in half the time. The relative error of k
-    is a few ulp times c = steepness (|x|^2 + |y|^2). This mode requires c <= 16, d >= 16 and n > 8.
+    """Choose the mode of the tiles, and prepare both point sets. Mode _EXPANDED computes |x - y|^2
+    as |x|^2 + |y|^2 - 2 x.y in half the time. The relative error of k is a few ulp times
+    c = steepness (|x|^2 + |y|^2). This mode requires c <= 16, d >= 16 and n > 8. Points are centered
+    on the mean m of some rows of Y, unless |m| is at most half of the largest |y|. Then centering
+    would at most halve the largest norms, and a copy of X may take as long as 100 products a row.
     For sparse points, products or squared distances stand in place of X. Distances are expanded if
     |x|^2 + |y|^2 < 16 |x - y|^2, which has a relative error of a few times 16 ulp."""
     kind = _KINDS[kernel.kind]
@@ -2360,12 +2370,14 @@ def _prepare(kernel, X, Y, symmetric):
             _require(not gap > 1e-6 * abs(value), "kernel must be symmetric: k(x, y) = k(y, x)")
     steepness = kind.steepness(kernel)
     if steepness < math.inf and X.shape[1] >= 16 and len(X) > 8 and len(Y):
-        center = Y.mean(0, np.float64)
-        Q = _minus_row(Y, center)
-        P = Q if symmetric else _minus_row(X, center)
-        x_squares = _squares(P)
-        y_squares = _squares(Q)
-        if steepness * (float(x_squares.max()) + float(y_squares.max())) <= _EXPANDED_BELOW:
+        center = Y[:: _ceil_div(len(Y), _CENTER_ROWS)].mean(0, np.float64)
+        P, Q = X, Y
+        x_squares, y_squares, largest = _sizes(P, Q)
+        if 4.0 * (center @ center) > y_squares.max() or steepness * largest > _EXPANDED_BELOW:
+            Q = _minus_row(Y, center)
+            P = Q if symmetric else _minus_row(X, center)
+            x_squares, y_squares, largest = _sizes(P, Q)
+        if steepness * largest <= _EXPANDED_BELOW:
             return _Pairs(_EXPANDED, P, Q, x_squares, y_squares, _pack(Q), symmetric)
     return _Pairs(kind.base, X, Y, none, none, _pack(Y), symmetric)
 
@@ -7964,7 +7976,8 @@ def _rounding(kernel, X):
     elif _is_sparse(X):
         factor = _EXPANDED_BELOW
     elif steepness < math.inf and X.shape[1] >= 16:
-        # If a subset's mean is subtracted instead, squared norms are at most four times as large.
+        # If a subset's mean or nothing is subtracted instead, squared norms are at most 4 or 16 times
+        # as large. Both terms at 16 times add 11.5 sqrt(d), below `more`, which is 16 sqrt(d).
         factor = min(_EXPANDED_BELOW, 8.0 * steepness * float(_squares(_minus_row(X)).max()))
     more = 2.0 * math.sqrt(X.shape[1]) * factor
     return lambda m: (4.0 * math.sqrt(m) + more) * (1.2e-7 if X.itemsize == 4 else 2.2e-16)

@@ -7,6 +7,7 @@ import pickle
 import subprocess
 import sys
 import threading
+import tracemalloc
 
 import numba
 import numpy as np
@@ -102,6 +103,30 @@ def test_distances_do_not_cancel_far_from_the_origin(dtype, rounding):
     X = (points(150, 20) + 1e5).astype(dtype)
     K = kp.gram(X, X, kp.gaussian(3.0))
     assert np.abs(K - naive.gaussian(X, X, 3.0)).max() <= 100 * rounding
+
+
+@pytest.mark.parametrize("dtype, rounding", [(np.float64, 2.3e-16), (np.float32, 1.2e-7)])
+@pytest.mark.parametrize("offset", [0.0, 0.3, 0.6, 1.0, 3.0, 1e3])
+def test_distances_are_as_accurate_near_the_origin_as_far_from_it(offset, dtype, rounding):
+    # points whose mean is near the origin are not centered
+    X = (points(300, 64) + offset).astype(dtype)
+    for Y in (X, X[:20].copy(), X[::-1].copy()):
+        K = kp.gram(X, Y, kp.gaussian(12.0))
+        assert np.abs(K - naive.gaussian(X, Y, 12.0)).max() <= 20 * rounding
+
+
+def test_points_around_the_origin_are_not_copied_for_a_gram_matrix():
+    X = points(4000, 256)
+    kernel = kp.gaussian(24.0)
+    Y = X[:20].copy()
+    kp.gram(X, Y, kernel)
+    tracemalloc.start()
+    try:
+        kp.gram(X, Y, kernel)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 0.5 * X.nbytes
 
 
 @pytest.mark.parametrize("dtype, rounding", [(np.float64, 2.3e-16), (np.float32, 1.2e-7)])
