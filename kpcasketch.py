@@ -9795,6 +9795,9 @@ def choose(X, Y, landmarks, kernel, k=10, *, lam=None, factors=None, intercept=T
     The error at point i of a model of all other points is e_i / (1 - h_i), where e_i is the
     residual of the model of all points, and h_i = dy^_i / dy_i is the leverage. Equal points are
     left out together. For given landmarks, this is exact. Costs O(n s (d + s)) time per bandwidth.
+    There is one exception: a linear kernel with an intercept, dense points and fewer landmarks than
+    columns. Then the landmarks are taken minus the mean of X, which moves if a point is left out.
+    (Measured for 4 landmarks and 8 columns: the median change is 2 % for n = 40, .08 % for n = 200.)
 
     If Y is None, a rule chooses the bandwidth with which ridge regression best predicts the points
     from k components of kernel PCA (Alam, Fukumizu 2014). If k >= d, it says little. Sparse points,
@@ -10255,8 +10258,8 @@ def _define_classifier(base, _, Ridge):
 
         `fit` sets classes_, kernel_, landmarks_, lam_, n_features_in_ and model_ (Expansion).
         sigma="auto" and lam="auto" minimize the squared leave-one-out error of the targets, by
-        `choose`. It is exact for given landmarks, and unlike the accuracy, it is not constant
-        between nearby ridges. Points may be sparse.
+        `choose`, which says for which landmarks it is exact. Unlike the accuracy, it is not
+        constant between nearby ridges. Points may be sparse.
 
         Args:
             landmarks: int or array. Number of landmarks, or landmarks. See `LandmarkFeatures`.
