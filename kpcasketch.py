@@ -3222,7 +3222,7 @@ def _orthonormalize(W, key):
 def _least_ridge(squares, single=False):
     """The least ridge for F^T F: with a smaller one, Cholesky's method may fail. If coefficients
     are in float32 (single), they would be so large that predictions are their rounding errors."""
-    relative = 1e-8 if single else 2.2e-16 * max(100.0, len(squares))
+    relative = 2e-8 if single else 2.2e-16 * max(100.0, len(squares))
     return relative * squares.trace()
 
 
@@ -8675,7 +8675,7 @@ def nystrom_ridge(X, Y, landmarks, kernel, lam, *, intercept=False, weights=None
         Y: (n,) or (n, t) array. Targets.
         landmarks: Landmarks, ReducedSet, CertifiedNystrom, row numbers or points.
         kernel: Kernel. Positive semidefinite.
-        lam: float. Positive ridge, in the units of the eigenvalues of K. If it is below 1e-8 tr K~ in
+        lam: float. Positive ridge, in the units of the eigenvalues of K. If it is below 2e-8 tr K~ in
             float32, or max(100, s) 2^-52 tr K~ in float64, this value replaces it.
         intercept: bool. Whether to add b, which has no ridge. It is the offset of the result.
         weights: (n,) array, or None. Weights of the points, at least 0. None means 1.
@@ -9769,7 +9769,8 @@ def _left_out(P, T, weights, found, lams, at, single):
     squares, products, at = _weighted_equations(P, T, weights, found, at)
     intercept = at is not None
     if lams is None:
-        lams = squares.trace() * 10.0 ** np.arange(-9.5, 0.1, 0.5) + 1e-300
+        least = -7.0 if single else -9.5
+        lams = squares.trace() * 10.0 ** np.arange(least, 0.1, 0.5) + 1e-300
     values, V = _small_eigen(squares)
     factors = 1.0 / (values[:, None] + np.maximum(lams, _least_ridge(squares, single)))
     fits = _transposed_product(V, products)
@@ -9809,7 +9810,8 @@ def choose(X, Y, landmarks, kernel, k=10, *, lam=None, factors=None, intercept=T
         landmarks: Landmarks, ReducedSet, CertifiedNystrom, row numbers or points.
         kernel: Kernel. Positive semidefinite: gaussian(median_bandwidth(X)), or one chosen before.
         k: int, at least 1. Number of components. Ignored unless Y is None.
-        lam: float, or None. The only ridge to try. None tries 10^-9.5, 10^-9, ..., 1 times tr K~.
+        lam: float, or None. The only ridge to try. None tries 10^-9.5, 10^-9, ..., 1 times
+            tr K~, but not those below 10^-7 for float32 points.
         factors: (f,) array, or None. Multiples of the bandwidth. None: 1/16, ..., 32 (no sigma: 1).
         intercept, weights: See `nystrom_ridge`.
     Returns:

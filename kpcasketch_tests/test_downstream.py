@@ -501,21 +501,14 @@ def test_float32_landmarks_lost_pivots_and_with_them_predictions_at_small_ridges
             assert np.abs(found - expected).max() < 1e-6 * np.abs(single.coef).sum() / 30
 
 
-def test_a_ridge_chosen_in_float32_was_a_thousand_times_too_large(rng):
+@pytest.mark.parametrize("sigma, most", [(2.0, 0.018), (8.0, 0.3)])
+def test_a_ridge_chosen_in_float32_was_too_large_for_smooth_targets(sigma, most):
+    # At sigma = 2, the error was .0245. At sigma = 8, a smaller ridge has coefficients of 1e7.
+    rng = np.random.default_rng(0)
     points, y = smooth_targets(5000, rng)
     new, truth = smooth_targets(1000, rng)
-    errors = [
-        np.std(kp.LandmarkRidge(200, "auto", sigma=2.0).fit(A, y).predict(B) - truth)
-        for A, B in ((points, new), (np.float64(points), np.float64(new)))
-    ]
-    assert errors[0] < 4.0 * errors[1]
-
-
-def test_a_ridge_in_float32_has_a_floor_below_which_predictions_are_rounding_errors(rng):
-    points = rng.standard_normal((2000, 2)).astype(np.float32)
-    y = np.sin(points[:, 0])
-    found = kp.nystrom_ridge(points, y, np.arange(200), kp.gaussian(8.0), 1e-300)
-    assert np.abs(kp.expand(points, found) - y).max() < 0.3
+    found = kp.LandmarkRidge(300, "auto", kernel=kp.gaussian(sigma)).fit(points, y).predict(new)
+    assert np.std(found - truth) < most
 
 
 def test_slabs_threads_and_files_do_not_change_a_choice(threads, monkeypatch, tmp_path):
