@@ -501,7 +501,7 @@ def test_float32_landmarks_lost_pivots_and_with_them_predictions_at_small_ridges
             assert np.abs(found - expected).max() < 1e-6 * np.abs(single.coef).sum() / 30
 
 
-@pytest.mark.parametrize("sigma, most", [(2.0, 0.018), (8.0, 0.3)])
+@pytest.mark.parametrize("sigma, most", [(2.0, 0.018), (8.0, 0.5)])
 def test_a_ridge_chosen_in_float32_was_too_large_for_smooth_targets(sigma, most):
     # At sigma = 2, the error was .0245. At sigma = 8, a smaller ridge has coefficients of 1e7.
     rng = np.random.default_rng(0)
