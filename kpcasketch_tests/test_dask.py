@@ -170,6 +170,18 @@ def test_points_of_other_types_are_what_they_are_elsewhere(rng):
         )
 
 
+@pytest.mark.parametrize("dtype", [np.uint8, np.int64, bool, np.float16])
+def test_centered_whole_numbers_wrapped_around_under_a_linear_kernel(dtype, rng):
+    whole = rng.integers(0, 256, (1200, 6))
+    whole = whole > 100 if dtype is bool else whole.astype(dtype)
+    for kernel in (kp.linear(), kp.polynomial(1, 0.5, 2.0)):
+        found = kp.dask_nystrom_kpca(
+            spread(whole), np.arange(0, 1200, 60), kernel, 3, centered=True
+        )
+        expected = kp.nystrom_kpca(whole, np.arange(0, 1200, 60), kernel, 3, centered=True)
+        assert found.values == pytest.approx(expected.values, rel=1e-9)
+
+
 # Folds.
 
 

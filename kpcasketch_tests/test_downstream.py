@@ -43,6 +43,20 @@ def test_predictions_are_those_of_formula_35(rng):
     )
 
 
+def test_fewer_distinct_points_than_clusters_gave_fewer_labels_in_silence():
+    with pytest.warns(UserWarning, match="^kernel_kmeans: only 3 of 6 clusters have points: "):
+        found = kp.kernel_kmeans(np.repeat(np.eye(3), 5, 0), 6)
+    assert np.unique(found.labels).size == 3 and found.cost == 0.0
+
+
+def test_cost_of_clusters_at_the_limit_of_iterations_was_above_its_formula(rng):
+    points = rng.standard_normal((3000, 5))
+    found = kp.kernel_kmeans(points, 20, max_iterations=3)
+    means = np.array([points[found.labels == c].mean(0) for c in range(20)])
+    assert np.abs(found.centers - means).max() < 1e-12
+    assert found.cost == pytest.approx(np.square(points - means[found.labels]).sum())
+
+
 def test_kernel_kmeans_minimises_the_cost_of_its_matrix():
     found = kp.kernel_kmeans(F, 4, 0)
     indicators = np.eye(4)[found.labels]
@@ -463,6 +477,38 @@ def test_units_of_targets_and_places_of_points_do_not_matter():
     assert single.errors.dtype == np.float64
     # the rank of 50 landmarks in float32 is lower
     assert single.error == pytest.approx(found.error, rel=0.2)
+
+
+def smooth_targets(n, rng):
+    points = rng.standard_normal((n, 3)).astype(np.float32)
+    return points, np.sin(2.0 * points[:, 0].astype(np.float64)) + points[:, 2]
+
+
+def test_float32_landmarks_lost_pivots_and_with_them_predictions_at_small_ridges(rng):
+    # Errors were .01 to .1. Rounded coefficients of 1e5 cause errors of 1e-7 times that.
+    points, y = smooth_targets(5000, rng)
+    new = rng.standard_normal((1000, 3)).astype(np.float32)
+    y = y + 0.3 * rng.standard_normal(5000)
+    kernel = kp.gaussian(2.0)
+    for lam in (1e-4, 1e-2):
+        given = kp.LandmarkRidge(300, lam, kernel=kernel).fit(points, y)
+        rows = given.landmarks_
+        exact = kp.nystrom_ridge(np.float64(points), y, rows, kernel, lam, intercept=True)
+        expected = kp.expand(np.float64(new), exact)
+        single = kp.nystrom_ridge(points, y, rows, kernel, lam, intercept=True)
+        assert single.coef.dtype == single.points.dtype == np.float32
+        for found in (kp.expand(new, single), given.predict(new)):
+            assert np.abs(found - expected).max() < 1e-6 * np.abs(single.coef).sum() / 30
+
+
+@pytest.mark.parametrize("sigma, most", [(2.0, 0.018), (8.0, 0.5)])
+def test_a_ridge_chosen_in_float32_was_too_large_for_smooth_targets(sigma, most):
+    # At sigma = 2, the error was .0245. At sigma = 8, a smaller ridge has coefficients of 1e7.
+    rng = np.random.default_rng(0)
+    points, y = smooth_targets(5000, rng)
+    new, truth = smooth_targets(1000, rng)
+    found = kp.LandmarkRidge(300, "auto", kernel=kp.gaussian(sigma)).fit(points, y).predict(new)
+    assert np.std(found - truth) < most
 
 
 def test_slabs_threads_and_files_do_not_change_a_choice(threads, monkeypatch, tmp_path):

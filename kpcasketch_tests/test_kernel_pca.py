@@ -511,6 +511,25 @@ def test_features_from_rows_of_kernel_values_are_those_from_row_numbers(make, dt
         assert np.abs(np.abs(found) - np.abs(of_one)).max() < 1e-8
 
 
+@pytest.mark.parametrize("centered", [False, True])
+def test_landmarks_under_a_precomputed_kernel_lost_the_order_in_which_they_were_given(
+    centered, rng
+):
+    points = rng.standard_normal((80, 2))
+    table = kp.precomputed(naive.gaussian(points, points, 1.0))
+    rows, known = np.array([7, 3, 30, 12, 40, 3, 55]), np.arange(60.0)[:, None]
+    new = np.arange(60.0, 80.0)[:, None]
+    y = points[:60, 0]
+    for model in (
+        kp.nystrom_kpca(known, rows, table, 3, centered=centered),
+        kp.nystrom_ridge(known, y, rows, table, 0.1, intercept=centered),
+        kp.LandmarkRidge(rows, 0.1, kernel=table).fit(known, y).model_,
+    ):
+        assert np.array_equal(model.points[:, 0], rows)
+        found = kp.expand(table.table[60:, rows].copy(), model)
+        assert np.abs(found - kp.expand(new, model)).max() < 1e-9
+
+
 def test_columns_of_kernel_values_must_be_those_of_the_points(rng):
     K = naive.gaussian(points := rng.standard_normal((60, 2)), points, 1.0)
     rows, kernel = np.arange(60.0)[:, None], kp.precomputed(K)

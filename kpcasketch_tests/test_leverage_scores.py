@@ -862,6 +862,22 @@ def test_columns_are_counted_by_the_norm_of_the_last_approximation():
     assert found.factor.shape[1] <= 1.3 * np.count_nonzero(values > 0.3 * values[0])
 
 
+@pytest.mark.parametrize("n, d, seed", [(600, 2, 1), (600, 3, 2), (1200, 2, 3)])
+def test_float32_factors_kept_more_columns_than_promised(n, d, seed):
+    rng = np.random.default_rng(seed)
+    centers = 10.0 * np.stack(np.unravel_index(np.arange(12), (4,) * d), 1)
+    X = np.repeat(centers, n // 12, 0) + 0.01 * rng.standard_normal((n, d))
+    X = X.astype(np.float32)
+    kernel, error = kp.cauchy(1.5), 1e-4
+    K = kp.gram(X.astype(float), X.astype(float), kernel)
+    values = np.linalg.eigvalsh(K)
+    found = kp.nystrom_to(X, kernel, error)
+    r = np.count_nonzero(values > 0.9 * (1.0 - error) * error * values[-1])
+    F = found.factor.astype(float)
+    left = np.linalg.norm(K - F @ F.T, 2) / values[-1]
+    assert F.shape[1] <= 1.3 * r and left <= found.error_bound * 1.001 <= error * 1.001
+
+
 def test_nystrom_to_stops_at_its_limit_and_says_so():
     points, kernel = np.random.default_rng(0).standard_normal((400, 5)), kp.gaussian(1.0)
     found = kp.nystrom_to(points, kernel, 1e-4, 0, limit=60)
@@ -1154,6 +1170,18 @@ def test_landmarks_of_a_stream_are_points_of_it_with_unbiased_weights(dtype):
         and (rows >= 900).any()
         and (rows < 900).any()
     )
+
+
+def test_merged_streams_with_one_seed_tossed_the_same_coins(rng):
+    X, kernel = rng.standard_normal((1200, 2)), kp.gaussian(1.0)
+    sums = []
+    for seed in range(100):
+        parts = [stream_of_landmarks(X[rows::4], kernel, 20, seed, 300) for rows in range(4)]
+        pairs = [kp.rls_merge(*parts[:2]), kp.rls_merge(*parts[2:])]
+        sums.append([np.square(state.weights).sum() for state in (*parts, *pairs)])
+    correlations = np.corrcoef(np.array(sums).T)
+    assert np.abs(np.triu(correlations[:4, :4], 1)).max() < 0.4  # 4 standard errors
+    assert abs(correlations[4, 5]) < 0.4
 
 
 def test_streams_of_few_points_keep_all_and_refuse_what_does_not_fit(tmp_path):

@@ -38,8 +38,19 @@ def test_labels_are_the_nearest_centers_for_every_size(n, m, d, rng):
 
 
 def test_more_centers_than_distinct_points_leave_some_without_weight():
-    found = kp.kmeans_select(np.repeat(np.arange(3.0), 10)[:, None], 5, 1)
+    points = np.repeat(np.arange(3.0), 10)[:, None]
+    with pytest.warns(UserWarning, match="^kmeans_select: only 3 of 5 clusters have points"):
+        found = kp.kmeans_select(points, 5, 1)
     assert np.isfinite(found.centers).all() and np.count_nonzero(found.weights) == 3
+
+
+@pytest.mark.parametrize("most", [1, 2, 5])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_centers_at_the_limit_of_iterations_were_means_of_the_labels_before(most, dtype, rng):
+    points = (7.0 + rng.standard_normal((5000, 3))).astype(dtype)
+    found = kp.kmeans_select(points, 40, max_iterations=most)
+    means = [points[found.labels == c].mean(0, np.float64) for c in range(40)]
+    assert np.abs(found.centers - means).max() < (1e-12 if dtype == np.float64 else 1e-5)
 
 
 def test_more_restarts_and_iterations_do_not_raise_the_cost():

@@ -239,6 +239,15 @@ def test_frequent_directions_are_the_naive_ones_and_keep_their_bounds(n, m, ell,
     assert found.squares == pytest.approx((Z**2).sum()) and found.count == n
 
 
+def test_short_directions_of_a_stream_were_not_orthogonal(rng):
+    feature_map = kp.fourier_features_map(kp.gaussian(4.0), 2, 256)
+    state = kp.skpca_update(kp.skpca_start(feature_map, 40), rng.standard_normal((3000, 2)))
+    basis = kp.skpca_finish(state, 40).basis
+    squares = basis.T @ basis
+    lengths = np.diagonal(squares)
+    assert np.abs(squares - np.diag(np.round(lengths))).max() < 1e-13
+
+
 @pytest.mark.parametrize("scale", [1e-3, 1e-6, 1e-9, 1e-14])
 def test_rows_that_the_gram_matrix_cannot_tell_are_sketched_up_to_rounding(scale, rng):
     Z = rng.standard_normal((200, 30)) * np.append(np.ones(2), np.full(28, scale))
