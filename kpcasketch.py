@@ -11529,6 +11529,7 @@ def dask_nystrom_ridge(X, Y, landmarks, kernel, lam):
     _require(T.shape[:1] == X.shape[:1], f"Y must have {len(X)} rows, got shape {T.shape}")
     T = T.rechunk({0: X.chunks[0]})
     Z = _checked_landmarks(X, landmarks, _rows_of)
+    kernel = _checked_kernel("kernel", kernel, landmarks=Z)  # before they are in double
     found = nystrom_map(_in_double(Z), np.arange(len(Z)), kernel)
     each = _each_block(_sums_of_features, X, _row_blocks("Y", T)[0], found)
     found = found._replace(points=found.points.astype(Z.dtype))
