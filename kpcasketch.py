@@ -10328,6 +10328,17 @@ def _left_out(P, T, weights, found, lams, at, groups, single):
     return errors, lams
 
 
+def _with_bandwidths(kernel, factors, constant):
+    """The multiples of the bandwidth to try, and kernels with these bandwidths."""
+    if factors is None:
+        none = _sigma_of(kernel) is None or constant
+        factors = np.ones(1) if none else 2.0 ** np.arange(-4, 6)
+    factors = _checked_vector("factors", factors)
+    _checked_real("factors", factors.min(), 1e-3, 1e3)
+    gammas = kernel.gamma / factors ** _KINDS[kernel.kind].sigma_power
+    return factors, [kernel._replace(gamma=gamma) for gamma in gammas.tolist()]
+
+
 @_public
 def choose(
     X,
@@ -10346,16 +10357,15 @@ def choose(
 
     The error at point i of a model of all other points is e_i / (1 - h_i), where e_i is the
     residual of the model of all points, and h_i = dy^_i / dy_i is the leverage. Equal points are
-    left out together. For given landmarks, this is exact. Costs O(n s (d + s)) time per bandwidth.
-    There is one exception: a linear kernel with an intercept, dense points and fewer landmarks than
-    columns. Then the landmarks are taken minus the mean of X, which moves if a point is left out.
-    (Measured for 4 landmarks and 8 columns: the median change is 2 % for n = 40, .08 % for n = 200.)
+    left out together. Costs O(n s (d + s)) time per bandwidth. For given landmarks, this is exact,
+    except for a linear kernel with an intercept, dense points and fewer landmarks than columns: the
+    mean of X is subtracted, and moves if a point is left out. (Measured for 4 landmarks and 8
+    columns: the median change is 2 % for n = 40, .08 % for n = 200.)
 
     This estimates the error at new points if points are independent. If several points belong to
     one patient, session or run of a time series, they help to predict each other. Then `groups`
-    leaves out one group at a time, which estimates the error in new groups. The errors in a group
-    are (I - H)^-1 e, where H_ij = dy^_i / dy_j. A group of m points costs O(min(m, s)^2 (m + s))
-    more time per ridge.
+    leaves out one group at a time, with errors (I - H)^-1 e for H_ij = dy^_i / dy_j. A group of m
+    points costs O(min(m, s)^2 (m + s)) more time per ridge.
 
     If Y is None, a rule chooses the bandwidth with which ridge regression best predicts the points
     from k components of kernel PCA (Alam, Fukumizu 2014). If k >= d, it says little. Sparse points,
@@ -10367,8 +10377,8 @@ def choose(
         landmarks: Landmarks, ReducedSet, CertifiedNystrom, row numbers or points.
         kernel: Kernel. Positive semidefinite: gaussian(median_bandwidth(X)), or one chosen before.
         k: int, at least 1. Number of components. Ignored unless Y is None.
-        lam: float, or None. The only ridge to try. None tries 10^-9.5, 10^-9, ..., 1 times
-            tr K~, but not those below 10^-7 for float32 points.
+        lam: float, or None. The only ridge to try. None tries 10^-9.5 (float32: 10^-7), ..., 1 times
+            tr K~, in steps of 10^.5.
         factors: (f,) array, or None. Multiples of the bandwidth. None: 1/16, ..., 32 (no sigma: 1).
         intercept, weights: See `nystrom_ridge`.
         groups: (n,) array, or None. Label of each point's group, a number or string. At least two
@@ -10398,14 +10408,7 @@ def choose(
     unit = _unit_of(gaps)
     size = math.sqrt((weights @ np.square(gaps / unit)).sum())
     T = (gaps if intercept or Y is None else T) / unit / (size or 1.0)
-    if factors is None:
-        factors = (
-            np.ones(1) if _sigma_of(kernel) is None or size == 0.0 else 2.0 ** np.arange(-4, 6)
-        )
-    factors = _checked_vector("factors", factors)
-    _checked_real("factors", factors.min(), 1e-3, 1e3)
-    gammas = kernel.gamma / factors ** _KINDS[kernel.kind].sigma_power
-    kernels = [kernel._replace(gamma=gamma) for gamma in gammas.tolist()]
+    factors, kernels = _with_bandwidths(kernel, factors, size == 0.0)
     P, T, weights, groups, within = _grouped(P, T, weights, groups)
     found = []
     for by in kernels:

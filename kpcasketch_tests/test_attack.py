@@ -972,6 +972,7 @@ def run(name, seed):
 @pytest.mark.slow
 # alarms in callbacks of Python's own
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+@pytest.mark.filterwarnings("ignore:.* clusters have points:UserWarning")  # equal points
 @pytest.mark.parametrize("name", ATTACKS)
 def test_random_attack(name, pytestconfig):
     first, before = pytestconfig.getoption("--attack-seed"), CALLS.total()

@@ -192,16 +192,17 @@ def test_calls_waited_for_threads_of_blas(blas, monkeypatch):
     if len(blas()) < 2 or blas() != [2, 2]:
         pytest.skip("NumPy and SciPy without OpenBLAS, or one built for one thread")
     within = []
-    monkeypatch.setattr(kp, "_kpca", lambda *_, **__: [within.append(blas())])
-    kp.kpca(X, g, 2)
+    checked = kp._checked_two
+    monkeypatch.setattr(kp, "_checked_two", lambda *two: within.append(blas()) or checked(*two))
+    kp.gram(X, X, g)
     assert within == [[1, 1]] and blas() == [2, 2]
 
     def fail(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(kp, "_kpca", fail)
+    monkeypatch.setattr(kp, "_checked_two", fail)
     with pytest.raises(KeyboardInterrupt):
-        kp.kpca(X, g, 2)
+        kp.gram(X, X, g)
     assert blas() == [2, 2]
     monkeypatch.undo()
     with pytest.raises(ValueError, match="k must be"):
@@ -229,15 +230,17 @@ def test_two_python_threads_left_blas_with_one_thread(blas, monkeypatch):
     other_ended = threading.Event()
     seen = []
 
-    def meet(X, *_, **__):
+    checked = kp._checked_two
+
+    def meet(P, *two):
         both.wait()
-        if len(X) == 30:
+        if len(P) == 30:
             other_ended.wait(60)
         seen.append(blas())
-        return [None]
+        return checked(P, *two)
 
-    monkeypatch.setattr(kp, "_kpca", meet)
-    first, second = [threading.Thread(target=kp.kpca, args=(X[:n], g, 2)) for n in (20, 30)]
+    monkeypatch.setattr(kp, "_checked_two", meet)
+    first, second = [threading.Thread(target=kp.gram, args=(X[:n], X, g)) for n in (20, 30)]
     first.start()
     second.start()
     first.join()

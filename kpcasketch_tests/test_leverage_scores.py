@@ -267,7 +267,8 @@ def test_recursion_of_algorithm_3_had_constants_that_nothing_tested(n, s, c, lev
     seen, ridges = [], []
 
     def watched(X, Z, weights, *more):
-        seen.append((X, Z, weights))
+        rows = more[-1]
+        seen.append((X if rows is None else X[rows], Z, weights))
         return scores(X, Z, weights, *more)
 
     def watched_ridge(*arguments):

@@ -491,6 +491,7 @@ def test_choose_without_targets(rng):
 # Estimators
 
 
+@pytest.mark.filterwarnings("ignore:choose:UserWarning")
 @pytest.mark.parametrize("form", ["csr_matrix", "csr_array", "csc_matrix", "coo_array"])
 @pytest.mark.parametrize(
     "own",
