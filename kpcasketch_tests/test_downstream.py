@@ -485,6 +485,7 @@ def smooth_targets(n, rng):
 
 
 def test_float32_landmarks_lost_pivots_and_with_them_predictions_at_small_ridges(rng):
+    pytest.importorskip("sklearn")
     # Errors were .01 to .1. Rounded coefficients of 1e5 cause errors of 1e-7 times that.
     points, y = smooth_targets(5000, rng)
     new = rng.standard_normal((1000, 3)).astype(np.float32)
@@ -503,6 +504,7 @@ def test_float32_landmarks_lost_pivots_and_with_them_predictions_at_small_ridges
 
 @pytest.mark.parametrize("sigma, most", [(2.0, 0.018), (8.0, 0.5)])
 def test_a_ridge_chosen_in_float32_was_too_large_for_smooth_targets(sigma, most):
+    pytest.importorskip("sklearn")
     # At sigma = 2, the error was .0245. At sigma = 8, a smaller ridge has coefficients of 1e7.
     rng = np.random.default_rng(0)
     points, y = smooth_targets(5000, rng)

@@ -515,6 +515,7 @@ def test_features_from_rows_of_kernel_values_are_those_from_row_numbers(make, dt
 def test_landmarks_under_a_precomputed_kernel_lost_the_order_in_which_they_were_given(
     centered, rng
 ):
+    pytest.importorskip("sklearn")
     points = rng.standard_normal((80, 2))
     table = kp.precomputed(naive.gaussian(points, points, 1.0))
     rows, known = np.array([7, 3, 30, 12, 40, 3, 55]), np.arange(60.0)[:, None]
