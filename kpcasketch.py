@@ -228,7 +228,7 @@ __version__ = "0.1.0"
 #   function (5.2), a branch in `_apply_kernel` that replaces the record's base, for example
 #   |x - y|^2 for _DISTANCES (5.3), and a row in `_KERNELS` for the command line (18.1). `gradient`
 #   needs derivative in the record. A kernel with a law of frequencies needs drop and slope, and a
-#   law of its own a branch in `_mixture_scale` (5.3). Test: a row in KERNELS of tables.py, naive.py
+#   law of its own a branch in `_scales` (11.1). Test: a row in KERNELS of tables.py, naive.py
 # - operator: a tuple under `@_validated`, its functions, and an entry in `_OPERATORS` (6.4)
 # - sampler of landmarks: a function of (X, kernel, s, seed) that draws by `_checked_key` with a
 #   purpose of its own (4) and returns `Landmarks` (`uniform_landmarks(n, n)` if s >= n), and a row
@@ -1550,7 +1550,7 @@ def _distinct(X):
 _PRODUCTS, _DISTANCES, _L1, _EXPANDED, _EVERY_PAIR = range(5)
 
 
-_NORMAL, _MIXTURE, _STUDENT, _CAUCHY_ENTRIES = range(1, 5)  # laws (see `_mixture_scale`)
+_NORMAL, _MIXTURE, _STUDENT, _CAUCHY_ENTRIES = range(1, 5)  # laws (see `_scales`)
 
 
 class _Kind(NamedTuple):
@@ -1672,7 +1672,7 @@ _CUSTOM = _add_kind("custom", _EVERY_PAIR)
 _PRECOMPUTED = _add_kind("precomputed", _EVERY_PAIR)
 
 # Compiled code cannot read _KINDS, but it can read these columns.
-_NAMES, _BASES, _LAWS, _PARAMETERS = list(zip(*_KINDS))[:4]
+_NAMES, _BASES = list(zip(*_KINDS))[:2]
 
 
 def _sigma_of(kernel):
@@ -2062,28 +2062,6 @@ def _checked_stationary(name, kernel, radial=False, **points):
     _require(kind.law, f"{name} must be shift-invariant: use gaussian or matern, for example")
     _require(kind.base == _DISTANCES or not radial, f"{name} must depend on the Euclidean distance")
     return kernel
-
-
-@_helper
-def _mixture_scale(kernel, key, j):
-    """A standard normal vector times this factor is frequency j of a radial kernel. The kernel
-    (1 + g r^2)^-alpha is the mean of Gaussian kernels exp(-g G r^2) over G ~ Gamma(alpha). The
-    frequencies of a Matern kernel have Student's t law with 2 nu degrees of freedom."""
-    law = _LAWS[kernel.kind]
-    parameter = _PARAMETERS[kernel.kind] or kernel.shape
-    if law == _NORMAL:
-        return math.sqrt(2.0 * kernel.gamma)
-    if law == _MIXTURE:
-        return math.sqrt(2.0 * kernel.gamma * _gamma(key, j, parameter))
-    if law == _STUDENT:
-        return kernel.gamma / math.sqrt(2.0 * _gamma(key, j, parameter))
-    return kernel.gamma if law == _CAUCHY_ENTRIES else np.nan
-
-
-@_core_alone
-def _mixture_scales(kernel, key, out):
-    for j in range(len(out)):
-        out[j] = _mixture_scale(kernel, key, j)
 
 
 @_helper
@@ -4471,6 +4449,16 @@ def relevance(X, model, *, full=False, by_component=False):
     return sums / (total + (total == 0.0))
 
 
+def _root_of(M):
+    """The symmetric square root of M."""
+    values, V = _small_eigen(M)
+    _require(
+        np.abs(M - M.T).max() <= 1e-6 * values[0] >= -values[-1],
+        "M must be symmetric and positive semidefinite",
+    )
+    return _dense_product(V * np.sqrt(values.clip(0.0)), V.T)
+
+
 @_public
 def scale_points(X, M):
     """Points X M^(1/2), with squared distances (x - y)^T M (x - y) (textbook).
@@ -4483,13 +4471,7 @@ def scale_points(X, M):
     """
     X = _checked_points("X", X)
     d = X.shape[1]
-    M = _in_double(_checked_points("M", M, d, rows=d))
-    values, V = _small_eigen(M)
-    _require(
-        np.abs(M - M.T).max() <= 1e-6 * values[0] >= -values[-1],
-        "M must be symmetric and positive semidefinite",
-    )
-    return _dense_product(X, _dense_product(V * np.sqrt(values.clip(0.0)), V.T))
+    return _dense_product(X, _root_of(_in_double(_checked_points("M", M, d, rows=d))))
 
 
 def _climb(gammas, Q, squares, gamma, start, iterations):
@@ -5838,39 +5820,47 @@ def _require_finite_angles(finite, points):
 
 
 @_core_alone
-def _draw_phases(key, first, copies, phases):
-    for i in range(len(phases)):
-        # In a pair, subtracting a quarter turn makes the second feature a sine.
-        j = first + i
-        phases[i] = 2.0 * math.pi * (_uniform(key, j // copies) - 0.25 * (j % copies))
+def _draw_gammas(key, first, copies, shape, out):
+    for i in range(len(out)):
+        out[i] = _gamma(key, (first + i) // copies, shape)
+
+
+def _scales(kernel, key, part, count, first=0, copies=1):
+    """Factors that turn standard normal vectors into frequencies of the kernel, from `first` on. The
+    kernel (1 + g r^2)^-alpha is the mean of Gaussian kernels exp(-g G r^2) over G ~ Gamma(alpha). The
+    frequencies of a Matern kernel have Student's t law with 2 nu degrees of freedom."""
+    law = _KINDS[kernel.kind].law
+    if law == _NORMAL:
+        return np.full(count, math.sqrt(2.0 * kernel.gamma))
+    if law == _CAUCHY_ENTRIES:
+        return np.full(count, kernel.gamma)
+    gammas = np.empty(count)
+    _draw_gammas(_python_subkey(key, part), first, copies, _parameter_of(kernel), gammas)
+    if law == _MIXTURE:
+        return np.sqrt(2.0 * kernel.gamma * gammas)
+    _require(law == _STUDENT, "kernel must have a law with a branch in _scales")
+    return kernel.gamma / np.sqrt(2.0 * gammas)
 
 
 @_core
-def _draw_frequencies(kernel, key, first, copies, W):
+def _draw_frequencies(cauchy, key, first, copies, scales, W):
     """Frequencies of `fourier_features_map`, from `first` on. They are scaled normal, or Cauchy."""
     for index in prange(len(W)):
         i = np.int64(index)
-        j = (first + i) // copies
-        row = _subkey(_subkey(key, _DIRECTIONS), j)
-        cauchy = _LAWS[kernel.kind] == _CAUCHY_ENTRIES
-        factor = _mixture_scale(kernel, _subkey(key, _MIXTURES), j)
+        row = _subkey(key, (first + i) // copies)
         for t in range(W.shape[1]):
             entry = math.tan(math.pi * (_uniform(row, t) - 0.5)) if cauchy else _normal(row, t)
-            W[i, t] = factor * entry
+            W[i, t] = scales[i] * entry
 
 
 def _plain_frequencies(kernel, key, shape, first=0, copies=1):
     W = np.empty(shape)
+    cauchy = _KINDS[kernel.kind].law == _CAUCHY_ENTRIES
+    scales = _scales(kernel, key, _MIXTURES, len(W), first, copies)
     # Unlike NumPy's, these numbers never change.
-    _draw_frequencies(20.0 * W.size, kernel, key, first, copies, W)
+    row_key = _python_subkey(key, _DIRECTIONS)
+    _draw_frequencies(20.0 * W.size, cauchy, row_key, first, copies, scales, W)
     return W
-
-
-def _scales(kernel, key, part, count):
-    """Factors that turn standard normal vectors into frequencies of the kernel."""
-    scales = np.empty(count)
-    _mixture_scales(kernel, _python_subkey(key, part), scales)
-    return scales
 
 
 def _lengths_of_normal(key, size, count):
@@ -6006,8 +5996,10 @@ def _drawn(X, feature_map, first, count, divisor, points="X"):
     _require_precise(X, feature_map, points)
     key = _key(feature_map.seed, _FREQUENCIES)
     copies = 1 + feature_map.paired
-    phases = np.empty(count, X.dtype)
-    _draw_phases(_python_subkey(key, _PHASES), first, copies, phases)
+    numbers = np.arange(first, first + count)
+    turns = _uniforms(_python_subkey(key, _PHASES), numbers // copies)
+    # In a pair, subtracting a quarter turn makes the second feature a sine.
+    phases = (2.0 * math.pi * (turns - 0.25 * (numbers % copies))).astype(X.dtype)
     factor = math.sqrt(2.0 * feature_map.kernel.scale / divisor)
     if feature_map.kind == _FASTFOOD:
         parts = _fastfood_parts(feature_map.kernel, feature_map.d, _ceil_div(count, copies), key)
@@ -8024,17 +8016,21 @@ def _choose_pivots(H, least, bar, greedy, chosen, columns):
     count = len(H)
     found = 0
     for step in range(count):
-        i = np.argmax(np.diag(H)) if greedy else step
+        i = 0 if greedy else step
+        for a in range(count if greedy else 0):
+            i = a if H[a, a] > H[i, i] else i
         size = H[i, i]
         if size <= least[i] or size < bar and found > 0:
             continue
         column = columns[found]
-        column[:] = H[i] / math.sqrt(size)
+        root = math.sqrt(size)
+        for b in range(count):  # loops: assignments of arrays to slices compile for 2 s
+            column[b] = H[i, b] / root
         for a in range(count):
             for b in range(count):
                 H[a, b] -= column[a] * column[b]
-        H[i] = 0.0  # removes rounding errors
-        H[:, i] = 0.0
+        for b in range(count):
+            H[i, b] = H[b, i] = 0.0  # removes rounding errors
         chosen[found] = i
         found += 1
     return found
@@ -9189,6 +9185,9 @@ def learn_metric(X, Y, kernel, lam, s=1000, seed=0, *, rounds=4):
     M^(1/2). In round 0, M = I. Then M is the mean outer product of gradients in X (see
     `relevance`), scaled to trace d. The best M on a held-out tenth is fitted to all points.
 
+    A round costs O(n s (s + t d) + t n d^2 + d^3) time. The last term is for one eigendecomposition.
+    A call needs about 8 (t + 6) d^2 bytes of memory, in addition to that of `rpcholesky`.
+
     Args:
         X: (n, d) array. Points. Standardize columns of different units.
         Y: (n,) or (n, t) array. Targets. M and errors are for Y / standard deviation.
@@ -9206,6 +9205,7 @@ def learn_metric(X, Y, kernel, lam, s=1000, seed=0, *, rounds=4):
     _require(len(X) > 1, "X must have at least 2 rows, got 1")
     _derivative("kernel", kernel)
     T = _deviations(_checked_targets(Y, len(X)), None)
+    _fits("X", 8.0 * (T.shape[1] + 6) * X.shape[1] ** 2)
     T = T / _unit_of(T.std(0)[None], 0)
     order = _draw_uniformly(len(X), len(X), _checked_key(seed, _HELD_OUT))
     held, kept = np.split(order, [_ceil_div(len(X), 10)])
@@ -9213,18 +9213,21 @@ def learn_metric(X, Y, kernel, lam, s=1000, seed=0, *, rounds=4):
     def fitted(P, Y):
         return nystrom_ridge(P, Y, rpcholesky(P, kernel, s, seed), kernel, lam, intercept=True)
 
-    M = best = np.eye(X.shape[1])
+    M = best = best_root = np.eye(X.shape[1])
     errors = []
     while M.trace() > 0.0:
         M *= len(M) / M.trace()
-        P = scale_points(X, M)
+        root = _root_of(M) if errors else M  # in round 0, both are I
+        P = _dense_product(X, root)
         model = fitted(P[kept], T[kept])
         errors.append(np.square(expand(P[held], model) - T[held]).mean())
-        best = M if errors[-1] == min(errors) else best
+        if errors[-1] == min(errors):
+            best, best_root = M, root
         if len(errors) > rounds:
             break
-        M = scale_points(scale_points(relevance(P[kept], model, full=True), M).T, M)
-    return Metric(best, fitted(scale_points(X, best), Y), np.array(errors))
+        slopes = relevance(P[kept], model, full=True)
+        M = _dense_product(np.ascontiguousarray(_dense_product(slopes, root).T), root)
+    return Metric(best, fitted(_dense_product(X, best_root), Y), np.array(errors))
 
 
 # --------------------------------------------------------------------------------------------------

@@ -376,6 +376,27 @@ def test_a_learned_metric_of_single_precision_far_away_and_of_large_targets(rng)
     assert np.abs(far - M).max() < 1e-4 and np.abs(large - M).max() < 1e-9
 
 
+def test_each_metric_of_a_round_was_decomposed_three_times(monkeypatch, rng):
+    A = rng.standard_normal((300, 13))
+    decomposed = []
+    solve = kp._small_eigen
+    monkeypatch.setattr(kp, "_small_eigen", lambda M: decomposed.append(len(M)) or solve(M))
+    M, model, errors = kp.learn_metric(A, A[:, 0] ** 2, kp.gaussian(4.0), 1e-2, 50, rounds=3)
+    assert len(errors) == 4 and decomposed.count(13) == 3
+    monkeypatch.undo()
+    landmarks = kp.rpcholesky(kp.scale_points(A, M), kp.gaussian(4.0), 50)
+    P = kp.scale_points(A, M)
+    again = kp.nystrom_ridge(P, A[:, 0] ** 2, landmarks, kp.gaussian(4.0), 1e-2, intercept=True)
+    assert np.abs(kp.expand(P, again) - kp.expand(P, model)).max() < 1e-9
+
+
+def test_memory_of_a_metric_was_checked_after_its_first_fit(monkeypatch):
+    monkeypatch.setattr(kp, "_PHYSICAL_MEMORY", 8 * 9 * 1999**2)
+    monkeypatch.setattr(kp, "rpcholesky", lambda *arguments: pytest.fail("fitted"))
+    with pytest.raises(ValueError, match="learn_metric: X must be smaller: .* 288 MB"):
+        kp.learn_metric(np.eye(3, 2000), np.eye(3), kp.gaussian(4.0), 1e-2)
+
+
 def test_a_learned_metric_does_not_depend_on_threads(threads, rng):
     A = rng.standard_normal((700, 12))
     call = lambda: kp.learn_metric(A, A[:, :2] ** 2, kp.laplacian(3.0), 1e-2, 300, 5, rounds=2)  # noqa: E731

@@ -448,9 +448,9 @@ ITS_LAWS = [  # in its record, and how its frequencies are drawn
         slope=lambda kernel: math.sqrt(4.0 * kernel.gamma / math.e)""",
     ),
     (
-        "        return math.sqrt(2.0 * kernel.gamma)\n",
-        "        return math.sqrt(2.0 * kernel.gamma)\n"
-        "    if law == 99:\n        return math.sqrt(4.0 * kernel.gamma)\n",
+        "        return np.full(count, math.sqrt(2.0 * kernel.gamma))\n",
+        "        return np.full(count, math.sqrt(2.0 * kernel.gamma))\n"
+        "    if law == 99:\n        return np.full(count, math.sqrt(4.0 * kernel.gamma))\n",
     ),
 ]
 IN_COMMANDS = [

@@ -961,12 +961,12 @@ def test_distances_of_the_same_points_in_another_order_are_the_rounding_that_is_
 
 
 def test_a_kernel_of_a_new_kind_took_the_laws_of_another():
-    scales = inner(kp._mixture_scale)
-    assert np.isnan(scales(kp.linear(), np.uint64(0), 0))
+    with pytest.raises(ValueError, match="kernel must have a law"):
+        kp._scales(kp.linear(), np.uint64(0), 0, 1)
     for number, kind in enumerate(kp._KINDS):
         known = kp.rational_quadratic(2.0, 1.0)._replace(kind=number)
         if kind.law and kind.base == kp._DISTANCES:
-            assert scales(known, np.uint64(0), 0) > 0
+            assert kp._scales(known, np.uint64(0), 0, 1) > 0
             assert kind.drop(known, 1.0) > 0 and kind.slope(known) > 0
 
 
