@@ -252,8 +252,8 @@ __version__ = "0.1.0"
 # If True, no line on stderr announces compilation. The environment variable sets the default.
 QUIET = bool(os.environ.get("KPCASKETCH_QUIET"))
 
-# What calls learn about threads (1.1 and 1.2), in ns: what a wake-up costs, work done serially since
-# a pause, the debt of late threads, times until which they are left out, and the end of regions.
+# The state of threads (1.1 and 1.2), in ns: the cost of a wake-up, the serial work since a pause,
+# the debt of late threads, times until which they are left out, and the ends of regions.
 _account = SimpleNamespace(
     wake_up=8e6,
     rented=0.0,
