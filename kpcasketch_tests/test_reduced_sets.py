@@ -12,7 +12,7 @@ from numba import njit
 from scipy import stats
 
 import kpcasketch as kp
-from kpcasketch_tests import inner, naive
+from kpcasketch_tests import naive
 from kpcasketch_tests.tables import RADIAL
 
 CENTERS = 20.0 * np.random.default_rng(0).standard_normal((6, 3))
