@@ -5820,6 +5820,14 @@ def _require_finite_angles(finite, points):
 
 
 @_core_alone
+def _draw_phases(key, first, copies, phases):
+    for i in range(len(phases)):
+        # In a pair, subtracting a quarter turn makes the second feature a sine.
+        j = first + i
+        phases[i] = 2.0 * math.pi * (_uniform(key, j // copies) - 0.25 * (j % copies))
+
+
+@_core_alone
 def _draw_gammas(key, first, copies, shape, out):
     for i in range(len(out)):
         out[i] = _gamma(key, (first + i) // copies, shape)
@@ -5847,7 +5855,7 @@ def _draw_frequencies(cauchy, key, first, copies, scales, W):
     """Frequencies of `fourier_features_map`, from `first` on. They are scaled normal, or Cauchy."""
     for index in prange(len(W)):
         i = np.int64(index)
-        row = _subkey(key, (first + i) // copies)
+        row = _subkey(_subkey(key, _DIRECTIONS), (first + i) // copies)
         for t in range(W.shape[1]):
             entry = math.tan(math.pi * (_uniform(row, t) - 0.5)) if cauchy else _normal(row, t)
             W[i, t] = scales[i] * entry
@@ -5858,8 +5866,7 @@ def _plain_frequencies(kernel, key, shape, first=0, copies=1):
     cauchy = _KINDS[kernel.kind].law == _CAUCHY_ENTRIES
     scales = _scales(kernel, key, _MIXTURES, len(W), first, copies)
     # Unlike NumPy's, these numbers never change.
-    row_key = _python_subkey(key, _DIRECTIONS)
-    _draw_frequencies(20.0 * W.size, cauchy, row_key, first, copies, scales, W)
+    _draw_frequencies(20.0 * W.size, cauchy, key, first, copies, scales, W)
     return W
 
 
@@ -5996,10 +6003,8 @@ def _drawn(X, feature_map, first, count, divisor, points="X"):
     _require_precise(X, feature_map, points)
     key = _key(feature_map.seed, _FREQUENCIES)
     copies = 1 + feature_map.paired
-    numbers = np.arange(first, first + count)
-    turns = _uniforms(_python_subkey(key, _PHASES), numbers // copies)
-    # In a pair, subtracting a quarter turn makes the second feature a sine.
-    phases = (2.0 * math.pi * (turns - 0.25 * (numbers % copies))).astype(X.dtype)
+    phases = np.empty(count, X.dtype)
+    _draw_phases(_python_subkey(key, _PHASES), first, copies, phases)
     factor = math.sqrt(2.0 * feature_map.kernel.scale / divisor)
     if feature_map.kind == _FASTFOOD:
         parts = _fastfood_parts(feature_map.kernel, feature_map.d, _ceil_div(count, copies), key)
@@ -8023,14 +8028,17 @@ def _choose_pivots(H, least, bar, greedy, chosen, columns):
         if size <= least[i] or size < bar and found > 0:
             continue
         column = columns[found]
+        pivot = H[i]
         root = math.sqrt(size)
-        for b in range(count):  # loops: assignments of arrays to slices compile for 2 s
-            column[b] = H[i, b] / root
+        for b in range(count):  # a loop, because assigning an array to a slice compiles for 2 s
+            column[b] = pivot[b] / root
         for a in range(count):
+            row = H[a]
+            factor = column[a]
             for b in range(count):
-                H[a, b] -= column[a] * column[b]
-        for b in range(count):
-            H[i, b] = H[b, i] = 0.0  # removes rounding errors
+                row[b] -= factor * column[b]
+            row[i] = 0.0  # removes rounding errors
+        pivot[:] = 0.0
         chosen[found] = i
         found += 1
     return found
