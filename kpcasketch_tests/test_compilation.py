@@ -155,7 +155,7 @@ def test_calls_after_a_pause_waited_for_threads(regions):
     for work in (200_000, 1_000_000, 5_000_000):
         assert not any(regions(work, wake_up + work // 2, pause) for _ in range(20))
     # In a loop without pauses, threads are woken when they have saved twice what that takes.
-    ran = [regions(1_000_000, 500_000 + (i == 32) * wake_up, pause * (i == 0)) for i in range(40)]
+    ran = [regions(1_000_000, 500_000 + (i == 31) * wake_up, pause * (i == 0)) for i in range(40)]
     assert ran.index(True) == 31 and all(ran[31:])
     # A long region wakes them at once.
     assert regions(30_000_000, wake_up + 15_000_000, pause)
