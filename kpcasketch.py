@@ -12,7 +12,7 @@ matrix, each entry is kept with probability 1/s. lam is a ridge, delta a probabi
 eps a radius or an error.
 
 Start with `gaussian`, which makes a kernel, and `median_bandwidth`, which proposes its sigma.
-`kpca` computes components, and `expand` their values (features) at any points. For many points,
+`kpca` computes components, and `features` their values (features) at any points. For many points,
 `rpcholesky` chooses landmarks, and `nystrom_kpca` computes components over them. `residual`
 measures novelty.
 
@@ -88,8 +88,8 @@ RLS
     rls_nystrom            landmarks, algorithm 1   recursive_rls          landmarks, algorithm 2
     recursive_rls_fixed    landmarks, algorithm 3   recursive_rls_practical  exactly s of them
     uniform_landmarks      landmarks at random      pivoted_cholesky       landmarks, greedily
-    nystrom                a factor of K~           kernel_ridge           regression on a factor
-    kernel_ridge_cg        exact regression         kernel_kmeans          clusters from a factor
+    nystrom                a factor of K~           factor_ridge           regression on a factor
+    kernel_ridge        exact regression         kernel_kmeans          clusters from a factor
     kernel_cca             correlations of factors  effective_dimension    sum of the scores
     approximate_ridge_leverage_scores  scores from landmarks
     rls_start, rls_update, rls_merge, rls_finish  landmarks of a stream
@@ -120,12 +120,12 @@ Results and their uses
 ----------------------
 Functions of points take a Kernel. Eigensolvers return an Eigen for `kpca_from_eigen`. `matmat`,
 eigensolvers and error functions take a square array, CSR, Bits, Implicit, LowRank, Difference or
-Centered. Kernel PCA and `nystrom_ridge` return an Expansion for `expand`, and `nystrom_map` a
+Centered. Kernel PCA and `nystrom_ridge` return an Expansion for `features`, and `nystrom_map` a
 NystromMap for `nystrom_features`.
 
 Samplers return Landmarks. `nystrom`, `nystrom_map`, `nystrom_kpca` and `nystrom_ridge` take them,
 or an array of row numbers or points. `nystrom_to` returns a CertifiedNystrom: landmarks, their
-factor and a bound on its error. Points may be sparse matrices of scipy in `gram`, `kpca`, `expand`,
+factor and a bound on its error. Points may be sparse matrices of scipy in `gram`, `kpca`, `features`,
 `residual`, `median_bandwidth`, `fourier_features`, functions of landmarks, and estimators that use
 landmarks, except for NoveltyDetector. They become SparsePoints in float64. `learn_metric` returns a
 Metric, whose M is for `scale_points`.
@@ -208,7 +208,7 @@ from numba import carray, cfunc, njit, prange, types
 from numba.core import cgutils
 from numba.extending import intrinsic, overload, register_jitable
 
-__version__ = "0.1.0"
+__version__ = "1.0.0"
 
 
 # --------------------------------------------------------------------------------------------------
@@ -233,10 +233,10 @@ __version__ = "0.1.0"
 # - sampler of landmarks: a function of (X, kernel, s, seed) that draws by `_checked_key` with a
 #   purpose of its own (4) and returns `Landmarks` (`uniform_landmarks(n, n)` if s >= n), and a row
 #   in `_SAMPLERS` (16.1). Test: a row in SAMPLERS of tables.py. To compare: python -m paper_checks
-# - model: a tuple under `@_validated`, and a record in `_models` (15.2). Test: MODELS of tables.py
+# - model: a tuple under `@_model` and `@_validated`. Test: MODELS of tables.py
 #   A field `names: bytes = b""` of a model or state is filled with the columns by `_public`.
 # - stream: a tuple under `@_validated`, functions start, update, merge (if possible) and finish,
-#   and a row in `_STREAMS` (15.4). Test: a row in STREAMS of tables.py
+#   under `@_stream`. Test: a row in STREAMS of tables.py
 # - command: a function, a row in `_COMMANDS`, and its options in `_ARGUMENTS` (18)
 # - claim about a paper: see the head of paper_checks/claims.py
 
@@ -790,28 +790,20 @@ _WITH_COLUMNS = frozenset(
 )
 
 
-_TAKE_SPARSE = """
-    gram gram_diagonal gram_matmat median_bandwidth rademacher_projection fourier_features choose
-    kpca kpca_from_eigen center_expansion expand features residual novelty_pvalues
-    explained_variance_ratio save recursive_rls recursive_rls_fixed recursive_rls_practical
-    recursive_rls_accelerated rpcholesky pivoted_cholesky nystrom_map nystrom_features nystrom
-    nystrom_kpca nystrom_ridge LandmarkFeatures LandmarkRidge LandmarkClassifier
-"""
-
-
 def _is_sparse(value):
     """Whether a value is sparse points, or a model over sparse points."""
     return hasattr(type(getattr(value, "points", value)), "tocsr")
 
 
-def _public(function):
+def _public(function=None, *, sparse=False):
     """Begin error messages with the name of the function, or for a method, of its class. If public
     functions call each other, name the outermost. Errors that a user's function raises pass
     unchanged. Ignore overflow: checks refuse its results. All arguments whose columns are known
-    must have the same, and the result remembers them. Sparse points are refused except by
-    _TAKE_SPARSE. BLAS has one thread (1.2)."""
+    must have the same, and the result remembers them. Sparse points are refused unless `sparse` is
+    True. BLAS has one thread (1.2)."""
+    if function is None:
+        return functools.partial(_public, sparse=sparse)
     called = function.__qualname__.split(".")[-2:][0]
-    takes_sparse = called in _TAKE_SPARSE.split()
     accepted = inspect.signature(function).parameters
 
     @functools.wraps(function)
@@ -823,7 +815,7 @@ def _public(function):
             names = first = ""
             for argument, value in given.items():
                 _require(
-                    takes_sparse or not _is_sparse(_model_in(value)),
+                    sparse or not _is_sparse(_model_in(value)),
                     f"{argument} must be dense, such as rademacher_projection(X, s). Only gram, kpca, "
                     "expand, residual and most functions of landmarks take sparse points",
                 )
@@ -1187,7 +1179,8 @@ _FORMS = {
     "decay": functools.partial(_checked_real, low=0.0),
 }
 _TUPLE_CHECKS = {}  # class: arguments of `_validated`
-_models = {}  # class of models: its record (15.2)
+_models = {}  # class of models: its record
+_streams = {}  # class of states of streams: its record
 # This dict survives when IPython's autoreload empties the module or Spyder imports it again.
 _outliving = vars(sys).setdefault(f"_outliving_{__name__}", {})
 
@@ -1217,7 +1210,56 @@ def _of_record(records, name, value, field):
     return found
 
 
+class _Model(NamedTuple):
+    """What the models of a class can do. Points X and model have been checked. `_of_model` refuses
+    what is None."""
+
+    fit: object  # (X, model): refuse points that do not fit the model
+    shape: object  # (model): shape of the features of one point
+    features: object  # (X, model, out): write the features of points
+    of_point: object  # (x, model, out): write the features of one point. It is compiled.
+    values: object = lambda model: ()  # (model): eigenvalues
+    residual: object = None  # (X, model): relative distances of points from the span
+    residual_of_point: object = None  # (x, model, out): features, and the residual. It is compiled.
+    moments: object = None  # (X, model): orthonormal features, sum |phi(x)|^2 and |sum phi(x)|^2
+    sketch: object = None  # (X, model): its eigenpairs, or its Gram matrix as an operator
+
+
+class _Stream(NamedTuple):
+    """What the states of a class of streams can do. They are checked, and never modified."""
+
+    columns: object  # (state): number of columns of its points
+    update: object  # (state, X), or (state, X, Y) if `second`: the state after more points
+    finish: object  # (state), or (state, k) if `most` is given: the result
+    most: object = None  # (state): the largest k of `finish`
+    merge: object = None  # (a, b): the state of both streams
+    arguments: object = None  # (state): what must be equal in two states to be merged
+    second: bool = False  # whether `update` takes a second view or targets
+    options: dict = {}  # defaults of the command `stream`, if it offers the stream
+
+
+def _model(**functions):
+    """Declare the record of a class of models."""
+
+    def declared(cls):
+        _models[cls] = _Model(**functions)
+        return cls
+
+    return declared
+
+
+def _stream(**functions):
+    """Declare the record of a class of states."""
+
+    def declared(cls):
+        _streams[cls] = _Stream(**functions)
+        return cls
+
+    return declared
+
+
 _of_model = functools.partial(_of_record, _models)
+_of_stream = functools.partial(_of_record, _streams)
 
 
 def _checked_as(cls, name, value):
@@ -1886,7 +1928,7 @@ def precomputed(K):
         K: (N, N) array. Finite, and symmetric up to 1e-6 times its largest entry. A C-ordered
             float64 array is not copied: do not change it while a kernel or a model uses it.
     Returns:
-        Kernel: Its points are row numbers in an (n, 1) array. For points outside K, see `expand`.
+        Kernel: Its points are row numbers in an (n, 1) array. For points outside K, see `features`.
     Example:
         >>> K = np.array([[2.0, 1.0], [1.0, 3.0]])
         >>> gram(np.array([[1], [0]]), np.array([[0]]), precomputed(K)).tolist()
@@ -2507,7 +2549,7 @@ def _value_limit(kernel, *sets):
     return math.inf
 
 
-@_public
+@_public(sparse=True)
 def gram(X, Y, kernel, *, out=None):
     """Gram matrix K_ij = k(x_i, y_j) (AMS section 2).
 
@@ -2530,7 +2572,7 @@ def gram(X, Y, kernel, *, out=None):
     return out
 
 
-@_public
+@_public(sparse=True)
 def gram_diagonal(X, kernel):
     """Diagonal of the Gram matrix, k(x_i, x_i) (AMS section 2).
 
@@ -2689,7 +2731,7 @@ def _gram_product(kernel, X, Y, V, symmetric=False):
     return _sum_of_slots(slots, n, V)
 
 
-@_public
+@_public(sparse=True)
 def gram_matmat(X, Y, V, kernel, *, out=None):
     """Gram matrix times vectors, (K V)_iq = sum_j k(x_i, y_j) V_jq, without forming K.
     This is step 2a of AMS section 2. It costs O(n m (d + p)) time.
@@ -4052,61 +4094,7 @@ def spectral_norm(A, seed=0, *, tol=1e-2, max_iterations=1000):
 # --------------------------------------------------------------------------------------------------
 # 8. Kernel PCA
 
-
-@_validated(
-    "an Expansion whose coef has a row for each point, and whose offset and mean fit or are empty",
-    lambda made: (
-        len(made.coef) == len(made.points)
-        and made.coef.size > 0
-        and made.offset.size in (0, made.coef.shape[1])
-        and (made.mean.size == len(made.points) or np.isnan(made.mean).all())
-    ),
-    points="points",
-    coef="points",
-    values=1,
-    offset=1,
-    mean=1,
-)
-class Expansion(NamedTuple):
-    """Features f_j(x) = sum_i coef_ij k(points_i, x) + offset_j, with points (c, d), coef (c, k)
-    and eigenvalues `values` (k,). `offset` (k,) centers the features at sum_i mean_i phi(points_i).
-    An empty `offset` or `mean` (c,) means 0, and a single NaN in `mean` means unknown. `targets` is
-    the number of axes of a regression's targets, else 0. If it is 1, `expand` returns a vector.
-    `names`: the columns of the frame or table, if there is one, in JSON; for a model of prepared
-    points, also the numbers that prepare them (see `prepared_points`)."""
-
-    points: np.ndarray
-    coef: np.ndarray
-    values: np.ndarray
-    offset: np.ndarray
-    kernel: Kernel
-    mean: np.ndarray = np.empty(0)
-    targets: int = 0
-    names: bytes = b""
-
-
-_DENSE_POINTS = 8192  # `kpca` stores K for up to this many points: 512 MB in float64
-
-
-def _checked_model(cls, argument, model, X):
-    model = _checked_as(cls, argument, model)
-    points = model.points
-    X = points if X is None else X
-    _require(_is_sparse(X) == _is_sparse(points), "sparse and dense points must not be mixed")
-    hint = ": with a precomputed kernel, pass row numbers (or to expand, a column per point)"
-    _require(
-        X.shape[1] == points.shape[1],
-        f"X and {argument}.points must have the same number of columns, got shapes {X.shape} "
-        f"and {points.shape}{hint * (model.kernel.kind == _PRECOMPUTED)}",
-    )
-    sets = {f"{argument}.points": points, "X": X}
-    _require_fitting_points(f"{argument}.kernel", model.kernel, **sets)
-    return model
-
-
-def _checked_expansion(name, expansion, X=None):
-    E = _checked_model(Expansion, name, expansion, X)
-    return E if E.offset.size else E._replace(offset=np.zeros(E.coef.shape[1]))
+# 8.1 One verb for models and streams of every class. Their records stand at the classes.
 
 
 def _in_slabs(function, X, model, out=None):
@@ -4115,52 +4103,270 @@ def _in_slabs(function, X, model, out=None):
         X = _as_points("X", X)
     elif not isinstance(X, np.ndarray) or X.ndim != 2:
         return None
-    if len(X) <= _SLAB:
+    n = X.shape[0]
+    if n <= _SLAB:
         return None
-    slabs = _slabs(len(X), _SLAB)
+    slabs = _slabs(n, _SLAB)
     for rows in slabs:
         _checked_points("X", X[rows], numbers=range(rows.start, rows.stop))
     like = function(X[:1], model)
-    out = _checked_out("X", out, (len(X), *like.shape[1:]), like.dtype, (X, model))
+    out = _checked_out("X", out, (n, *like.shape[1:]), like.dtype, (X, model))
     for rows in slabs:
         out[rows] = function(X[rows], model)
     return out
 
 
-def _mean_is_unknown(E):
-    return bool(np.isnan(E.mean).any() if E.mean.size else E.offset.any())
+def _function_and_model(field, X, model):
+    """The function `field` of the model's record, and the model, if the points X fit it."""
+    function = _of_model("model", model, field)
+    model = _checked_as(type(model), "model", model)
+    _models[type(model)].fit(X, model)
+    return function, model
 
 
-def _expansion_of(X, kernel, eigen, taken):
-    """coef_j = lambda_j^-1/2 a^j (AMS section 2), or 0 if lambda_j is a rounding error of lambda_1
-    or of the trace `taken` by centering. float32 adds errors of 1e-7 lambda_1 / lambda_j^1/2."""
-    share = max(len(X) * 2.220446049250313e-16, _precision(X))
-    values = eigen.values
-    floor = np.maximum(share * (max(values[0], 0.0) + abs(taken)), eigen.residual * values[0])
-    coef = _over_roots(eigen.vectors, values, floor).astype(X.dtype)
-    values = np.where(values > floor, values, 0.0)
-    return Expansion(X.astype(X.dtype), coef, values, np.zeros(values.size), kernel)
+@_public(sparse=True)
+def features(X, model, *, out=None):
+    """Features of points, one verb for every model (AMS section 4; DSGD algorithm 2; RLS (35)).
+
+    Models are results of kernel PCA and ridge regression, maps, and DSGD states. Their classes say
+    which features they have. An array X, for example a memory map, is read and converted 8192 rows
+    at a time.
+
+    Args:
+        X: (n, d) array, or scipy sparse matrix if the model takes one. Points, one per row. For an
+            Expansion of c > 1 points with a kernel `precomputed(K)`, also an (n, c) array: kernel
+            values of new point i and the points of the expansion in row i.
+        model: named tuple. A model, a state of `dsgd_start` or another DSGD start, or a
+            fitted estimator.
+        out: See `gram`. It has the shape of the result.
+    Returns:
+        array: (n, k) features, or (n,) for a regression on a vector. float32 if X and the points of
+            the model are float32, else float64. The features of a point do not depend on other points.
+    Example:
+        >>> X = np.array([[1.0], [2.0], [6.0]])
+        >>> features(np.array([[4.0]]), kpca(X, linear(), 1)).round(12).tolist()
+        [[1.0]]
+    """
+    model = _model_in(model)
+    if (found := _in_slabs(features, X, model, out)) is not None:
+        return found
+    X = _checked_points("X", X)
+    write, model = _function_and_model("features", X, model)
+    shape = (X.shape[0], *_models[type(model)].shape(model))
+    dtype = np.result_type(X.dtype, getattr(model, "points", X).dtype)
+    out = _checked_out("X", out, shape, dtype, (X, model))
+    write(X, model, out)
+    return out
 
 
 @_public
-def kpca_from_eigen(X, kernel, eigen):
-    """Kernel PCA features from eigenpairs of a Gram matrix, exact or sketched, as an Expansion.
-
-    f_j(x) = lambda_j^-1/2 sum_i a_i^j k(x_i, x) for the eigenpair (lambda_j, a^j) (AMS section 2).
-    For the exact Gram matrix K, f_j(x_i) = lambda_j^1/2 a_i^j. For a sketch A, f_j(x_i) differs by
-    lambda_j^-1/2 ((K - A) a^j)_i (AMS theorem 4). f_j is 0 if lambda_j is a rounding error.
+def features_of(x, model, out):
+    """Write the features of one point to `out`, for use in your own `@njit` loops (RLS 2.1).
 
     Args:
-        X: (n, d) array or scipy sparse matrix. Points of the Gram matrix.
-        kernel: Kernel. The kernel of the Gram matrix.
-        eigen: Eigen. Eigenpairs of the Gram matrix or of its sketch.
+        x: (d,) array. Point. Compiled code does not check the lengths of `x` and `out`.
+        model: See `features`.
+        out: (k,) array. Receives the model's k features.
     Returns:
-        Expansion: k components over the n points.
+        None: Afterwards, `out` equals a row of `features`, up to rounding.
+    Example:
+        >>> out = np.empty(1)
+        >>> features_of(np.array([3.0]), nystrom_map(np.eye(1), np.array([0]), linear()), out)
+        >>> out.tolist()
+        [3.0]
     """
-    X, kernel = _points_and_kernel(X, kernel)
-    eigen = _checked_as(Eigen, "eigen", eigen)
-    _checked_points("eigen.vectors", eigen.vectors, rows=len(X))
-    return _expansion_of(X, kernel, eigen, 0.0)
+    row = features(_as_array("x", x, 1)[None], model).reshape(-1)
+    _require(np.shape(out) == row.shape, f"out must be an array of {row.size} numbers")
+    out[:] = row
+
+
+@_public(sparse=True)
+def residual(X, model):
+    """Relative distance of each point from the span of a model (RLS section 2.1, SKPCA section 1).
+
+    The distance is |f - P f| / sqrt(k(x, x)), where f = phi(x) - mean and P projects onto the span
+    of components or landmarks. Centering or unpaired features can raise it above 1. The first call
+    for an Expansion of c points costs c^2 kernel values, and its result is kept. Choose k so that
+    all eigenvalues of a Subspace exceed its `shrunk`: other directions may fit only the last points.
+
+    Args:
+        X: (n, d) array or scipy sparse matrix. Points. As in `features`, read 8192 rows at a time.
+        model: Expansion (its mean must be known), NystromMap, Subspace or fitted estimator.
+    Returns:
+        array: (n,), about 1 far from the training points. Values below 1e-7 are rounding errors.
+    Example:
+        >>> X = np.array([[0.0], [1.0], [2.0]])
+        >>> residual(np.array([[1.0], [50.0]]), kpca(X, gaussian(1.0), 3, centered=False)).round(6).tolist()
+        [0.0, 1.0]
+    """
+    model = _model_in(model)
+    if (found := _in_slabs(residual, X, model)) is not None:
+        return found
+    X = _in_double(_checked_points("X", X))
+    distances, model = _function_and_model("residual", X, model)
+    return distances(X, model)
+
+
+@_public
+def residual_of(x, model, out):
+    """Residual of one point, for use in your own `@njit` loops (RLS section 2.1).
+
+    Args:
+        x: (d,) array. Point. Compiled code does not check the lengths of `x` and `out`.
+        model: NystromMap or Subspace. For an Expansion, `residual` must prepare a basis.
+        out: (k,) array. Receives the features, as in `features_of`.
+    Returns:
+        float: The entry of `residual`, up to rounding errors of 1e-7.
+    Example:
+        >>> to_features = nystrom_map(np.eye(2), np.array([0]), linear())
+        >>> residual_of(np.array([3.0, 4.0]), to_features, np.empty(1))
+        0.8
+    """
+    _of_model("model", model, "residual_of_point")
+    features_of(x, model, out)
+    return float(residual(np.asarray(x)[None], model)[0])
+
+
+def _compiled_of_point(function, field):
+    def compiled(x, model, out):
+        record = _models.get(getattr(model, "instance_class", None))
+        return getattr(record, field, None)
+
+    overload(function, jit_options={"fastmath": _SUMS})(compiled)
+
+
+_compiled_of_point(features_of, "of_point")
+_compiled_of_point(residual_of, "residual_of_point")
+
+
+@_public(sparse=True)
+def explained_variance_ratio(X, model):
+    """Share of the points' variance in feature space that each component explains (textbook).
+
+    For orthonormal components, it is sum_i (f_j(x_i) - mean_j)^2 / tr(H K H) with means over X. In
+    other models, component j counts for the variance that earlier components do not explain.
+
+    Args:
+        X: (n, d) array or scipy sparse matrix. Points, for example training points. Costs n^2 kernel
+            values.
+        model: Expansion, NystromMap or Subspace. For a Subspace, K is Z Z^T of its features Z.
+    Returns:
+        array: (k,), at least 0. The sum is at most 1, up to rounding.
+    Example:
+        >>> X = np.array([[0.0, 0.0], [4.0, 0.0], [0.0, 2.0], [4.0, 2.0]])
+        >>> explained_variance_ratio(X, kpca(X, linear(), 2)).round(12).tolist()
+        [0.8, 0.2]
+    """
+    X = _in_double(_checked_points("X", X))
+    moments, model = _function_and_model("moments", X, model)
+    F, size, square = moments(X, model)
+    total = size - square / X.shape[0]
+    _require(total > 1e-14 * size, "X must have points that differ")
+    return np.square(F - F.mean(0)).sum(0) / total
+
+
+@_public
+def update(state, X, Y=None):
+    """The state of a stream after more points, one verb for every stream (SKPCA algorithm 1).
+
+    Args:
+        state: named tuple. Returned by a start function, such as `skpca_start`. It is not modified.
+        X: (n, d) array. Further points, or rows of a sketch. Classes of states say what a call costs.
+        Y: (n, e) array, or None. Second view or targets, only for DSGD starts that take Y.
+    Returns:
+        tuple: The new state, of the same type.
+    Example:
+        >>> state = update(shadow_start(1.0, 1), np.array([[0.0], [0.5], [3.0]]))
+        >>> finish(update(state, np.array([[3.5]]))).weights.tolist()
+        [2.0, 2.0]
+    """
+    take = _of_stream("state", state, "update")
+    state = _checked_as(type(state), "state", state)
+    record = _streams[type(state)]
+    X = _checked_points("X", X, columns=record.columns(state))
+    if record.second:
+        return take(state, X, Y)
+    _require(Y is None, f"Y must be None for a {type(state).__name__}")
+    return take(state, X)
+
+
+@_public
+def merge(a, b):
+    """The state of two streams together, one verb for every stream that can (SKPCA section 2).
+
+    Args:
+        a: named tuple. State of the first stream. It is not modified.
+        b: named tuple. State of the second stream, started with the same arguments.
+    Returns:
+        tuple: The state for the points of both, of the same type. Bounds of one pass hold.
+    Example:
+        >>> a = update(fd_start(1, 2), np.array([[3.0, 0.0]]))
+        >>> b = update(fd_start(1, 2), np.array([[4.0, 0.0]]))
+        >>> np.abs(finish(merge(a, b)).B).round(12).tolist()
+        [[5.0, 0.0]]
+    """
+    join = _of_stream("a", a, "merge")
+    a = _checked_as(type(a), "a", a)
+    b = _checked_as(type(a), "b", b)
+    _require(
+        getattr(a, "half_life", None) is None,
+        "a and b must have no half_life: age is defined only within one stream",
+    )
+    arguments = _streams[type(a)].arguments
+    _require(arguments(a) == arguments(b), "a and b must have been started with the same arguments")
+    return join(a, b)
+
+
+@_public
+def finish(state, k=None):
+    """The result of a stream so far, as from its batch function (SKPCA algorithm 1).
+
+    Args:
+        state: named tuple. State of a stream. It is not modified, and the stream may continue.
+        k: int, or None. Number of components, for `skpca_start` (at most ell) and `rnca_start` (at
+            most m). None means as many as possible. Other streams take None.
+    Returns:
+        tuple: The result: Subspace, Sketch, ReducedSet, Landmarks, or one or two models of DSGD.
+    Example:
+        >>> to_features = fourier_features_map(gaussian(1.0), 1, 8)
+        >>> state = update(skpca_start(to_features, 4), np.array([[0.0], [0.5], [3.0]]))
+        >>> finish(state, 2).basis.shape
+        (8, 2)
+    """
+    result = _of_stream("state", state, "finish")
+    state = _checked_as(type(state), "state", state)
+    most = _streams[type(state)].most
+    if most is None:
+        _require(k is None, f"k must be None for a {type(state).__name__}, got {_shown(k)}")
+        return result(state)
+    return result(state, most(state) if k is None else _checked_count("k", k, most(state)))
+
+
+# 8.2 Expansions
+
+
+def _require_fitting_model(X, model, argument="model"):
+    """Check that the points X and those of a model can be compared by its kernel."""
+    points = model.points
+    X = points if X is None else X
+    _require(_is_sparse(X) == _is_sparse(points), "sparse and dense points must not be mixed")
+    hint = ": with a precomputed kernel, pass row numbers (or to features, a column per point)"
+    _require(
+        X.shape[1] == points.shape[1],
+        f"X and {argument}.points must have the same number of columns, got shapes {X.shape} "
+        f"and {points.shape}{hint * (model.kernel.kind == _PRECOMPUTED)}",
+    )
+    sets = {f"{argument}.points": points, "X": X}
+    _require_fitting_points(f"{argument}.kernel", model.kernel, **sets)
+
+
+def _are_kernel_values(X, E):
+    """Whether X holds kernel values of points outside a precomputed K, not row numbers."""
+    return E.kernel.kind == _PRECOMPUTED and X.shape[1] == np.size(E.points) > 1
+
+
+def _fit_expansion(X, E):
+    _require_fitting_model(None if _are_kernel_values(X, E) else X, E)
 
 
 def _about_mean(kernel, X, centered=True):
@@ -4174,7 +4380,7 @@ def _about_mean(kernel, X, centered=True):
 def _features(X, E):
     """Features of X. Inner products are in float64, because centering cancels float32 digits."""
     P, Q = _in_common_precision(X, E.points)
-    added = E.offset
+    added = 0.0 if E.offset is None else E.offset
     if E.kernel.kind == _POLYNOMIAL:
         P = _in_double(P)
         Q = _in_double(Q)
@@ -4187,14 +4393,207 @@ def _features(X, E):
     return _gram_product(E.kernel, P, Q, E.coef) + added
 
 
+def _write_features(X, E, out):
+    if _are_kernel_values(X, E):
+        F = E.kernel.scale * _dense_product(_in_double(X), _in_double(E.coef))
+        F += 0.0 if E.offset is None else E.offset
+    else:
+        F = _features(X, E)
+    out[:] = F.reshape(out.shape)
+    _require_finite("features of X", out)
+
+
+# In compiled code, None and an array have different types.
+def _offset_or_zero(offset):
+    """The offset, or 0 if there is none."""
+
+
+@overload(_offset_or_zero)
+def _compiled_offset_or_zero(offset):
+    if isinstance(offset, types.NoneType):
+        return lambda offset: 0.0
+    return lambda offset: offset
+
+
+def _of_expansion(x, model, out):
+    out[:] = _offset_or_zero(model.offset)
+    for i in range(len(model.points)):
+        value = _value_of(model.kernel, x, model.points[i])
+        for q in range(len(out)):
+            out[q] += model.coef[i, q] * value
+
+
+def _mean_is_unknown(E):
+    return E.mean is None and E.offset is not None and bool(E.offset.any())
+
+
+_spans = {}  # results of `_span_of`, and copies of the arrays that they were computed from
+
+
+def _span_of(E):
+    """In float64: features F of an Expansion's points, without the offset, an Expansion of k
+    orthonormal components and of |mean|^2 - 2 mean.phi(x), and W (k, k), which makes features F W
+    orthonormal. All are kept while E.coef exists, and computed again if an entry has changed. A
+    component at an angle below 1e-5 to the span of earlier components becomes 0."""
+    given = E.points, E.coef, E.offset, E.mean
+    arrays = [np.empty(0) if array is None else array for array in given]
+    key = (id(E.coef), id(E.kernel.table), *E.kernel[:-1])
+    if key not in _spans:
+        weakref.finalize(E.coef, _spans.pop, key, None)
+    else:
+        if all(map(np.array_equal, _arrays(_spans[key][0]), _arrays(tuple(arrays)))):
+            return _spans[key][1:]
+    copies = tuple(array.astype(np.float64) for array in arrays)
+    points, coef, offset, mean = copies
+    (c, k) = coef.shape
+    weights = np.broadcast_to(mean if mean.size else 0.0, c)
+    E = E._replace(points=points, coef=np.column_stack([coef, weights]), offset=None)
+    F = _features(points, E)
+    G = _transposed_product(E.coef, F)
+    M = G[:k, :k]
+    _require_finite("features of the expansion's points", M)
+    W = np.zeros((k, k))
+    for j in range(k):
+        w = np.eye(k)[j]
+        for _ in range(2):  # the second time removes rounding errors of the first
+            w -= W @ (W.T @ (M @ w))
+        square = w @ M @ w
+        if square > 1e-10 * M[j, j]:
+            W[:, j] = w / math.sqrt(square)
+    basis = np.column_stack([_dense_product(coef, W), -2.0 * weights])
+    E = E._replace(
+        coef=basis, offset=np.append((offset if offset.size else np.zeros(k)) @ W, G[k, k])
+    )
+    _spans[key] = copies, F[:, :k], E, W
+    return _spans[key][1:]
+
+
+def _distances(X, kernel, features, from_mean=0.0):
+    """Relative distances from a span of orthonormal features. from_mean: |m|^2 - 2 m.phi(x)."""
+    sizes = _diagonal(X, kernel)
+    squares = sizes + from_mean - np.square(features).sum(1)
+    _require_finite("kernel values on X", squares)
+    return np.sqrt(np.where(squares > 0.0, squares / sizes.clip(0.0), 0.0))
+
+
+def _distances_from_expansion(X, E):
+    _require(not _mean_is_unknown(E), "model.mean must be known (it is None)")
+    features = _features(X, _span_of(E)[1])
+    return _distances(X, E.kernel, features[:, :-1], features[:, -1])
+
+
+def _moments(X, model, features):
+    A = Implicit(_about_mean(model.kernel, X), model.kernel)  # moves features of a linear model
+    return features(A.X, model), _trace(A), _finite_product(A, np.ones((len(X), 1)))[0].sum()
+
+
+def _own_pairs(X, model):
+    _require(not getattr(model, "targets", 0), "sketch must not predict targets")
+    return Eigen(model.values, features(X, model), 0, model.values)
+
+
+_own_values = operator.attrgetter("values")
+
+
+@_model(
+    fit=_fit_expansion,
+    shape=lambda E: E.coef.shape[1:] if E.targets != 1 else (),
+    features=_write_features,
+    of_point=_of_expansion,
+    values=_own_values,
+    residual=_distances_from_expansion,
+    moments=functools.partial(_moments, features=lambda X, E: _features(X, _span_of(E)[1])[:, :-1]),
+    sketch=_own_pairs,
+)
+@_validated(
+    "an Expansion whose coef has a row for each point, and whose offset and mean fit or are None",
+    lambda made: (
+        len(made.coef) == made.points.shape[0]
+        and made.coef.size > 0
+        and (made.offset is None or made.offset.size == made.coef.shape[1])
+        and (made.mean is None or made.mean.size == made.points.shape[0])
+    ),
+    points="points",
+    coef="points",
+    values=1,
+    offset=1,
+    mean=1,
+)
+class Expansion(NamedTuple):
+    """Features f_j(x) = sum_i coef_ij k(points_i, x) + offset_j, with points (c, d), coef (c, k)
+    and eigenvalues `values` (k,). `offset` (k,) centers the features at sum_i mean_i phi(points_i),
+    where `mean` is (c,). Without an offset, features are not centered. With an offset, a `mean` of
+    None is unknown. `targets` is the number of axes of a regression's targets, else 0. If it is 1,
+    `features` returns a vector. `names`: the columns of the frame or table, if there is one, in
+    JSON; for a model of prepared points, also the numbers that prepare them (see
+    `prepared_points`)."""
+
+    points: np.ndarray
+    coef: np.ndarray
+    values: np.ndarray
+    kernel: Kernel
+    offset: np.ndarray = None
+    mean: np.ndarray = None
+    targets: int = 0
+    names: bytes = b""
+
+
+_DENSE_POINTS = 8192  # `kpca` stores K for up to this many points: 512 MB in float64
+
+
+def _checked_expansion(name, expansion, X=None):
+    E = _checked_as(Expansion, name, expansion)
+    _require_fitting_model(X, E, name)
+    return E
+
+
+def _expansion_of(X, kernel, eigen, taken):
+    """coef_j = lambda_j^-1/2 a^j (AMS section 2), or 0 if lambda_j is a rounding error of lambda_1
+    or of the trace `taken` by centering. float32 adds errors of 1e-7 lambda_1 / lambda_j^1/2."""
+    share = max(len(X) * 2.220446049250313e-16, _precision(X))
+    values = eigen.values
+    floor = np.maximum(share * (max(values[0], 0.0) + abs(taken)), eigen.residual * values[0])
+    coef = _over_roots(eigen.vectors, values, floor).astype(X.dtype)
+    values = np.where(values > floor, values, 0.0)
+    return Expansion(X.astype(X.dtype), coef, values, kernel)
+
+
 def _about_its_mean(E, means=None):
     """E centered at the mean of its points, whose Gram matrix has these row means, if given."""
     coef = (E.coef - E.coef.mean(0, np.float64)).astype(E.coef.dtype)  # exact means are 0
     if means is None:
-        offset = _features(E.points, E._replace(coef=coef, offset=np.zeros(1))).mean(0)
+        offset = _features(E.points, E._replace(coef=coef, offset=None)).mean(0)
     else:
         offset = means @ coef
     return E._replace(coef=coef, offset=-offset, mean=np.full(len(coef), 1.0 / len(coef)))
+
+
+@_public
+def kpca_from_eigen(X, kernel, eigen, *, centered=False):
+    """Kernel PCA features from eigenpairs of a Gram matrix, exact or sketched, as an Expansion.
+
+    f_j(x) = lambda_j^-1/2 sum_i a_i^j k(x_i, x) for the eigenpair (lambda_j, a^j) (AMS section 2).
+    For the exact Gram matrix K, f_j(x_i) = lambda_j^1/2 a_i^j. For a sketch A, f_j(x_i) differs by
+    lambda_j^-1/2 ((K - A) a^j)_i (AMS theorem 4). f_j is 0 if lambda_j is a rounding error.
+
+    Args:
+        X: (n, d) array or scipy sparse matrix. Points of the Gram matrix.
+        kernel: Kernel. The kernel of the Gram matrix.
+        eigen: Eigen. Eigenpairs of the Gram matrix or of its sketch.
+        centered: bool. True for eigenpairs of `center(K)`: features then have mean 0 over X.
+    Returns:
+        Expansion: k components over the n points.
+    Example:
+        >>> X = np.array([[1.0], [2.0], [6.0]])
+        >>> eigen = block_lanczos(center(gram(X, X, linear())), 1)
+        >>> features(X, kpca_from_eigen(X, linear(), eigen, centered=True)).round(12).tolist()
+        [[-2.0], [-1.0], [3.0]]
+    """
+    X, kernel = _points_and_kernel(X, kernel)
+    eigen = _checked_as(Eigen, "eigen", eigen)
+    _checked_points("eigen.vectors", eigen.vectors, rows=len(X))
+    E = _expansion_of(X, kernel, eigen, 0.0)
+    return _about_its_mean(E) if _as_flag("centered", centered) else E
 
 
 _CANCELS_FROM = 100.0  # removed part of the trace / the rest; below, under two digits cancel
@@ -4252,16 +4651,17 @@ def _warn_of_negative_eigenvalues(A, values, key):
 
 
 @_public
-def kpca(X, kernel, k, seed=0, *, centered=False):
-    """Exact kernel PCA, centered or not: the k leading components as an Expansion.
+def kpca(X, kernel, k, seed=0, *, centered=True):
+    """Exact kernel PCA: the k leading components as an Expansion.
 
     Feature j of x is sum_i coef_ij k(x_i, x), where coef_j is eigenvector j of the Gram matrix K
     divided by the square root of its eigenvalue (AMS section 2). The entry of largest magnitude in
     each eigenvector is positive. If an eigenvalue is a rounding error, its component is 0. The
     features of X itself are model.coef * model.values. If `centered`, H K H replaces K, where H = I
     - 1 1^T / n (Schoelkopf, Smola, Mueller 1998). Then features equal scikit-learn's `KernelPCA`,
-    up to signs and rounding. If a precomputed or custom kernel has negative eigenvalues, `kpca`
-    warns: they have no components.
+    up to signs and rounding. The papers compute components of K itself: without centering, the
+    first component of a Gaussian kernel is close to the mean. If a precomputed or custom kernel
+    has negative eigenvalues, `kpca` warns: they have no components.
 
     Sparse points are computed in float64. A product of K with b vectors costs O(n^2 (d + b)) time,
     where b is k rounded up to a multiple of 16, at most 64. K is stored up to n = 8192. For larger
@@ -4272,15 +4672,15 @@ def kpca(X, kernel, k, seed=0, *, centered=False):
         kernel: Kernel, such as `gaussian(sigma)`. Of x.y or Euclidean distance if X is sparse.
         k: int from 1 to n. Number of components.
         seed: int from 0 to 2**64 - 1. Seed of the first block of vectors.
-        centered: bool. If True, subtract the mean of X in feature space. It is in the offset.
+        centered: bool. If True, subtract the mean of X in feature space. AMS does not: pass False.
     Returns:
-        Expansion: k components over the n points, for `expand`.
+        Expansion: k components over the n points, for `features`.
     Example:
         >>> X = np.array([[1.0], [2.0], [6.0]])
-        >>> expand(X, kpca(X, linear(), 1)).round(12).tolist()
-        [[1.0], [2.0], [6.0]]
-        >>> expand(X, kpca(X, linear(), 1, centered=True)).round(12).tolist()
+        >>> features(X, kpca(X, linear(), 1)).round(12).tolist()
         [[-2.0], [-1.0], [3.0]]
+        >>> features(X, kpca(X, linear(), 1, centered=False)).round(12).tolist()
+        [[1.0], [2.0], [6.0]]
     """
     model, A = _kpca(X, kernel, k, seed, _as_flag("centered", centered))
     if not _has_formula(model.kernel):
@@ -4288,95 +4688,7 @@ def kpca(X, kernel, k, seed=0, *, centered=False):
     return model
 
 
-@_public
-def center_expansion(expansion):
-    """Expansion with an offset that gives its features mean 0 over its points (textbook).
-
-    Args:
-        expansion: Expansion. Returned by `kpca_from_eigen` for eigenpairs of `center(K)`.
-    Returns:
-        Expansion: the centered expansion.
-    """
-    return _about_its_mean(_checked_expansion("expansion", expansion))
-
-
-_spans = {}  # results of `_span_of`, and copies of the arrays that they were computed from
-
-
-def _span_of(E):
-    """In float64: features F of an Expansion's points, without the offset, an Expansion of k
-    orthonormal components and of |mean|^2 - 2 mean.phi(x), and W (k, k), which makes features F W
-    orthonormal. All are kept while E.coef exists, and computed again if an entry has changed. A
-    component at an angle below 1e-5 to the span of earlier components becomes 0."""
-    arrays = E.points, E.coef, E.offset, E.mean
-    key = (id(E.coef), id(E.kernel.table), *E.kernel[:-1])
-    if key not in _spans:
-        weakref.finalize(E.coef, _spans.pop, key, None)
-    else:
-        equal = functools.partial(np.array_equal, equal_nan=True)  # an unknown mean is NaN
-        if all(map(equal, _arrays(_spans[key][0]), _arrays(arrays))):
-            return _spans[key][1:]
-    points, coef, offset, mean = copies = tuple(array.astype(np.float64) for array in arrays)
-    (c, k) = coef.shape
-    weights = np.broadcast_to(mean if mean.size else 0.0, c)
-    E = E._replace(points=points, coef=np.column_stack([coef, weights]), offset=np.zeros(1))
-    F = _features(points, E)
-    G = _transposed_product(E.coef, F)
-    M = G[:k, :k]
-    _require_finite("features of the expansion's points", M)
-    W = np.zeros((k, k))
-    for j in range(k):
-        w = np.eye(k)[j]
-        for _ in range(2):  # the second time removes rounding errors of the first
-            w -= W @ (W.T @ (M @ w))
-        square = w @ M @ w
-        if square > 1e-10 * M[j, j]:
-            W[:, j] = w / math.sqrt(square)
-    basis = np.column_stack([_dense_product(coef, W), -2.0 * weights])
-    E = E._replace(
-        coef=basis, offset=np.append((offset if offset.size else np.zeros(k)) @ W, G[k, k])
-    )
-    _spans[key] = copies, F[:, :k], E, W
-    return _spans[key][1:]
-
-
-@_public
-def expand(X, expansion, *, out=None):
-    """Features of new points: f_j(x) = sum_i coef_ij k(points_i, x) + offset_j.
-
-    AMS sections 2 and 4. Costs O(q c (d + k)) time. An array X, for example a memory map, is read
-    and converted 8192 rows at a time. In addition to the result, this takes O(c (d + k)) memory.
-
-    Args:
-        X: (q, d) array. New points. For a kernel `precomputed(K)` and c > 1, also a (q, c) array:
-            kernel values of new point i and the expansion's points in row i.
-        expansion: Expansion with c points and k components, or fitted estimator.
-        out: See `gram`. It has the shape of the result.
-    Returns:
-        array: (q, k), or (q,) if `expansion.targets` is 1. float32 if all points are, else float64.
-    Example:
-        >>> X = np.array([[0.0], [2.0]])
-        >>> E = Expansion(X, np.ones((2, 1)), np.ones(1), np.empty(0), gaussian(1.0))
-        >>> expand(X, E).round(4).tolist()
-        [[1.1353], [1.1353]]
-    """
-    expansion = _model_in(expansion)
-    if (found := _in_slabs(expand, X, expansion, out)) is not None:
-        return found
-    X = _checked_points("X", X)
-    stored = getattr(getattr(expansion, "kernel", None), "kind", None) == _PRECOMPUTED
-    given = stored and X.shape[1] == np.size(expansion.points) > 1  # kernel values, not row numbers
-    E = _checked_expansion("expansion", expansion, None if given else X)
-    shape = (len(X), E.coef.shape[1])[: 1 if E.targets == 1 else 2]
-    out = _checked_out("X", out, shape, np.result_type(X.dtype, E.points.dtype), (X, E))
-    if given:
-        features = _dense_product(_in_double(X), _in_double(E.coef))
-        features = E.kernel.scale * features + E.offset
-    else:
-        features = _features(X, E)
-    out[:] = features.reshape(shape)
-    _require_finite("features of X", out)
-    return out
+# 8.3 Derivatives and pre-images
 
 
 def _derivative(name, kernel):
@@ -4409,13 +4721,17 @@ def _gradients(X, E):
 
 @_public
 def gradient(X, model):
-    """Gradients d f_j / d x_t of the features of `expand`, in O(n c k d) time (textbook).
+    """Gradients d f_j / d x_t of a model's features, in O(n c k d) time (textbook).
 
     Args:
         X: (n, d) array. Points.
         model: Expansion. Its kernel is polynomial or depends on the Euclidean distance.
     Returns:
         array: (n, k, d) in float64. At a kink of `laplacian`, it is the mean of both sides.
+    Example:
+        >>> X = np.array([[0.0, 0.0], [2.0, 0.0]])
+        >>> gradient(X, kpca(X, linear(), 1)).round(12).tolist()
+        [[[1.0, 0.0]], [[1.0, 0.0]]]
     """
     X = _checked_points("X", X)
     E = _checked_expansion("model", model, X)
@@ -4425,32 +4741,71 @@ def gradient(X, model):
     return out
 
 
+@_validated("a Relevance")
+class Relevance(NamedTuple):
+    """columns: (d,), share of each column of X. components: (k, d), the same for each feature."""
+
+    columns: np.ndarray
+    components: np.ndarray
+
+
+def _shares(squares):
+    total = squares.sum(-1, keepdims=True)
+    return squares / (total + (total == 0.0))
+
+
 @_public
-def relevance(X, model, *, full=False, by_component=False):
+def relevance(X, model):
     """Share of each column of X in the mean squared gradient of a model's features (textbook).
 
-    The shares are the diagonal of M = (1/n) sum_ij g_ij g_ij^T divided by its trace, where g_ij is
-    gradient(X, model)[i, j] (Radhakrishnan, Beaglehole, Pandit, Belkin 2024). Standardize X first.
+    The share of column t is proportional to sum_ij g_ijt^2, where g_ij is gradient(X, model)[i, j]
+    (Radhakrishnan, Beaglehole, Pandit, Belkin 2024). Standardize X first.
 
     Args:
         X: (n, d) array. Points. A few thousand training points suffice.
         model: Expansion or fitted estimator. Its kernel is as in `gradient`.
-        full: bool. If True, return M.
-        by_component: bool. If True, do not sum over j: the result has a first axis of length k.
     Returns:
-        array: (d,) shares, all 0 if features are constant. (d, d) if full.
+        Relevance: Shares of the columns, for all features together and for each. They are 0 if
+            features are constant.
+    Example:
+        >>> X = np.array([[0.0, 1.0], [2.0, 1.0], [5.0, 1.0]])
+        >>> relevance(X, kpca(X, linear(), 1)).columns.tolist()
+        [1.0, 0.0]
     """
     X = _checked_points("X", X)
     E = _checked_expansion("model", _model_in(model), X)
-    shape = (E.coef.shape[1], *[X.shape[1]] * (1 + _as_flag("full", full)))
+    shape = E.coef.shape[1], X.shape[1]
     _fits("X", 8.0 * math.prod(shape))
-    sums = np.zeros(shape)
+    squares = np.zeros(shape)
     for _, j, G in _gradients(X, E):
-        sums[j] += _column_products(G, G) if full else np.square(G).sum(0)
-    if not _as_flag("by_component", by_component):
-        sums = sums.sum(0)
-    total = len(X) if full else sums.sum(-1, keepdims=True)
-    return sums / (total + (total == 0.0))
+        squares[j] += np.square(G).sum(0)
+    return Relevance(_shares(squares.sum(0)), _shares(squares))
+
+
+@_public
+def gradient_outer_product(X, model):
+    """Mean outer product M = (1/n) sum_ij g_ij g_ij^T of gradients of a model's features (textbook).
+
+    g_ij is gradient(X, model)[i, j]. The shares of `relevance` are the diagonal of M, divided by its
+    trace. For `scale_points`, M makes directions without influence short (see `learn_metric`).
+
+    Args:
+        X, model: See `relevance`.
+    Returns:
+        array: (d, d) in float64. Costs O(n k d (c + d)) time for c points of the model.
+    Example:
+        >>> X = np.array([[0.0, 0.0], [2.0, 2.0]])
+        >>> gradient_outer_product(X, kpca(X, linear(), 1)).round(12).tolist()
+        [[0.5, 0.5], [0.5, 0.5]]
+    """
+    X = _checked_points("X", X)
+    E = _checked_expansion("model", _model_in(model), X)
+    d = X.shape[1]
+    _fits("X", 8.0 * d * d)
+    sums = np.zeros((d, d))
+    for _, _, G in _gradients(X, E):
+        sums += _column_products(G, G)
+    return sums / len(X)
 
 
 def _root_of(M):
@@ -4472,6 +4827,9 @@ def scale_points(X, M):
         M: (d, d) array. Symmetric and positive semidefinite.
     Returns:
         array: (n, d), in the precision of X.
+    Example:
+        >>> scale_points(np.array([[1.0, 1.0]]), np.diag([4.0, 0.0])).tolist()
+        [[2.0, 0.0]]
     """
     X = _checked_points("X", X)
     d = X.shape[1]
@@ -4503,58 +4861,63 @@ def _climb(gammas, Q, squares, gamma, start, iterations):
 
 
 @_public
-def kernel_pca_preimage(features, expansion, ridge=0.0, *, max_iterations=1000):
-    """Points with features close to given ones, to denoise or to invert `expand` (textbook).
+def kernel_pca_preimage(features, model, *, lam=0.0, max_iterations=1000):
+    """Points with features close to given ones, to denoise or to invert `features` (textbook).
 
-    Let x_i be the c points of the expansion. If ridge = 0 (only for a Gaussian kernel), each point
+    Let x_i be the c points of the model. If lam = 0 (only for a Gaussian kernel), each point
     z solves z = sum_i w_i x_i / sum_i w_i with w_i = gamma_i k(z, x_i) (Mika et al. 1999). Here, P
     = sum_i gamma_i phi(x_i) has the given features. If P . phi(z) <= 0, z is the x_i with the
-    closest features. If ridge > 0, kernel ridge regression maps features to points (Bakir, Weston,
+    closest features. If lam > 0, kernel ridge regression maps features to points (Bakir, Weston,
     Schoelkopf 2004). Unlike scikit-learn's inverse_transform, it centers features and points if the
-    expansion is centered. A fixed-point step costs O(c d), and a regression O(c^3 + c^2 d) time.
+    model is centered. A fixed-point step costs O(c d), and a regression O(c^3 + c^2 d) time.
 
     Args:
-        features: (m, k) array. Features like the ones returned by `expand`.
-        expansion: Expansion. If ridge = 0, a centered expansion must not be thinned.
-        ridge: float, at least 0. Added to the diagonal of the features' Gram matrix.
-        max_iterations: int, at least 1. Largest number of steps per point, for ridge = 0.
+        features: (m, k) array. Features like the ones returned by `features`.
+        model: Expansion. If lam = 0, a centered one must not come from `round_expansion`.
+        lam: float, at least 0. Added to the diagonal of the features' Gram matrix.
+        max_iterations: int, at least 1. Largest number of steps per point, for lam = 0.
     Returns:
         array: (m, d) points in float64.
+    Example:
+        >>> X = np.array([[0.0], [1.0], [2.0]])
+        >>> model = kpca(X, gaussian(1.0), 2)
+        >>> kernel_pca_preimage(features(X, model), model).round(6).tolist()
+        [[0.0], [1.0], [2.0]]
     """
-    E = _checked_expansion("expansion", expansion)
+    E = _checked_expansion("model", model)
     kernel = E.kernel
     Y = _in_double(_checked_points("features", features, E.coef.shape[1]))
-    ridge = _checked_real("ridge", ridge, 0.0)
+    lam = _checked_real("lam", lam, 0.0)
     max_iterations = _checked_count("max_iterations", max_iterations)
     _require(
-        ridge > 0.0 or kernel.kind == _GAUSSIAN,
-        "ridge must be positive unless the kernel is gaussian",
+        lam > 0.0 or kernel.kind == _GAUSSIAN,
+        "lam must be positive unless the kernel is gaussian",
     )
-    _require(_has_formula(kernel), "expansion.kernel must not be precomputed or custom")
+    _require(_has_formula(kernel), "model.kernel must not be precomputed or custom")
     F, basis, W = _span_of(E)
-    F = F + E.offset
+    F = F if E.offset is None else F + E.offset
     center = E.points.mean(0, np.float64)
-    if ridge == 0.0:
-        _require(not _mean_is_unknown(E), "ridge must be positive if expansion.mean is unknown")
+    if lam == 0.0:
+        _require(not _mean_is_unknown(E), "lam must be positive if model.mean is unknown")
         points = []
         Q = E.points - center
-        mean = E.mean if E.mean.size else 0.0
+        mean = 0.0 if E.mean is None else E.mean
         squares = _squared_norms(Q)
         for y in Y:  # start at the point with the closest features
             start = Q[_squared_norms(F - y).argmin()]
             gammas = basis.coef[:, :-1] @ (y @ W) + mean  # P has the features y
             points.append(center + _climb(gammas, Q, squares, kernel.gamma, start, max_iterations))
         return np.array(points)
-    if E.mean.size or E.offset.any():  # centers features and points
+    if E.mean is not None or E.offset is not None:  # centers features and points
         Y = Y - F.mean(0)
         F = F - F.mean(0)
     else:
         center = 0.0
     K = _gram(kernel, F)
-    _require(_all_below(K, 1e300), "expansion.kernel must have finite values on the features")
-    weights = _solve_ridge(K, E.points - center, ridge)
+    _require(_all_below(K, 1e300), "model.kernel must have finite values on the features")
+    weights = _solve_ridge(K, E.points - center, lam)
     out = center + _gram_product(kernel, Y, F, weights)
-    _require_finite("values of expansion.kernel on the features", out)
+    _require_finite("values of model.kernel on the features", out)
     return out
 
 
@@ -4811,11 +5174,11 @@ def thin_expansion(expansion, rounded):
     coef = np.ascontiguousarray(_csr_rows(rounded, 0, k, m).T, E.coef.dtype)
     survives = coef.any(1)
     survives[0] |= not survives.any()  # keeps one point if all are dropped
-    mean = E.mean[:1] * np.nan  # unknown, because it used dropped points
-    return E._replace(points=E.points[survives], coef=coef[survives], mean=mean)
+    # The mean used dropped points.
+    return E._replace(points=E.points[survives], coef=coef[survives], mean=None)
 
 
-@_public
+@_public(sparse=True)
 def rademacher_projection(X, s, seed=0):
     """Random projection X P / sqrt(s) by a matrix P (d, s) of independent signs +1 and -1.
 
@@ -5458,7 +5821,7 @@ def _as_weights(weights, X, name="weights"):
 
 
 @_public
-def rskpca(C, w, kernel, k, seed=0, *, centered=False):
+def rskpca(C, w, kernel, k, seed=0, *, centered=True):
     """Kernel PCA of n points represented by weighted centers (RSKPCA algorithm 1).
 
     Let W = diag(w), and let K be the Gram matrix of C. An eigenpair W^1/2 K W^1/2 phi = lambda phi
@@ -5522,7 +5885,7 @@ def weighted_nystrom(X, C, w, kernel, k, seed=0):
     X, C = _checked_two(X, "C", C)
     w = _checked_weights(w, C, len(X))
     kernel = _checked_kernel("kernel", kernel, X=X, C=C)
-    found = rskpca(C.astype(X.dtype, copy=False), w, kernel, k, seed)
+    found = rskpca(C.astype(X.dtype, copy=False), w, kernel, k, seed, centered=False)
     values = _features(X, found)
     _require_finite("kernel values on X", values)
     coef = values / np.where(found.values > 0.0, found.values, math.inf)
@@ -5664,7 +6027,8 @@ def manifold_features(X, manifold):
         array: (q, k) in float32 if X and the centers are float32, otherwise in float64.
     """
     X = _checked_points("X", X)
-    found = _checked_model(Manifold, "manifold", manifold, X)
+    found = _checked_as(Manifold, "manifold", manifold)
+    _require_fitting_model(X, found)
     X, points = _in_common_precision(X, found.points)
     products = _gram_product(found.kernel, X, points, np.column_stack([found.coef, found.degrees]))
     sums = _in_double(products[:, -1:])
@@ -5751,7 +6115,7 @@ def projection_distance(model, other):
         "model and other must have the same kernel and the same number of columns",
     )
     _require(
-        not any(E.targets or E.offset.any() for E in (a, b)),
+        not any(E.targets or E.offset is not None for E in (a, b)),
         "model and other must have no offset, and must not predict targets",
     )
     _, a, V = _span_of(a)
@@ -6197,7 +6561,7 @@ def equispaced_features_map(kernel, low, high, eps):
     return FourierMap(kernel, d, m, 0, _EQUISPACED, np.empty((0, d)), grid=grid)
 
 
-@_public
+@_public(sparse=True)
 def fourier_features(X, feature_map):
     """Random Fourier features z_j(x) = sqrt(2 k(x, x) / m) cos(r_j.x + gamma_j) (SKPCA section 2).
     Costs n m cosines and n d m multiply-adds, or n m log d additions for Fastfood.
@@ -6686,7 +7050,7 @@ class Subspace(NamedTuple):
 
 
 @_public
-def skpca_start(feature_map, ell, *, centered=False, half=True, share=1.0, half_life=None):
+def skpca_start(feature_map, ell, *, centered=True, half=True, share=1.0, half_life=None):
     """Start streaming kernel PCA with random features (SKPCA algorithm 1).
 
     Args:
@@ -6779,7 +7143,7 @@ def skpca_finish(state, k):
 
 
 @_public
-def skpca(X, kernel, k, m, ell, seed=0, *, centered=False):
+def skpca(X, kernel, k, m, ell, seed=0, *, centered=True):
     """Streaming kernel PCA of an array in one call (SKPCA algorithm 1).
 
     Z W W^T Z^T approximates the Gram matrix for features Z and directions W. For k(x, x) = 1, m =
@@ -6888,7 +7252,7 @@ def _add_moments(a, squares, means, mass, n):
 
 
 @_public
-def rnca_start(feature_map, *, centered=False, half_life=None):
+def rnca_start(feature_map, *, centered=True, half_life=None):
     """Start randomized nonlinear component analysis (Lopez-Paz et al. 2014; SKPCA section 1.2).
 
     Args:
@@ -6968,7 +7332,7 @@ def rnca_finish(state, k, seed=0):
 
 
 @_public
-def rnca(X, feature_map, k, seed=0, *, centered=False):
+def rnca(X, feature_map, k, seed=0, *, centered=True):
     """PCA of random features with their covariance matrix (Lopez-Paz et al. 2014; SKPCA 1.2).
 
     Args:
@@ -7094,7 +7458,7 @@ def reservoir_finish(state, kernel, k):
         kernel: Kernel. Positive semidefinite, with the same k(x, x) for all points.
         k: int from 1 to s. Rank of W_k. Eigenvalues below 1e-13 times the largest become 0.
     Returns:
-        Expansion: Features over the s points, for `expand`.
+        Expansion: Features over the s points, for `features`.
     """
     state = _checked_as(ReservoirState, "state", state)
     points = state.points
@@ -7119,7 +7483,7 @@ def reservoir_nystrom(X, kernel, k, s, seed=0):
         s: int, at least 1. Number of points to draw with replacement.
         seed: int from 0 to 2**64 - 1. Seed of the draws.
     Returns:
-        Expansion: For `expand`. `values` are for the s points: multiply by n / s to estimate X's.
+        Expansion: For `features`. `values` are for the s points: multiply by n / s to estimate X's.
     """
     X, kernel = _points_and_kernel(X, kernel)
     state = reservoir_start(s, X.shape[1], seed)
@@ -7384,7 +7748,7 @@ def _with_steps(state, values, *weights, **more):
 
 
 @_public
-def dsgd_start(X, feature_map, k, *, steps=DSGDSteps(), centered=False, individual=False):
+def dsgd_start(X, feature_map, k, *, steps=DSGDSteps(), centered=True, individual=False):
     """Start doubly stochastic kernel PCA: the state before the first step (DSGD algorithm 1).
 
     The start is kernel PCA of X with steps.initial features. Its functions have eigenvalues l_i and
@@ -7705,7 +8069,7 @@ def _descend(task, start, X, Y, kernels, k, m, seed, steps, **settings):
 
 
 @_public
-def dsgd_kpca(X, kernel, k, m, seed=0, *, steps=DSGDSteps(), centered=False, individual=False):
+def dsgd_kpca(X, kernel, k, m, seed=0, *, steps=DSGDSteps(), centered=True, individual=False):
     """Doubly stochastic kernel PCA in one call: start, steps and finish (DSGD algorithm 1).
 
     Let step t have size c / t. The squared sine of the largest angle to the span of the k leading
@@ -8409,7 +8773,7 @@ def _recursive(X, kernel, key, delta, lam, size, top, constant=1.0, factor=1.0, 
     return sample(0, delta)
 
 
-@_public
+@_public(sparse=True)
 def recursive_rls(X, kernel, lam, seed=0, *, delta, oversampling=16.0):
     """Landmarks from recursive ridge leverage score sampling at a given ridge (RLS algorithm 2).
 
@@ -8433,7 +8797,7 @@ def recursive_rls(X, kernel, lam, seed=0, *, delta, oversampling=16.0):
     return _recursive(X, kernel, key, delta, lam, 0, 0, factor=1.5, oversampling=oversampling)
 
 
-@_public
+@_public(sparse=True)
 def recursive_rls_fixed(X, kernel, s, seed=0, *, delta, constant=640.0, oversampling=16.0):
     """Landmarks from recursive leverage score sampling at a given sample size (RLS algorithm 3).
 
@@ -8469,7 +8833,7 @@ def _practical(X, kernel, s, seed, delta, accelerated):
     return _recursive(X, kernel, _checked_key(seed, _LANDMARKS), delta, None, size, s, _PRACTICAL_C)
 
 
-@_public
+@_public(sparse=True)
 def recursive_rls_practical(X, kernel, s, seed=0, *, delta=None):
     """Exactly s landmarks from recursive ridge leverage score sampling as in RLS section 5.
 
@@ -8487,7 +8851,7 @@ def recursive_rls_practical(X, kernel, s, seed=0, *, delta=None):
     return _practical(X, kernel, s, seed, delta, False)
 
 
-@_public
+@_public(sparse=True)
 def recursive_rls_accelerated(X, kernel, s, seed=0, *, delta=None):
     """Exactly s landmarks from the accelerated recursive method (RLS section 5.2.1).
 
@@ -8519,7 +8883,7 @@ def _landmarks_by_pivots(X, kernel, s, block, share, seed):
     return found, F
 
 
-@_public
+@_public(sparse=True)
 def rpcholesky(X, kernel, s, seed=0, *, block=64):
     """Landmarks from randomly pivoted Cholesky, an alternative to RLS (Chen and others 2025).
 
@@ -8544,7 +8908,7 @@ def rpcholesky(X, kernel, s, seed=0, *, block=64):
     return _landmarks_by_pivots(X, kernel, s, block, 0.0, seed)[0]
 
 
-@_public
+@_public(sparse=True)
 def pivoted_cholesky(X, kernel, s, *, block=64):
     """Landmarks from greedy pivoted Cholesky (textbook).
 
@@ -8676,7 +9040,7 @@ def rls_finish(state):
 # 13.5 Nystrom approximation (RLS section 2.1, appendix C)
 
 
-@_public
+@_public(sparse=True)
 def nystrom_map(X, landmarks, kernel):
     """Map from points to Nystrom features: landmarks and their Cholesky factor (RLS section 2.1).
     Costs about s^2 kernel values, O(s^2 (d + s)) time and O(s (d + s)) memory.
@@ -8719,7 +9083,7 @@ def _map_features(P, found):
     return F
 
 
-@_public
+@_public(sparse=True)
 def nystrom_features(X, feature_map):
     """Nystrom features of points: rows y(x)^T with y(x) = L^-1 k(landmarks, x) (RLS (35)).
     K~(x, x') = y(x).y(x'). Costs n s kernel values and O(n s (d + s)) time.
@@ -8731,12 +9095,13 @@ def nystrom_features(X, feature_map):
         array: (n, s) features, in float32 if X and the landmarks are float32, otherwise in float64.
     """
     X = _checked_points("X", X)
-    feature_map = _checked_model(NystromMap, "feature_map", feature_map, X)
+    feature_map = _checked_as(NystromMap, "feature_map", feature_map)
+    _require_fitting_model(X, feature_map)
     _fits("X", len(X) * len(feature_map.points) * X.itemsize)
     return _map_features(X, feature_map)
 
 
-@_public
+@_public(sparse=True)
 def nystrom(X, landmarks, kernel):
     """Nystrom factor F with F F^T = K~ = K S (S^T K S)^+ S^T K (RLS (1)).
 
@@ -8791,8 +9156,9 @@ def _translated(E, origin):
     if origin is None:
         return E
     origin = _repeated(origin, 1, E.points) if _is_sparse(E) else origin[None]
-    E = E._replace(offset=2.0 * E.offset - _features(origin, E)[0])
-    if E.mean.size == 0:
+    before = 0.0 if E.offset is None else E.offset
+    E = E._replace(offset=2.0 * before - _features(origin, E)[0])
+    if E.mean is None:
         return E
     return E._replace(
         points=_stacked(E.points, origin).astype(E.points.dtype),
@@ -8803,12 +9169,12 @@ def _translated(E, origin):
 
 def _in_order(E, Z):
     """The Expansion with its points in the order of the landmarks Z, if the kernel is precomputed:
-    kernel values that are passed to `expand` have the order that the caller knows."""
+    kernel values that are passed to `features` have the order that the caller knows."""
     if E.kernel.kind != _PRECOMPUTED:
         return E
     places = np.empty(len(Z), np.int64)
     places[np.argsort(Z[:, 0], kind="stable")] = np.argsort(E.points[:, 0], kind="stable")
-    mean = E.mean[places] if E.mean.size else E.mean
+    mean = None if E.mean is None else E.mean[places]
     return E._replace(points=E.points[places], coef=E.coef[places], mean=mean)
 
 
@@ -8846,7 +9212,7 @@ def _coefficients(found, V):
 def _expansion_by_map(found, V, values):
     """The features V^T y(x) as an expansion over the landmarks."""
     coef = _coefficients(found, V).astype(found.points.dtype)
-    return Expansion(found.points, coef, values, np.zeros(len(values)), found.kernel)
+    return Expansion(found.points, coef, values, found.kernel)
 
 
 def _components_by_map(found, squares, sums, n, middle, k, key):
@@ -8866,8 +9232,8 @@ def _components_by_map(found, squares, sums, n, middle, k, key):
     return expansion._replace(offset=0.0 - mean @ V, mean=_coefficients(found, mean))
 
 
-@_public
-def nystrom_kpca(X, landmarks, kernel, k, seed=0, *, centered=False):
+@_public(sparse=True)
+def nystrom_kpca(X, landmarks, kernel, k, seed=0, *, centered=True):
     """Kernel PCA of all points, with components in the span of the landmarks (RLS theorem 17).
 
     The components are Phi^T S C, orthonormal in feature space. Row i of Phi is the feature vector
@@ -9022,12 +9388,12 @@ def _ridge_by_map(found, squares, products, lam, targets, mean=0.0, at=None):
     weights = _solve_ridge(squares, products, lam)
     expansion = _expansion_by_map(found, weights, np.zeros(products.shape[1]))
     _require_finite("Y must be smaller: coefficients", expansion.coef)
-    offset = expansion.offset if at is None else mean - at @ weights
+    offset = None if at is None else mean - at @ weights
     return expansion._replace(targets=targets, offset=offset)
 
 
 @_public
-def kernel_ridge(F, Y, lam):
+def factor_ridge(F, Y, lam):
     """Weights w = (F^T F + lam I)^-1 F^T Y of kernel ridge regression on a factor (RLS (32)-(35)).
 
     F w = K~ (K~ + lam I)^-1 Y. At new points, nystrom_features(new, feature_map) @ w predicts Y.
@@ -9073,8 +9439,8 @@ def _ridge_over(X, Y, landmarks, kernel, lam, intercept, weights, F=None):
     return _in_order(_translated(E, origin), Z)
 
 
-@_public
-def nystrom_ridge(X, Y, landmarks, kernel, lam, *, intercept=False, weights=None):
+@_public(sparse=True)
+def nystrom_ridge(X, Y, landmarks, kernel, lam, *, intercept=True, weights=None):
     """Kernel ridge regression over a few landmarks (RLS theorem 15, (32)-(35)).
 
     f(x) = k(x, landmarks) (S^T K S)^+ S^T K (K~ + lam I)^-1 Y, in O(n s (d + s)) float64 time and
@@ -9093,7 +9459,7 @@ def nystrom_ridge(X, Y, landmarks, kernel, lam, *, intercept=False, weights=None
         intercept: bool. Whether to add b, which has no ridge. It is the offset of the result.
         weights: (n,) array, or None. Weights of the points, at least 0. None means 1.
     Returns:
-        Expansion: Over landmarks. At q points, `expand` gives (q, t), or (q,) if Y is a vector.
+        Expansion: Over landmarks. At q points, `features` gives (q, t), or (q,) if Y is a vector.
     """
     return _ridge_over(X, Y, landmarks, kernel, lam, intercept, weights)
 
@@ -9119,7 +9485,7 @@ def _preconditioner(A, lam, P, kernel, s, key):
 
 
 @_public
-def kernel_ridge_cg(X, Y, kernel, lam, s=1000, seed=0, *, tol=1e-8, max_iterations=1000):
+def kernel_ridge(X, Y, kernel, lam, s=1000, seed=0, *, tol=1e-8, max_iterations=1000):
     """Kernel ridge regression on all points, (K + lam I) a = Y, by conjugate gradients.
 
     f(x) = sum_i a_i k(x_i, x) (RLS (32) for K). The preconditioner is F F^T + lam I, where F has s
@@ -9178,7 +9544,7 @@ def kernel_ridge_cg(X, Y, kernel, lam, s=1000, seed=0, *, tol=1e-8, max_iteratio
     _require_finite("Y must be smaller: coefficients", coef)
     a = coef / sizes
     rest = np.linalg.norm(T - _product(A, a) - lam * a, axis=0)
-    return Expansion(X.copy(), coef, rest, np.zeros(len(sizes)), kernel, targets=np.ndim(Y))
+    return Expansion(X.copy(), coef, rest, kernel, targets=np.ndim(Y))
 
 
 @_validated("a Metric", errors=1)
@@ -9233,12 +9599,12 @@ def learn_metric(X, Y, kernel, lam, s=1000, seed=0, *, rounds=4):
         root = _root_of(M) if errors else M  # in round 0, both are I
         P = _dense_product(X, root)
         model = fitted(P[kept], T[kept])
-        errors.append(np.square(expand(P[held], model) - T[held]).mean())
+        errors.append(np.square(features(P[held], model) - T[held]).mean())
         if errors[-1] == min(errors):
             best, best_root = M, root
         if len(errors) > rounds:
             break
-        slopes = relevance(P[kept], model, full=True)
+        slopes = gradient_outer_product(P[kept], model)
         M = _dense_product(np.ascontiguousarray(_dense_product(slopes, root).T), root)
     return Metric(best, fitted(_dense_product(X, best_root), Y), np.array(errors))
 
@@ -9570,52 +9936,7 @@ def reliable_components(values, error):
     return Reliable(int(np.flatnonzero(clear).max(initial=-1)) + 1, angles)
 
 
-# 15.2 Models: what each class of them can do, for arrays and for one point in compiled code
-
-
-@_public
-def features(X, model):
-    """Features of points, computed with any model (textbook).
-
-    Args:
-        X: (n, d) array, sparse if the model's points are. Points.
-        model: Expansion, NystromMap, Subspace, FourierMap, DSGDState, Manifold or fitted estimator.
-    Returns:
-        array: (n, k), computed by the model's own function, such as `expand`.
-    """
-    model = _model_in(model)
-    return _of_model("model", model, "features")(X, model)
-
-
-@_public
-def features_of(x, model, out):
-    """Write the features of one point to `out`, for use in your own `@njit` loops (RLS 2.1).
-
-    Args:
-        x: (d,) array. Point. Compiled code does not check the lengths of `x` and `out`.
-        model: Expansion or NystromMap. Outside compiled code, any model, as in `features`.
-        out: (k,) array. Receives the model's k features.
-    Returns:
-        None: Afterwards, `out` equals a row of `features`, up to rounding. No memory is allocated.
-    Example:
-        >>> out = np.empty(1)
-        >>> features_of(np.array([3.0]), nystrom_map(np.eye(1), np.array([0]), linear()), out)
-        >>> out.tolist()
-        [3.0]
-    """
-    row = features(_as_array("x", x, 1)[None], model).reshape(-1)
-    _require(np.shape(out) == row.shape, f"out must be an array of {row.size} numbers")
-    out[:] = row
-
-
-def _of_expansion(x, model, out):
-    out[:] = 0.0
-    if len(model.offset) > 0:
-        out[:] = model.offset
-    for i in range(len(model.points)):
-        value = _value_of(model.kernel, x, model.points[i])
-        for q in range(len(out)):
-            out[q] += model.coef[i, q] * value
+# 15.2 Models
 
 
 def _residual_of_landmarks(x, model, out):
@@ -9627,27 +9948,6 @@ def _residual_of_landmarks(x, model, out):
     return math.sqrt(square / size) if square > 0.0 else 0.0
 
 
-def _distances(X, kernel, features, from_mean=0.0):
-    """Relative distances from a span of orthonormal features. from_mean: |m|^2 - 2 m.phi(x)."""
-    sizes = _diagonal(X, kernel)
-    squares = sizes + from_mean - np.square(features).sum(1)
-    _require_finite("kernel values on X", squares)
-    return np.sqrt(np.where(squares > 0.0, squares / sizes.clip(0.0), 0.0))
-
-
-def _distances_from_expansion(X, E):
-    E = _checked_expansion("model", E, X)
-    _require(not _mean_is_unknown(E), "model.mean must be known (it is NaN or missing)")
-    features = _features(X, _span_of(E)[1])
-    return _distances(X, E.kernel, features[:, :-1], features[:, -1])
-
-
-def _moments(X, model, features):
-    model = _checked_model(type(model), "model", model, X)
-    A = Implicit(_about_mean(model.kernel, X), model.kernel)  # moves features of a linear model
-    return features(A.X, model), _trace(A), _finite_product(A, np.ones((len(X), 1)))[0].sum()
-
-
 def _moments_of_subspace(X, model):
     features = skpca_transform(X, model)  # checks both first
     size = sums = 0.0
@@ -9657,90 +9957,105 @@ def _moments_of_subspace(X, model):
     return features, size, (sums**2).sum()
 
 
-def _own_pairs(X, model):
-    _require(not getattr(model, "targets", 0), "sketch must not predict targets")
-    return Eigen(model.values, features(X, model), 0, model.values)
+# TEMPORARY: these records move to their classes.
+def _write_map_features(X, model, out):
+    out[:] = _map_features(X, model)
 
 
-# Functions of each class of models, or None. `_of_model` refuses a class that has None.
-# features: (X, model). Features of points.
-# values: (model). Eigenvalues.
-# of_one: (x, model, out). Features of one point, compiled.
-# residual_of_one: (x, model, out). Features and the residual of one point, compiled.
-# residual: (X, model). Relative distances of points from the span.
-# moments: (X, model). Orthonormal features, the sum of |phi(x)|^2, and |sum of phi(x)|^2.
-# sketch: (X, model). Its eigenpairs, or its Gram matrix as an operator.
-_Model = collections.namedtuple(
-    "_Model", "features values of_one residual_of_one residual moments sketch", defaults=[None] * 5
+_model(
+    fit=_require_fitting_model,
+    shape=lambda model: (len(model.factor),),
+    features=_write_map_features,
+    of_point=_of_landmarks.__wrapped__,
+    residual=lambda X, model: _distances(X, model.kernel, nystrom_features(X, model)),
+    residual_of_point=_residual_of_landmarks,
+    moments=functools.partial(_moments, features=_map_features),
+    sketch=lambda X, model: LowRank(nystrom_features(X, model)),
+)(NystromMap)
+
+
+def _write_by(function):
+    def write(X, model, out):
+        out[:] = function(X, model)
+
+    return write
+
+
+_model(
+    fit=lambda X, model: None,
+    shape=lambda model: (model.values.size,),
+    features=_write_by(skpca_transform),
+    of_point=None,
+    values=_own_values,
+    residual=lambda X, model: skpca_residual(X, model) / np.sqrt(model.feature_map.kernel.scale),
+    moments=_moments_of_subspace,
+    sketch=_own_pairs,
+)(Subspace)
+_model(
+    fit=lambda X, model: None,
+    shape=lambda model: (model.m,),
+    features=_write_by(fourier_features),
+    of_point=None,
+)(FourierMap)
+_model(
+    fit=lambda X, model: None,
+    shape=lambda model: (model.coef.shape[1],),
+    features=_write_by(dsgd_evaluate),
+    of_point=None,
+    values=dsgd_values,
+)(DSGDState)
+_model(
+    fit=lambda X, model: None,
+    shape=lambda model: (model.values.size,),
+    features=_write_by(manifold_features),
+    of_point=None,
+    values=_own_values,
+)(Manifold)
+_stream(columns=lambda state: state.centers.shape[1], update=shadow_update, finish=shadow_finish)(
+    ShadowState
 )
-_own_values = operator.attrgetter("values")
-_models |= {
-    Expansion: _Model(
-        expand,
-        _own_values,
-        _of_expansion,
-        residual=_distances_from_expansion,
-        moments=functools.partial(
-            _moments, features=lambda X, E: _features(X, _span_of(E)[1])[:, :-1]
-        ),
-        sketch=_own_pairs,
-    ),
-    NystromMap: _Model(
-        nystrom_features,
-        lambda model: (),
-        _of_landmarks.__wrapped__,
-        _residual_of_landmarks,
-        residual=lambda X, model: _distances(X, model.kernel, nystrom_features(X, model)),
-        moments=functools.partial(_moments, features=_map_features),
-        sketch=lambda X, model: LowRank(nystrom_features(X, model)),
-    ),
-    Subspace: _Model(
-        skpca_transform,
-        _own_values,
-        residual=lambda X, model: (
-            skpca_residual(X, model) / np.sqrt(model.feature_map.kernel.scale)
-        ),
-        moments=_moments_of_subspace,
-        sketch=_own_pairs,
-    ),
-    FourierMap: _Model(fourier_features, lambda model: ()),
-    DSGDState: _Model(dsgd_evaluate, dsgd_values),
-    Manifold: _Model(manifold_features, _own_values),
-}
+_stream(
+    columns=lambda state: len(state.run.columns),
+    update=fd_update,
+    finish=fd_finish,
+    merge=fd_merge,
+    arguments=lambda state: 0,
+)(FDState)
+_stream(
+    columns=lambda state: state.feature_map.d,
+    update=skpca_update,
+    finish=skpca_finish,
+    most=lambda state: state.sketch.ell,
+    merge=skpca_merge,
+    arguments=lambda state: 0,
+)(SKPCAState)
+_stream(
+    columns=lambda state: state.feature_map.d,
+    update=rnca_update,
+    finish=rnca_finish,
+    most=lambda state: state.feature_map.m,
+    merge=rnca_merge,
+    arguments=lambda state: 0,
+)(RNCAState)
+_stream(
+    columns=lambda state: state.points.shape[1],
+    update=rls_update,
+    finish=rls_finish,
+    merge=rls_merge,
+    arguments=lambda state: 0,
+)(RLSState)
+_stream(
+    columns=lambda state: state.feature_map.d, update=dsgd_update, finish=dsgd_finish, second=True
+)(DSGDState)
 
 
 # 15.3 Errors of models
 
 
-@_public
-def residual(X, model):
-    """Relative distance of each point from the span of a model (RLS section 2.1, SKPCA section 1).
-
-    The distance is |f - P f| / sqrt(k(x, x)), where f = phi(x) - mean and P projects onto the span
-    of components or landmarks. Centering or unpaired features can raise it above 1. The first call
-    for an Expansion of c points costs c^2 kernel values, and its result is kept.
-
-    Args:
-        X: (n, d) array. Points. As in `expand`, 8192 rows are read and converted at a time.
-        model: Expansion (its mean must be known), NystromMap, Subspace or fitted estimator.
-    Returns:
-        array: (n,), about 1 far from the training points. Values below 1e-7 are rounding errors.
-    Example:
-        >>> X = np.array([[0.0], [1.0], [2.0]])
-        >>> residual(np.array([[1.0], [50.0]]), kpca(X, gaussian(1.0), 3)).round(6).tolist()
-        [0.0, 1.0]
-    """
-    model = _model_in(model)
-    if (found := _in_slabs(residual, X, model)) is not None:
-        return found
-    X = _in_double(_checked_points("X", X))
-    return _of_model("model", model, "residual")(X, model)
-
-
 _ROUNDING = 1e-9  # of a squared residual. Measured: 1e-10 between one point and a batch.
 
 
-@_public
+@_public(sparse=True)
 def novelty_pvalues(X, model, known):
     """P-values of novelty: p = (1 + number of known residuals at least as large) / (n + 1).
 
@@ -9766,26 +10081,6 @@ def novelty_pvalues(X, model, known):
     _require(n > 0 and (known >= 0.0).all(), "known must hold one or more residuals, at least 0")
     squares = np.square(residual(X, model)) - _ROUNDING
     return (1.0 + n - np.searchsorted(np.sort(np.square(known)), squares)) / (n + 1.0)
-
-
-@_public
-def explained_variance_ratio(X, model):
-    """Share of the points' variance in feature space that each component explains (textbook).
-
-    For orthonormal components, it is sum_i (f_j(x_i) - mean_j)^2 / tr(H K H) with means over X. In
-    other models, component j counts for the variance that earlier components do not explain.
-
-    Args:
-        X: (n, d) array. Points, for example training points. Costs n^2 kernel values.
-        model: Expansion, NystromMap or Subspace. For a Subspace, K is Z Z^T of its features Z.
-    Returns:
-        array: (k,), at least 0. The sum is at most 1, up to rounding.
-    """
-    X = _in_double(_checked_points("X", X))
-    features, size, square = _of_model("model", model, "moments")(X, model)
-    total = size - square / len(X)
-    _require(total > 1e-14 * size, "X must have points that differ")
-    return np.square(features - features.mean(0)).sum(0) / total
 
 
 @_validated("a SketchError")
@@ -9860,92 +10155,6 @@ def sketch_error(sketch, X, kernel, k=None, seed=0, *, rows=512, centered=False)
     exact_values = (mu + np.square(E).sum(0) * gaps)[:k]
     exact = np.vstack([Y, E])[:, :k]  # coordinates along U, and orthogonal to U
     return SketchError(values[:k] - exact_values, principal_angles(np.eye(len(exact), k), exact))
-
-
-@_public
-def residual_of(x, model, out):
-    """Residual of one point, for use in your own `@njit` loops (RLS section 2.1).
-
-    Args:
-        x: (d,) array. Point. Compiled code does not check the lengths of `x` and `out`.
-        model: NystromMap. For an Expansion, `residual` must prepare an orthonormal basis.
-        out: (s,) array. Receives the features, as in `features_of`.
-    Returns:
-        float: The entry of `residual`, up to rounding errors of 1e-7. No memory is allocated.
-    """
-    _of_model("model", model, "residual_of_one")
-    features_of(x, model, out)
-    return float(residual(np.asarray(x)[None], model)[0])
-
-
-def _compiled_of_one(function, field):
-    def compiled(x, model, out):
-        record = _models.get(getattr(model, "instance_class", None))
-        return getattr(record, field, None)
-
-    overload(function, jit_options={"fastmath": _SUMS})(compiled)
-
-
-_compiled_of_one(features_of, "of_one")
-_compiled_of_one(residual_of, "residual_of_one")
-
-
-# 15.4 Streams of any kind
-
-# update(state, X), or (state, X, Y) for DSGD of two views; merge(a, b) or None; finish(state, ...)
-_Stream = collections.namedtuple("_Stream", "update merge finish")
-_STREAMS = {
-    ShadowState: _Stream(shadow_update, None, shadow_finish),
-    FDState: _Stream(fd_update, fd_merge, fd_finish),
-    SKPCAState: _Stream(skpca_update, skpca_merge, skpca_finish),
-    RNCAState: _Stream(rnca_update, rnca_merge, rnca_finish),
-    ReservoirState: _Stream(reservoir_update, reservoir_merge, reservoir_finish),
-    DSGDState: _Stream(dsgd_update, None, dsgd_finish),
-    RLSState: _Stream(rls_update, rls_merge, rls_finish),
-}
-
-_of_stream = functools.partial(_of_record, _STREAMS)
-
-
-@_public
-def update(state, X, Y=None):
-    """The state of any stream after more points, by its own function such as `skpca_update`.
-
-    Args:
-        state: named tuple. Returned by a start function, such as `skpca_start` (SKPCA algorithm 1).
-        X: (n, d) array. Further points, or rows of a sketch.
-        Y: None, or the second view or targets of doubly stochastic gradients (see `dsgd_update`).
-    Returns:
-        tuple: The new state, of the same type. The old state is not modified.
-    """
-    return _of_stream("state", state, "update")(state, X, *([] if Y is None else [Y]))
-
-
-@_public
-def merge(a, b):
-    """The state of two streams together, by their function such as `skpca_merge` (SKPCA 2).
-
-    Args:
-        a: named tuple. State of the first stream. It is not modified.
-        b: named tuple. State of the second stream, started with the same arguments. Only
-            reservoirs need another seed.
-    Returns:
-        tuple: The merged state, of the same type.
-    """
-    return _of_stream("a", a, "merge")(a, b)
-
-
-@_public
-def finish(state, *arguments):
-    """The result of any stream, by its own function such as `skpca_finish` (SKPCA algorithm 1).
-
-    Args:
-        state: named tuple. State of the stream. It is not modified, and the stream may continue.
-        *arguments: any. Further arguments of its own function, such as k of `skpca_finish`.
-    Returns:
-        tuple: The result of the stream's own function.
-    """
-    return _of_stream("state", state, "finish")(state, *arguments)
 
 
 # --------------------------------------------------------------------------------------------------
@@ -10127,6 +10336,8 @@ def _as_arrays(model, inside=""):
     for field, kind in type(model).__annotations__.items():
         value = getattr(model, field)
         place = inside + field
+        if value is None and type(model)._field_defaults.get(field, 0) is None:
+            continue
         if type(value).__name__ in _TUPLES:
             arrays |= _as_arrays(value, f"{place}.")
             continue
@@ -10151,7 +10362,10 @@ def _from_arrays(arrays, path, inside):
     fields = {}
     for field, kind in cls.__annotations__.items():
         place = inside + field
-        value = arrays.get(place, np.array(b"" if field == "names" else "none"))
+        if place not in arrays and field in cls._field_defaults:  # it was None, or is new
+            fields[field] = cls._field_defaults[field]
+            continue
+        value = arrays.get(place, np.array("none"))
         named = _NAMED.get((cls.__name__, field))
         if named:
             _require(str(value) in named, wrong.format(place))
@@ -10203,7 +10417,7 @@ def _made_from(arrays, path):
     return made
 
 
-@_public
+@_public(sparse=True)
 def save(path, model):
     """Write a result of this module to a .npz file, without pickles (textbook).
 
@@ -10248,7 +10462,7 @@ def load(path):
 # 16.3 A bandwidth, a sketch and its size
 
 
-@_public
+@_public(sparse=True)
 def median_bandwidth(X, seed=0):
     """Median distance between points, the textbook choice of sigma for `gaussian`.
 
@@ -10355,7 +10569,7 @@ def _with_bandwidths(kernel, factors, constant):
     return factors, [kernel._replace(gamma=gamma) for gamma in gammas.tolist()]
 
 
-@_public
+@_public(sparse=True)
 def choose(
     X,
     Y,
@@ -10431,9 +10645,9 @@ def choose(
         points = P
         centers = Z
         if Y is None:
-            model = nystrom_kpca(X, Z, by, k)
-            points = expand(P, model)
-            centers = expand(Z, model)
+            model = nystrom_kpca(X, Z, by, k, centered=False)
+            points = features(P, model)
+            centers = features(Z, model)
             by = gaussian(median_bandwidth(points))
         centers = _in_double(centers)  # as in `nystrom_ridge`
         points, model, _, at = _about_landmarks(points, centers, by, intercept, weights)
@@ -10803,7 +11017,7 @@ def _estimator(user):
             return self
 
         def _predictions(self, X):
-            return expand(self._points(X), self.model_)
+            return features(self._points(X), self.model_)
 
     return base, Estimator, Ridge
 
@@ -10837,7 +11051,8 @@ def _learn_features(own, X, y):
         if share:
             k = np.searchsorted(np.cumsum(shares), k) + 1
             coef = np.ascontiguousarray(model.coef[:, :k])
-            model = model._replace(coef=coef, values=model.values[:k], offset=model.offset[:k])
+            offset = None if model.offset is None else model.offset[:k]
+            model = model._replace(coef=coef, values=model.values[:k], offset=offset)
         own.map_ = model
         own.explained_variance_ratio_ = shares[:k]
         own._n_features_out = len(model.values)
@@ -10875,24 +11090,24 @@ def _define_features(base, Estimator, _):
         sampler: str = "auto"
         centered: bool = False
 
-        @_public
+        @_public(sparse=True)
         def fit(self, X, y=None):
             """Choose the kernel and landmarks for X, (n, d). Only sigma="auto" uses targets y."""
             _learn_features(self, X, y)
             return self
 
-        @_public
+        @_public(sparse=True)
         def fit_transform(self, X, y=None):
             """Fit, and return features of X. "rpcholesky" has them at hand."""
             F = _learn_features(self, X, y)
             return self.transform(X) if F is None else F
 
-        @_public
+        @_public(sparse=True)
         def transform(self, X):
             """Features of X, (n, d), as an array with a row for each point."""
             return features(self._points(X), self.map_)
 
-        @_public
+        @_public(sparse=True)
         def inverse_transform(self, X, ridge=0.0):
             """Points with features X, (n, k), by `kernel_pca_preimage`. Needs n_components."""
             self._require_fit()
@@ -10920,7 +11135,7 @@ def _define_ridge(base, _, Ridge):
             kernel, sigma, gamma, sampler, random_state: See `LandmarkFeatures`.
         """
 
-        @_public
+        @_public(sparse=True)
         def fit(self, X, y, sample_weight=None):
             """Fit X, (n, d), and targets y, (n,) or (n, t). A weight acts like a number of equal
             points: landmarks and, if it is chosen, sigma depend only on the distinct points."""
@@ -10930,7 +11145,7 @@ def _define_ridge(base, _, Ridge):
                 X, y = self._points(X, y, reset=True, multi_output=True, y_numeric=True)
                 return self._learn(X, y, sample_weight)
 
-        @_public
+        @_public(sparse=True)
         def predict(self, X):
             """Predictions for X, (n, d), with the shape of y."""
             return self._predictions(X)
@@ -10958,7 +11173,7 @@ def _define_classifier(base, _, Ridge):
 
         class_weight: object = None
 
-        @_public
+        @_public(sparse=True)
         def fit(self, X, y, sample_weight=None):
             """Fit X, (n, d), and classes y, (n,). A weight acts like a number of equal points."""
             with self._refit():
@@ -10980,12 +11195,12 @@ def _define_classifier(base, _, Ridge):
                     weights = weights * by_class.compute_sample_weight(self.class_weight, y)
                 return self._learn(X, T[:, 1] if many == 2 else T, weights)
 
-        @_public
+        @_public(sparse=True)
         def decision_function(self, X):
             """Predicted targets for X, (n, d): (n, classes), or (n,) of the second of two."""
             return self._predictions(X)
 
-        @_public
+        @_public(sparse=True)
         def predict(self, X):
             """Classes of X, (n, d): those with the largest predicted target."""
             scores = self._predictions(X)
@@ -11251,7 +11466,7 @@ def _typical_arguments(dtype):
     X = np.random.default_rng(0).standard_normal((2000, 3), dtype)
     some = X[:50]
     kernel = gaussian(2.0)
-    model = Expansion(some, some, np.ones(3), np.empty(0), kernel)
+    model = Expansion(some, some, np.ones(3), kernel)
     return {
         "X": X,
         "Y": X[:, 0],
@@ -11509,7 +11724,7 @@ def _added(a, b):
 
 
 @_public
-def dask_nystrom_kpca(X, landmarks, kernel, k, seed=0, *, centered=False):
+def dask_nystrom_kpca(X, landmarks, kernel, k, seed=0, *, centered=True):
     """Kernel PCA of a Dask array over landmarks, with 8 s^2 bytes sent per block (RLS theorem 17).
 
     Args:
@@ -11541,7 +11756,7 @@ def dask_nystrom_ridge(X, Y, landmarks, kernel, lam):
         landmarks, kernel: See `dask_nystrom_kpca`.
         lam: float above 0. The ridge, in the units of the eigenvalues of K.
     Returns:
-        Expansion: The result of `nystrom_ridge` up to rounding. `expand` returns t columns.
+        Expansion: The result of `nystrom_ridge` up to rounding. `features` returns t columns.
     """
     _row_blocks("X", X)
     lam = _as_ridge(lam)

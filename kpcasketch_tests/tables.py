@@ -357,17 +357,19 @@ class ModelRow(NamedTuple):
 
 
 MODELS = {  # by the name of the class
-    "Expansion": ModelRow(lambda X, kernel: kp.kpca(X, kernel, 2), kp.expand),
+    "Expansion": ModelRow(lambda X, kernel: kp.kpca(X, kernel, 2, centered=False), kp.features),
     "NystromMap": ModelRow(
-        lambda X, kernel: kp.nystrom_map(X, np.arange(5), kernel), kp.nystrom_features, 0
+        lambda X, kernel: kp.nystrom_map(X, np.arange(5), kernel), kp.features, 0
     ),
-    "Subspace": ModelRow(lambda X, kernel: kp.rnca(X, map_of(X, kernel), 2), kp.skpca_transform),
-    "FourierMap": ModelRow(map_of, kp.fourier_features, 0),
+    "Subspace": ModelRow(
+        lambda X, kernel: kp.rnca(X, map_of(X, kernel), 2, centered=False), kp.features
+    ),
+    "FourierMap": ModelRow(map_of, kp.features, 0),
     "DSGDState": ModelRow(
-        lambda X, kernel: kp.dsgd_kpca(X, kernel, 2, 16, steps=2), kp.dsgd_evaluate
+        lambda X, kernel: kp.dsgd_kpca(X, kernel, 2, 16, steps=2, centered=False), kp.dsgd_evaluate
     ),
     "Manifold": ModelRow(
         lambda X, kernel: kp.laplacian_eigenmap(X, np.ones(len(X)), kernel, 2),
-        kp.manifold_features,
+        kp.features,
     ),
 }

@@ -176,17 +176,19 @@ def test_kernel_parameters_are_refused_by_name(make, name, value):
             "round_expansion: coef must be a 2-D array",
         ),
         (
-            lambda: kp.thin_expansion(kp.kpca(X, g, 2, 0), kp.round_expansion(X, 1.0, 0)),
+            lambda: kp.thin_expansion(
+                kp.kpca(X, g, 2, 0, centered=False), kp.round_expansion(X, 1.0, 0)
+            ),
             "thin_expansion: rounded must have one row",
         ),
         (
             lambda: kp.thin_expansion(
-                kp.kpca(X, g, 2, 0), kp.round_expansion(np.ones((20, 2)), 9.0, 0)
+                kp.kpca(X, g, 2, 0, centered=False), kp.round_expansion(np.ones((20, 2)), 9.0, 0)
             ),
             "thin_expansion: rounded.indices must be from 0",
         ),
         (
-            lambda: kp.thin_expansion(kp.kpca(X, g, 2, 0), K),
+            lambda: kp.thin_expansion(kp.kpca(X, g, 2, 0, centered=False), K),
             "thin_expansion: rounded must be a CSR",
         ),
         (
@@ -249,19 +251,19 @@ def test_kernel_parameters_are_refused_by_name(make, name, value):
             "orthogonal_iteration: the .* matrix must be finite",
         ),
         (lambda: kp.spectral_norm(np.triu(K), 0), "spectral_norm: A must be symmetric"),
-        (lambda: kp.kpca(X, g, 10, 0), "kpca: k must be an int from 1 to 9"),
-        (lambda: kp.kpca(X, g, 1.5, 0), "kpca: k must be an int from 1 to 9"),
+        (lambda: kp.kpca(X, g, 10, 0, centered=False), "kpca: k must be an int from 1 to 9"),
+        (lambda: kp.kpca(X, g, 1.5, 0, centered=False), "kpca: k must be an int from 1 to 9"),
         (
             lambda: kp.kpca_from_eigen(X[:3], g, kp.block_lanczos(K, 1, 0)),
             "kpca_from_eigen: eigen.vectors must have 3 rows, got 9",
         ),
         (lambda: kp.kpca_from_eigen(X, g, K), "kpca_from_eigen: eigen must be an Eigen"),
         (
-            lambda: kp.expand(X[:, :2], kp.kpca(X, g, 2, 0)),
+            lambda: kp.features(X[:, :2], kp.kpca(X, g, 2, 0, centered=False)),
             "expand: X and expansion.points must have the same number",
         ),
         (
-            lambda: kp.expand(X, kp.Expansion(X, np.ones((8, 1)), np.ones(1), np.empty(0), g)),
+            lambda: kp.features(X, kp.Expansion(X, np.ones((8, 1)), np.ones(1), np.empty(0), g)),
             "expand: expansion must be an Expansion whose coef has a row",
         ),
         (
@@ -432,24 +434,24 @@ def test_kernel_parameters_are_refused_by_name(make, name, value):
         ),
         (lambda: kp.nystrom(X, 3, g), "nystrom: landmarks must be a 2-D array"),
         (
-            lambda: kp.nystrom_features(X[:, :1].copy(), kp.nystrom_map(X, np.array([1]), g)),
+            lambda: kp.features(X[:, :1].copy(), kp.nystrom_map(X, np.array([1]), g)),
             "nystrom_features: X and feature_map.points must have",
         ),
-        (lambda: kp.nystrom_features(X, K), "nystrom_features: feature_map must be a NystromMap"),
+        (lambda: kp.features(X, K), "nystrom_features: feature_map must be a NystromMap"),
         (
-            lambda: kp.nystrom_kpca(X, np.array([1]), g, 2, 0),
+            lambda: kp.nystrom_kpca(X, np.array([1]), g, 2, 0, centered=False),
             "nystrom_kpca: k must be an int from 1 to 1, got 2",
         ),
         (
-            lambda: kp.kernel_ridge(X, np.ones(3), 1.0),
+            lambda: kp.factor_ridge(X, np.ones(3), 1.0),
             "kernel_ridge: Y must have 9 rows, got",
         ),
         (
-            lambda: kp.kernel_ridge(X, np.ones(9), 0.0),
+            lambda: kp.factor_ridge(X, np.ones(9), 0.0),
             "kernel_ridge: lam must be at least 1e-300, got 0.0",
         ),
         (
-            lambda: kp.nystrom_ridge(X, np.ones(3), np.array([1]), g, 1.0),
+            lambda: kp.nystrom_ridge(X, np.ones(3), np.array([1]), g, 1.0, intercept=False),
             "nystrom_ridge: Y must have 9 rows, got",
         ),
         (
@@ -529,9 +531,9 @@ def test_a_custom_kernel_of_another_process_ended_this_one():
 
 def test_numbers_of_columns_were_not_told():
     X = np.random.default_rng(0).standard_normal((30, 4))
-    model = kp.skpca(X, kp.gaussian(1.0), 2, 20, 5)
+    model = kp.skpca(X, kp.gaussian(1.0), 2, 20, 5, centered=False)
     for call, sizes in (
-        (lambda: kp.skpca_transform(X[:3, :3], model), "X must have 4 columns, got 3"),
+        (lambda: kp.features(X[:3, :3], model), "X must have 4 columns, got 3"),
         (lambda: kp.gram(X, X[:5, :2], kp.linear()), "Y must have 4 columns, got 2"),
         (
             lambda: kp.nystrom(X, landmarks=X[:5, :2], kernel=kp.linear()),
@@ -592,7 +594,7 @@ def test_dates_and_times_in_frames_were_taken_for_numbers_of_1e15():
             ValueError,
             match="^kernel_ridge: Y must be a 1-D array of real numbers, got non-numeric columns ",
         ):
-            kp.kernel_ridge(X[:4], pandas.Series(column), 0.1)
+            kp.factor_ridge(X[:4], pandas.Series(column), 0.1)
     polars = pytest.importorskip("polars")  # whose dates became numbers
     for column in (days.values, (days - days[0]).values):
         for frame in (
@@ -615,10 +617,10 @@ def test_dates_and_times_in_frames_were_taken_for_numbers_of_1e15():
 @pytest.mark.parametrize(
     "call",
     [
-        lambda x: kp.kpca(x, g, 1),
-        lambda x: kp.expand(x, kp.kpca(X, g, 2)),
+        lambda x: kp.kpca(x, g, 1, centered=False),
+        lambda x: kp.features(x, kp.kpca(X, g, 2, centered=False)),
         lambda x: kp.gram(X, x.tolist(), g),
-        lambda x: kp.residual(x, kp.kpca(X, g, 2)),
+        lambda x: kp.residual(x, kp.kpca(X, g, 2, centered=False)),
         lambda x: kp.frequent_directions(x, 2),
     ],
 )
@@ -692,7 +694,7 @@ def test_a_public_function_shows_its_signature_pickles_and_lets_the_users_line_b
     assert list(inspect.signature(kp.kpca).parameters) == ["X", "kernel", "k", "seed", "centered"]
     assert pickle.loads(pickle.dumps(kp.kpca)) is kp.kpca and kp.kpca.__doc__
     with pytest.raises(ValueError) as refused:
-        kp.kpca(np.eye(3), kp.gaussian(1.0), 0)
+        kp.kpca(np.eye(3), kp.gaussian(1.0), 0, centered=False)
     assert refused.traceback[0].path == pathlib.Path(__file__)
     assert refused.traceback[-1].name == "_checked_count"
 
@@ -709,8 +711,8 @@ def test_overflow_raised_where_the_user_asked_numpy_to_raise(rng):
     X = rng.standard_normal((300, 3)).astype(np.float32)
     with np.errstate(all="raise"):
         found = kp.recursive_rls_practical(X, kp.gaussian(1.0), 20)
-        kp.nystrom_kpca(X, found, kp.gaussian(1.0), 3)
-        kp.nystrom_ridge(X, X[:, 0], found, kp.polynomial(3, 1e-15, 0.0), 1e-30)
+        kp.nystrom_kpca(X, found, kp.gaussian(1.0), 3, centered=False)
+        kp.nystrom_ridge(X, X[:, 0], found, kp.polynomial(3, 1e-15, 0.0), 1e-30, intercept=False)
 
 
 def test_complex_numbers_and_text_in_frames_became_numbers():
@@ -721,7 +723,7 @@ def test_complex_numbers_and_text_in_frames_became_numbers():
             name, call = (
                 ("gram_diagonal: X", lambda made: kp.gram_diagonal(made, g))
                 if made.ndim == 2
-                else ("kernel_ridge: Y", lambda made: kp.kernel_ridge(X[:2], made, 0.1))
+                else ("kernel_ridge: Y", lambda made: kp.factor_ridge(X[:2], made, 0.1))
             )
             with pytest.raises(ValueError, match=f"^{name} must be .* got non-numeric columns"):
                 call(made)
@@ -740,8 +742,8 @@ def test_complex_numbers_and_text_in_frames_became_numbers():
         pandas.Series([1, 2], dtype="Int64"),
         pandas.Index([1, 2]),
     ):
-        found = kp.kernel_ridge(X[:2], targets, 0.1)
-        assert np.array_equal(found, kp.kernel_ridge(X[:2], np.array([1.0, 2.0]), 0.1))
+        found = kp.factor_ridge(X[:2], targets, 0.1)
+        assert np.array_equal(found, kp.factor_ridge(X[:2], np.array([1.0, 2.0]), 0.1))
 
 
 def frames(library):
@@ -766,7 +768,7 @@ def test_two_frames_with_the_same_columns_in_another_order_were_compared(library
     assert np.array_equal(kp.gram(frame, frame[:3], g), kp.gram(X, X[:3], g))
     assert np.array_equal(kp.gram(frame, X, g), kp.gram(X, X, g))
     # targets and vectors are not points
-    fitted = kp.nystrom_ridge(frame, other, np.arange(5), g, 0.1)
+    fitted = kp.nystrom_ridge(frame, other, np.arange(5), g, 0.1, intercept=False)
     assert fitted.coef.shape == (5, 3)
     assert kp.gram_matmat(frame, frame, other, g).shape == (9, 3)
 
@@ -774,13 +776,13 @@ def test_two_frames_with_the_same_columns_in_another_order_were_compared(library
 def made_of(points):
     """A model of each class that remembers its columns."""
     return [
-        kp.kpca(points, g, 2),
+        kp.kpca(points, g, 2, centered=False),
         kp.nystrom_map(points, np.arange(4), g),
-        kp.nystrom_kpca(points, np.arange(4), g, 2),
-        kp.nystrom_ridge(points, np.arange(9.0), np.arange(4), g, 0.1),
-        kp.rnca(points, kp.fourier_features_map(g, 3, 16), 2),
-        kp.dsgd_kpca(points, g, 1, 16),
-        kp.rskpca(points, np.ones(9), g, 2),
+        kp.nystrom_kpca(points, np.arange(4), g, 2, centered=False),
+        kp.nystrom_ridge(points, np.arange(9.0), np.arange(4), g, 0.1, intercept=False),
+        kp.rnca(points, kp.fourier_features_map(g, 3, 16), 2, centered=False),
+        kp.dsgd_kpca(points, g, 1, 16, centered=False),
+        kp.rskpca(points, np.ones(9), g, 2, centered=False),
         kp.laplacian_eigenmap(points, np.ones(9), g, 2),
     ]
 
@@ -798,9 +800,9 @@ def test_a_model_of_a_frame_took_a_frame_with_other_columns(library, tmp_path):
             assert np.array_equal(kp.features(frame, copy), kp.features(X, plain))
             assert np.array_equal(kp.features(X, copy), kp.features(X, plain))
         assert np.array_equal(kp.features(other, plain), kp.features(X[:, ::-1], plain))
-    for call in (kp.expand, kp.residual, kp.gradient, kp.explained_variance_ratio):
+    for call in (kp.features, kp.residual, kp.gradient, kp.explained_variance_ratio):
         with pytest.raises(ValueError, match=f"^{call.__name__}: X and .* must have the same col"):
-            call(other, kp.kpca(frame, g, 2))
+            call(other, kp.kpca(frame, g, 2, centered=False))
 
 
 def test_the_second_view_of_a_state_has_columns_of_its_own():
@@ -812,13 +814,13 @@ def test_the_second_view_of_a_state_has_columns_of_its_own():
 
 
 STARTS = {
-    "skpca": lambda: kp.skpca_start(kp.fourier_features_map(g, 3, 16), 4),
-    "rnca": lambda: kp.rnca_start(kp.fourier_features_map(g, 3, 16)),
+    "skpca": lambda: kp.skpca_start(kp.fourier_features_map(g, 3, 16), 4, centered=False),
+    "rnca": lambda: kp.rnca_start(kp.fourier_features_map(g, 3, 16), centered=False),
     "reservoir": lambda: kp.reservoir_start(4, 3),
     "rls": lambda: kp.rls_start(g, 4, 3),
     "shadow": lambda: kp.shadow_start(0.1, 3),
     "fd": lambda: kp.fd_start(2, 3),
-    "dsgd": lambda: kp.dsgd_start(X, kp.fourier_features_map(g, 3, 32), 1),
+    "dsgd": lambda: kp.dsgd_start(X, kp.fourier_features_map(g, 3, 32), 1, centered=False),
 }
 
 
@@ -863,8 +865,8 @@ def test_the_model_of_a_stream_forgot_the_columns_of_its_points():
         kp.finish(states["reservoir"], g, 2),
         kp.finish(states["dsgd"]),
         kp.nystrom_map(found.points, found, g),
-        kp.nystrom_kpca(X, found, g, 2),
-        kp.skpca(frame, g, 2, 16, 4),
+        kp.nystrom_kpca(X, found, g, 2, centered=False),
+        kp.skpca(frame, g, 2, 16, 4, centered=False),
         kp.reservoir_nystrom(frame, g, 2, 4),
     ):
         assert model.names == b'["a", "b", "c"]'
@@ -880,7 +882,7 @@ def test_the_model_of_a_stream_forgot_the_columns_of_its_points():
 
 def test_models_of_other_columns_were_compared():
     frame, other = frames("pandas")
-    a, b = (kp.kpca(points, g, 2) for points in (frame, other))
+    a, b = (kp.kpca(points, g, 2, centered=False) for points in (frame, other))
     with pytest.raises(
         ValueError, match="^projection_distance: model and other must have the same"
     ):
@@ -893,8 +895,8 @@ def test_models_of_other_columns_were_compared():
 def test_frames_without_names_fit_every_model():
     pandas = pytest.importorskip("pandas")
     frame, other = frames("pandas")
-    assert kp.kpca(pandas.DataFrame(X), g, 2).names == b""
-    kp.expand(pandas.DataFrame(X), kp.kpca(frame, g, 2))
+    assert kp.kpca(pandas.DataFrame(X), g, 2, centered=False).names == b""
+    kp.features(pandas.DataFrame(X), kp.kpca(frame, g, 2, centered=False))
 
 
 def test_tuples_were_refused_where_lists_are_taken():

@@ -373,7 +373,7 @@ def attack_kernel_pca(case):
             np.abs(model.values - values)[~cut].max(initial=0) <= allowed
             and (values[cut] <= 2 * allowed).all()
         )
-        features = call(kp.expand, X, model)
+        features = call(kp.features, X, model)
         assert features.shape == (n, k) and np.isfinite(features).all()
         # Features have inner products that sum to the eigenvalues, as far as rounding leaves the small ones alone.
         strong = model.values > 1e4 * allowed
@@ -450,7 +450,7 @@ def attack_nystrom(case):
     assert np.linalg.eigvalsh(left)[0] >= -30 * rounding * n
     mapped = call(kp.nystrom_map, X, rows, kernel)
     assert 0 <= mapped.rank <= min(s, distinct)
-    assert np.array_equal(call(kp.nystrom_features, X, mapped), F.astype(X.dtype))
+    assert np.array_equal(call(kp.features, X, mapped), F.astype(X.dtype))
     k = int(case.rng.integers(1, s + 1))
     model = call(kp.nystrom_kpca, X, rows, kernel, k, case.seed)
     values = np.linalg.eigvalsh((F / math.sqrt(top)).T @ (F / math.sqrt(top)))[::-1][:k]
@@ -523,10 +523,10 @@ def attack_expansions(case):
             + case.tolerance * np.abs(coef).sum()
             + 1e-300
         )
-        assert np.abs(call(kp.expand, X, model) - expected).max() <= size
+        assert np.abs(call(kp.features, X, model) - expected).max() <= size
         thin = call(kp.thin_expansion, model, rounded)
         size *= 1 + np.abs(drawn).sum() / max(np.abs(coef).sum(), 1e-300)
-        assert np.abs(call(kp.expand, X, thin) - case.K @ drawn).max() <= size
+        assert np.abs(call(kp.features, X, thin) - case.K @ drawn).max() <= size
 
 
 def attack_learning(case):
@@ -538,7 +538,7 @@ def attack_learning(case):
     y = rng.standard_normal(n)
     wide = F.astype(float)
     lam = float((wide**2).sum() * 10.0 ** rng.uniform(-9, 2)) or 1.0
-    found = call(kp.kernel_ridge, F, y, lam)
+    found = call(kp.factor_ridge, F, y, lam)
     expected = np.linalg.solve(wide.T @ wide + lam * np.eye(r), wide.T @ y)
     condition = ((wide**2).sum() + lam) / lam
     assert np.abs(wide @ (found - expected)).max() <= 1e-13 * condition * np.linalg.norm(y) + 1e-12
@@ -589,7 +589,7 @@ def after_interrupts(state, X, rng):
             try:
                 while at[1] < len(X):
                     signal.setitimer(signal.ITIMER_REAL, most * 10.0 ** rng.uniform(-4, 0))
-                    new = kp.skpca_update(at[0], X[at[1] : at[1] + block])
+                    new = kp.update(at[0], X[at[1] : at[1] + block])
                     signal.setitimer(signal.ITIMER_REAL, 0)
                     at = (new, at[1] + block)
                 return at[0]
@@ -621,8 +621,8 @@ def attack_streams(case):
     assert found.shrunk * j <= whole * (1 + 1e-9)
     state = kp.fd_start(ell, Z.shape[1], half=half, share=share)
     for part in np.array_split(Z, min(n, int(rng.integers(1, 5)))):
-        state = call(kp.fd_update, state, part)
-    assert same(kp.fd_finish(state), found)
+        state = call(kp.update, state, part)
+    assert same(kp.finish(state), found)
     if case.kind in ("polynomial", "linear"):
         with pytest.raises(ValueError, match="kernel must be shift-invariant"):
             kp.fourier_features_map(case.kernel, d, 8)
@@ -635,15 +635,15 @@ def attack_streams(case):
         kp.fastfood_features_map,
     ][rng.integers(4)]
     drawn = call(maker, case.kernel, d, m, case.seed)
-    Z = call(kp.fourier_features, case.X, drawn)
+    Z = call(kp.features, case.X, drawn)
     assert (
         Z.dtype == case.X.dtype
         and (np.abs(Z) <= math.sqrt(2 / m * case.kernel.scale) * (1 + 1e-5)).all()
     )
     ell, centered = int(rng.integers(1, m + 1)), bool(rng.random() < 0.5)
-    state = call(kp.skpca_update, kp.skpca_start(drawn, ell, centered=centered), case.X)
+    state = call(kp.update, kp.skpca_start(drawn, ell, centered=centered), case.X)
     assert same(after_interrupts(kp.skpca_start(drawn, ell, centered=centered), case.X, rng), state)
-    found = call(kp.skpca_finish, state, int(rng.integers(1, ell + 1)))
+    found = call(kp.finish, state, int(rng.integers(1, ell + 1)))
     Z = Z.astype(float) - (Z.astype(float).mean(0) if centered else 0)
     lengths, whole = ((Z @ found.basis) ** 2).sum(0), (Z**2).sum() + n * case.kernel.scale * 1e-6
     assert (
@@ -651,7 +651,7 @@ def attack_streams(case):
         <= found.shrunk / 2 * (1 + 1e-5) + 1e-6 * whole
     )[found.values > 0].all()
     assert (
-        np.abs(call(kp.skpca_transform, case.X, found) - Z @ found.basis).max()
+        np.abs(call(kp.features, case.X, found) - Z @ found.basis).max()
         <= 1e-5 * math.sqrt(m * case.kernel.scale) + 1e-300
     )
     rest = call(kp.skpca_residual, case.X, found)
@@ -677,7 +677,7 @@ def attack_merges_and_rivals(case):
             kp.reservoir_finish(state, case.kernel, k)
         return
     found = call(kp.reservoir_finish, state, case.kernel, k)
-    F = call(kp.expand, X.astype(float), found)
+    F = call(kp.features, X.astype(float), found)
     assert np.isfinite(F).all()
     if case.kind not in ("polynomial", "linear") and not case.single:
         assert np.linalg.eigvalsh(K - F @ F.T)[0] >= -1e-5 * np.trace(K)
@@ -687,19 +687,15 @@ def attack_merges_and_rivals(case):
     m, centered = int(rng.choice([1, 7, 31, 64, 129])), bool(rng.random() < 0.5)
     drawn = kp.fourier_features_map(case.kernel, d, m, case.seed)
     ell = int(rng.integers(1, m + 1))
-    states = [
-        kp.skpca_update(kp.skpca_start(drawn, ell, centered=centered), part) for part in parts
-    ]
-    sketches = [
-        kp.fd_update(kp.fd_start(ell, m), kp.fourier_features(part, drawn)) for part in parts
-    ]
+    states = [kp.update(kp.skpca_start(drawn, ell, centered=centered), part) for part in parts]
+    sketches = [kp.update(kp.fd_start(ell, m), kp.features(part, drawn)) for part in parts]
     while len(states) > 1:
-        states = [call(kp.skpca_merge, *states[:2]), *states[2:]]
-        sketches = [call(kp.fd_merge, *sketches[:2]), *sketches[2:]]
-    Z = kp.fourier_features(X, drawn).astype(float)
+        states = [call(kp.merge, *states[:2]), *states[2:]]
+        sketches = [call(kp.merge, *sketches[:2]), *sketches[2:]]
+    Z = kp.features(X, drawn).astype(float)
     whole = (Z**2).sum() + n * case.kernel.scale * 1e-6
     for Z, sketch in ((Z, sketches[0]), (Z - (Z.mean(0) if centered else 0), states[0].sketch)):
-        found = kp.fd_finish(sketch)
+        found = kp.finish(sketch)
         error = np.linalg.eigvalsh(Z.T @ Z - found.B.T @ found.B)
         assert (
             sketch.count == n
@@ -713,12 +709,10 @@ def attack_merges_and_rivals(case):
         np.linalg.eigvalsh(Z.T @ Z)[::-1][:k],
     )
     assert np.abs(found.values - exact).max() <= 1e-5 * whole
-    streamed = [kp.rnca_update(kp.rnca_start(drawn, centered=centered), part) for part in parts]
+    streamed = [kp.update(kp.rnca_start(drawn, centered=centered), part) for part in parts]
     while len(streamed) > 1:
-        streamed = [call(kp.rnca_merge, *streamed[:2]), *streamed[2:]]
-    assert (
-        np.abs(call(kp.rnca_finish, streamed[0], k, case.seed).values - exact).max() <= 1e-5 * whole
-    )
+        streamed = [call(kp.merge, *streamed[:2]), *streamed[2:]]
+    assert np.abs(call(kp.finish, streamed[0], k, case.seed).values - exact).max() <= 1e-5 * whole
     basis = found.basis[:, found.values > 0]
     assert np.abs(basis.T @ basis - np.eye(basis.shape[1])).max(initial=0.0) < 1e-9
 
@@ -739,8 +733,8 @@ def attack_shadows(case):
     assert np.array_equal(call(kp.shadow_labels, X, found.centers, eps), labels)
     state = kp.shadow_start(eps, d)
     for part in np.array_split(X, min(n, int(rng.integers(1, 5)))):
-        state = call(kp.shadow_update, state, part)
-    assert same(kp.shadow_finish(state)[:2], (found.centers.astype(float), found.weights))
+        state = call(kp.update, state, part)
+    assert same(kp.finish(state)[:2], (found.centers.astype(float), found.weights))
 
 
 def attack_reduced_sets(case):
@@ -769,7 +763,7 @@ def attack_reduced_sets(case):
         np.abs(reduced.values - np.where(reduced.values > 0, exact[:k], reduced.values)).max()
         <= allowed
     )
-    assert np.isfinite(call(kp.expand, X, reduced)).all()
+    assert np.isfinite(call(kp.features, X, reduced)).all()
     assert np.isfinite(call(kp.rskpca, C, w, kernel, k, case.seed, centered=True).coef).all()
     extended = call(kp.weighted_nystrom, X, C, w, kernel, k, case.seed)
     assert np.isfinite(extended.coef).all() and same(extended.values, reduced.values)
@@ -813,7 +807,7 @@ def attack_reduced_sets(case):
         for manifold in manifolds:
             assert (
                 np.isfinite(manifold.coef).all()
-                and np.isfinite(call(kp.manifold_features, C, manifold)).all()
+                and np.isfinite(call(kp.features, C, manifold)).all()
             )
 
 
@@ -854,7 +848,7 @@ def attack_gradients(case):
         )
     if drawn is None:
         with pytest.raises(ValueError, match="kernel must be shift-invariant"):
-            kp.dsgd_kpca(X, kernel, k, m)
+            kp.dsgd_kpca(X, kernel, k, m, centered=False)
         return
     steps = kp.DSGDSteps(feature_batch=b, theta0=theta0, initial=initial)
     settings = {"steps": steps, "centered": centered}
@@ -874,7 +868,7 @@ def attack_gradients(case):
         )
         assert str(refused).startswith("dsgd_")
         return
-    phi = math.sqrt(m) * kp.fourier_features(X, drawn).astype(float)
+    phi = math.sqrt(m) * kp.features(X, drawn).astype(float)
     if task == "ksir":
         edges = state.slices.edges[0]
         psi = (
@@ -884,13 +878,13 @@ def attack_gradients(case):
         psi = (
             np.zeros((n, 0))
             if Y is None
-            else math.sqrt(m) * kp.fourier_features(Y.astype(X.dtype), other).astype(float)
+            else math.sqrt(m) * kp.features(Y.astype(X.dtype), other).astype(float)
         )
     for t in range(4):
         fresh = 2 * (m - state.used) >= min(b, m)
         first = state.used if fresh else None
         try:
-            after = call(kp.dsgd_update, state, X, Y)
+            after = call(kp.update, state, X, Y)
         except ValueError as refused:
             assert any(
                 words in str(refused)
@@ -933,9 +927,9 @@ def attack_gradients(case):
                 and min(b, m) <= 2 * count <= 2 * b
             )
         state = after
-    values = call(kp.dsgd_evaluate, X, call(kp.dsgd_finish, state))
+    values = call(kp.dsgd_evaluate, X, call(kp.finish, state))
     scale = math.sqrt(2.0) if task in ("ksvd", "kcca", "ksir") else 1.0
-    expected = scale * phi @ kp.dsgd_finish(state).coef
+    expected = scale * phi @ kp.finish(state).coef
     assert values.dtype == X.dtype
     assert np.abs(values - expected).max() <= 100 * case.eps * m * (
         np.abs(phi).max() * np.abs(state.coef).sum() + 1e-300

@@ -113,7 +113,7 @@ def test_missing_values_become_medians_also_of_new_points(tmp_path, capsys, rng,
     Z = (filled - filled.mean(0)) / filled.std(0)
     model = kp.load(tmp_path / "m.npz")
     assert np.abs(model.points - Z).max() < 1e-12
-    expected = kp.expand(Z, model)
+    expected = kp.features(Z, model)
     pandas = pytest.importorskip("pandas")
     table = pandas.read_csv(out, index_col="row")
     assert table.columns.tolist() == [
@@ -382,7 +382,7 @@ def test_a_model_in_the_place_of_another_tells_what_serves_it():
     with pytest.raises(
         ValueError, match="must be an Expansion.* got Subspace: call features\\(X, model\\)"
     ):
-        kp.expand(X, kp.skpca(X, KERNEL, 2, 20, 5))
+        kp.features(X, kp.skpca(X, KERNEL, 2, 20, 5, centered=False))
 
 
 def test_each_command_has_help_and_its_own_options_alone(capsys):
@@ -479,9 +479,9 @@ def test_models_that_apply_could_not_draw_ended_in_a_traceback(points, tmp_path,
     model, picture = tmp_path / "m.npz", tmp_path / "p.svg"
     few = kp.uniform_landmarks(150, 20)
     for Y in (X[:, 0], X[:, :1], X):
-        kp.save(model, kp.nystrom_ridge(X, Y, few, KERNEL, 1e-3))
+        kp.save(model, kp.nystrom_ridge(X, Y, few, KERNEL, 1e-3, intercept=False))
         done(capsys, "apply", model, points, "--plot", picture, "-o", tmp_path / "o.npy")
-        expected = kp.expand(X, kp.load(model)).reshape(150, -1)
+        expected = kp.features(X, kp.load(model)).reshape(150, -1)
         assert np.array_equal(np.load(tmp_path / "o.npy"), expected)
         assert ("<!-- component 2" in picture.read_text()) == (Y is X)
         picture.unlink()
@@ -567,7 +567,7 @@ def test_a_model_on_disk_maps_new_points(tmp_path, capsys, method, words, center
 
 def test_what_apply_refuses(points, tmp_path, capsys):
     model, state, out = tmp_path / "m.npz", tmp_path / "s.npz", tmp_path / "o.npy"
-    kp.save(model, kp.kpca(X, KERNEL, 2))
+    kp.save(model, kp.kpca(X, KERNEL, 2, centered=False))
     before = model.read_bytes()
     done(capsys, "stream", points, "-k", "2", "-m", "20", "--ell", "4", "--state", state)
     np.save(tmp_path / "wide.npy", np.ones((4, 9)))
@@ -591,7 +591,7 @@ def test_what_apply_refuses(points, tmp_path, capsys):
     assert "is given twice" in refused(capsys, "apply", model, points, "-o", model)
     assert model.read_bytes() == before and not out.exists()
     done(capsys, "apply", tmp_path / "manifold.npz", points, "-o", out)
-    assert np.array_equal(np.load(out), kp.manifold_features(X, kp.load(tmp_path / "manifold.npz")))
+    assert np.array_equal(np.load(out), kp.features(X, kp.load(tmp_path / "manifold.npz")))
 
 
 def test_residuals_come_with_features(points, tmp_path, capsys):
@@ -785,7 +785,10 @@ def many(tmp_path):
 
 def assert_whole(state, points):
     """The state has seen these points: the bits of one call on all of them."""
-    found, expected = kp.skpca_finish(kp.load(state), 2), kp.skpca(points, KERNEL, 2, 16, 4, 3)
+    found, expected = (
+        kp.finish(kp.load(state), 2),
+        kp.skpca(points, KERNEL, 2, 16, 4, 3, centered=False),
+    )
     assert all(np.array_equal(a, b) for a, b in zip(found[1:], expected[1:]))
 
 
@@ -807,16 +810,14 @@ def test_a_stream_of_gradients_is_that_of_its_steps(many, tmp_path, capsys):
     ]
     done(capsys, "stream", path, *words, "--state", state, "-o", tmp_path / "o.npz")
     expected = kp.dsgd_start(
-        points[:2048], kp.fourier_features_map(KERNEL, 2, 600, 3, stored=False), 2
+        points[:2048], kp.fourier_features_map(KERNEL, 2, 600, 3, stored=False), 2, centered=False
     )
     for block in np.split(points, 20):
-        expected = kp.dsgd_update(expected, block)
+        expected = kp.update(expected, block)
     assert np.array_equal(kp.load(state).coef, expected.coef)
     with np.load(tmp_path / "o.npz") as written:
-        assert np.array_equal(
-            written["embedding"], kp.dsgd_evaluate(points, kp.dsgd_finish(expected))
-        )
-        assert np.allclose(written["values"], kp.dsgd_values(kp.dsgd_finish(expected)))
+        assert np.array_equal(written["embedding"], kp.dsgd_evaluate(points, kp.finish(expected)))
+        assert np.allclose(written["values"], kp.dsgd_values(kp.finish(expected)))
     assert "--state must go on with the options" in refused(
         capsys, "stream", path, *STREAM, "--state", state
     )
@@ -886,7 +887,7 @@ def test_further_files_of_a_stream_are_prepared_like_the_first(tmp_path, capsys)
     words = ["-k", "2", "-m", "40", "--ell", "9", "--sigma", "2", "--standardize"]
     done(capsys, "stream", A, B, *words, "--model", tmp_path / "m.npz")
     Z = (X - X[:90].mean(0)) / X[:90].std(0)
-    expected = kp.skpca(Z, KERNEL, 2, 40, 9)
+    expected = kp.skpca(Z, KERNEL, 2, 40, 9, centered=False)
     with np.load(tmp_path / "m.npz") as model:
         assert np.abs(model["model.values"] - expected.values).max() < 1e-9
     done(capsys, "stream", A, *words, "--state", tmp_path / "s.npz")
@@ -1054,7 +1055,7 @@ def test_apply_took_columns_in_another_order_than_the_model(tmp_path, capsys):
     model, out = tmp_path / "m.npz", tmp_path / "f.npy"
     fit = ["-k", "2", "--sigma", "2", "--model", model]
     done(capsys, "embed", csv_file(tmp_path, table(X, "a,b,c")), *fit)
-    expected = kp.expand(X, kp.load(model))
+    expected = kp.features(X, kp.load(model))
     turned = "\n".join(f"{c!r},text,{a!r},{b!r}" for a, b, c in X.tolist())
     done(capsys, "apply", model, csv_file(tmp_path, "c,note,a,b\n" + turned, "t.csv"), "-o", out)
     assert np.array_equal(np.load(out), expected)
@@ -1073,8 +1074,8 @@ def test_apply_took_columns_in_another_order_than_the_model(tmp_path, capsys):
     stream = ["-k", "2", "-m", "40", "--ell", "9", "--sigma", "2", "--state", state]
     done(capsys, "stream", csv_file(tmp_path, table(X, "a,b,c")), *stream)
     done(capsys, "stream", tmp_path / "t.csv", *stream)
-    both = kp.skpca(np.vstack([X, X]), KERNEL, 2, 40, 9)
-    assert np.array_equal(kp.skpca_finish(kp.load(state), 2).basis, both.basis)
+    both = kp.skpca(np.vstack([X, X]), KERNEL, 2, 40, 9, centered=False)
+    assert np.array_equal(kp.finish(kp.load(state), 2).basis, both.basis)
     other = csv_file(tmp_path, table(X, "a,b,c"), "other.csv")
     error = refused(capsys, "stream", other, *stream, "--columns", "c,b,a")
     assert "--columns must be the model's" in error
@@ -1087,7 +1088,7 @@ def test_apply_ended_in_a_traceback_for_a_csv_file_if_the_model_had_no_columns(
     np.savetxt(path, X, "%.17g", ",", header="a,b,c", comments="")
     done(capsys, "embed", points, "-k", "2", "--model", model)
     done(capsys, "apply", model, path, "-o", out)
-    assert np.array_equal(np.load(out), kp.expand(X, kp.load(model)))
+    assert np.array_equal(np.load(out), kp.features(X, kp.load(model)))
 
 
 def test_columns_of_a_model_were_guessed(tmp_path, capsys):
@@ -1095,7 +1096,7 @@ def test_columns_of_a_model_were_guessed(tmp_path, capsys):
     words = ["-k", "2", "--sigma", "2", "--model", model]
     # names that are digits were taken for places where a file lacks them
     done(capsys, "embed", csv_file(tmp_path, table(X, "id,1,2")), "--columns", "1,2", *words)
-    expected = kp.expand(X[:, 1:], kp.load(model))
+    expected = kp.features(X[:, 1:], kp.load(model))
     assert np.array_equal(of_model(tmp_path, capsys, table(X[:, [1, 0, 2]], "1,id,2")), expected)
     for content in (table(X, "id,2,3"), table(X, "")[1:]):
         path = csv_file(tmp_path, content)
@@ -1108,7 +1109,7 @@ def test_columns_of_a_model_were_guessed(tmp_path, capsys):
     assert "the columns ['a'] exactly once" in error
     # numbers that choose columns of a file without names were forgotten
     done(capsys, "embed", csv_file(tmp_path, table(X, "")[1:]), "--columns", "3,1", *words)
-    expected = kp.expand(X[:, [2, 0]].copy(), kp.load(model))
+    expected = kp.features(X[:, [2, 0]].copy(), kp.load(model))
     assert np.array_equal(of_model(tmp_path, capsys, table(X, "")[1:]), expected)
     named = csv_file(tmp_path, table(X, "a,b,c"))
     assert "the columns ['#3 of 3', '#1 of 3']" in refused(
@@ -1279,8 +1280,8 @@ def test_interleaved_classes_gave_another_sigma(tmp_path, capsys):
 def test_a_file_is_streamed_in_blocks_to_the_result_of_one_call(many, tmp_path, capsys):
     points, path, state = many
     done(capsys, "stream", path, *STREAM, "-o", tmp_path / "out.npy", "--state", state)
-    expected = kp.skpca(points, KERNEL, 2, 16, 4, 3)
-    assert np.array_equal(np.load(tmp_path / "out.npy"), kp.skpca_transform(points, expected))
+    expected = kp.skpca(points, KERNEL, 2, 16, 4, 3, centered=False)
+    assert np.array_equal(np.load(tmp_path / "out.npy"), kp.features(points, expected))
     assert_whole(state, points)
 
 
@@ -1338,7 +1339,7 @@ def test_several_files_are_one_stream(many, tmp_path, capsys):
     np.save(tmp_path / "b.npy", points[9000:])
     files = [tmp_path / "a.npy", tmp_path / "b.npy"]
     done(capsys, "stream", *files, *STREAM, "--model", tmp_path / "m.npz")
-    expected = kp.skpca(points, KERNEL, 2, 16, 4, 3)
+    expected = kp.skpca(points, KERNEL, 2, 16, 4, 3, centered=False)
     assert np.array_equal(kp.load(tmp_path / "m.npz").basis, expected.basis)
     error = refused(capsys, "stream", *files, *STREAM, "-o", tmp_path / "o.npy")
     assert "-o and --plot take one FILE" in error
@@ -1549,7 +1550,7 @@ def test_members_of_a_model_file_that_are_no_arrays(tmp_path, monkeypatch):
 
 def test_files_that_are_damaged_or_foreign_are_refused_by_name(tmp_path, monkeypatch):
     good, path = tmp_path / "good.npz", tmp_path / "bad.npz"
-    kp.save(good, kp.kpca(X, KERNEL, 2))
+    kp.save(good, kp.kpca(X, KERNEL, 2, centered=False))
     content = good.read_bytes()
     for broken in (
         content[:100],
@@ -1689,12 +1690,12 @@ def test_a_model_of_standardized_points_took_frames_that_were_not_prepared(tmp_p
     model = kp.load(tmp_path / "m.npz")
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame(points, columns=list("abc"))
-    for function in (kp.features, kp.expand, kp.residual):
+    for function in (kp.features, kp.features, kp.residual):
         with pytest.raises(ValueError, match=r"got .* and those of prepared_points\(path, X\)"):
             function(frame, model)
         own = kp.prepared_points(tmp_path / "m.npz", frame)
         assert function(own, model).shape[0] == 60
-    expected = kp.expand((points - points.mean(0)) / points.std(0), model)
+    expected = kp.features((points - points.mean(0)) / points.std(0), model)
     # applied by a copy of the model, it was not standardized
     kp.save(tmp_path / "again.npz", model)
     assert kp.load(tmp_path / "again.npz").names == model.names
@@ -1713,8 +1714,10 @@ def test_a_model_of_a_frame_and_one_of_a_table_did_not_know_each_others_columns(
     done(capsys, "embed", path, "-k", "2", "--sigma", "2", "--model", tmp_path / "table.npz")
     fit = ["-k", "2", "-m", "40", "--ell", "9", "--sigma", "2", "--model", tmp_path / "stream.npz"]
     done(capsys, "stream", path, *fit, "-o", tmp_path / "all.npz", "--state", tmp_path / "s.npz")
-    kp.save(tmp_path / "frame.npz", kp.kpca(frame, KERNEL, 2))
-    kp.save(tmp_path / "landmarks.npz", kp.nystrom_kpca(frame, np.arange(40), KERNEL, 2))
+    kp.save(tmp_path / "frame.npz", kp.kpca(frame, KERNEL, 2, centered=False))
+    kp.save(
+        tmp_path / "landmarks.npz", kp.nystrom_kpca(frame, np.arange(40), KERNEL, 2, centered=False)
+    )
     assert kp.load(tmp_path / "s.npz").names == b'["a", "b", "c"]'
     for name in ("table", "stream", "all", "frame", "landmarks"):
         model = tmp_path / f"{name}.npz"
@@ -1745,7 +1748,7 @@ def test_a_model_of_a_table_without_header_took_the_first_columns_of_a_wider_one
     four = csv_file(tmp_path, table(X[:, [0, 0, 1, 2]], "")[1:], "four.csv")
     done(capsys, "embed", three, "-k", "2", "--sigma", "2", "--model", model)
     assert "the columns ['#1 of 3', " in refused(capsys, "apply", model, four, "-o", out)
-    expected = kp.expand(X, kp.load(model))
+    expected = kp.features(X, kp.load(model))
     for path, words in ((three, []), (four, ["--columns", "1,3,4"])):
         done(capsys, "apply", model, path, "-o", out, *words)
         assert np.array_equal(np.load(out), expected)

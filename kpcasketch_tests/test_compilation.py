@@ -206,7 +206,7 @@ def test_calls_waited_for_threads_of_blas(blas, monkeypatch):
     assert blas() == [2, 2]
     monkeypatch.undo()
     with pytest.raises(ValueError, match="k must be"):
-        kp.kpca(X, g, 0)
+        kp.kpca(X, g, 0, centered=False)
     assert blas() == [2, 2]
 
 
@@ -291,14 +291,14 @@ for n, k in ((100, 5), (300, 5), (300, 50), (700, 100), (1000, 10), (1000, 300))
     told(f"kpca {n} {k}", kp.kpca(X[:n], g, k))
     told(f"kpca float32 {n} {k}", kp.kpca(X[:n].astype(np.float32), g, k, centered=True))
 told("block_lanczos", kp.block_lanczos(K, 10))
-told("kernel_ridge_cg", kp.kernel_ridge_cg(X, y, g, 0.1))
+told("kernel_ridge_cg", kp.kernel_ridge(X, y, g, 0.1))
 told("nystrom_kpca", kp.nystrom_kpca(X, landmarks, g, 20, centered=True))
 told("nystrom_ridge", kp.nystrom_ridge(X, y, landmarks, g, 1e-3))
 told("choose", kp.choose(X, y, landmarks, g))
 told("rskpca", kp.rskpca(X[:700], np.ones(700), g, 20))
 told("recursive_rls_practical", kp.recursive_rls_practical(X, g, 100))
 told("kernel_cca", kp.kernel_cca(F, F[:, ::-1].copy(), 1e-3, 1e-3, 5))
-told("kernel_ridge", kp.kernel_ridge(F, y, 1e-3))
+told("kernel_ridge", kp.factor_ridge(F, y, 1e-3))
 told("effective_dimension", kp.effective_dimension(K, 1e-2))
 told("nuclear_error", kp.nuclear_error(K, F @ F.T))
 told("ridge_leverage_scores", kp.ridge_leverage_scores(X, g, 1.0))
@@ -410,7 +410,7 @@ def test_arguments_in_other_forms_compile_nothing_new(tmp_path):
     ]
     calls = [
         lambda X, k, s, seed: kp.gram(X, X, kp.gaussian(s)),
-        lambda X, k, s, seed: kp.kpca(X, kp.gaussian(s), k, seed).values,
+        lambda X, k, s, seed: kp.kpca(X, kp.gaussian(s), k, seed, centered=False).values,
         lambda X, k, s, seed: kp.quantize_gram(X, kp.laplacian(s), seed).words,
         lambda X, k, s, seed: kp.sample_gram(X, kp.gaussian(s), s, seed).data,
         lambda X, k, s, seed: kp.recursive_rls_practical(X, kp.gaussian(s), k, seed).indices,
@@ -431,12 +431,12 @@ def test_arguments_in_other_forms_compile_nothing_new(tmp_path):
 def test_fields_that_came_back_as_arrays_without_dimensions_compile_nothing():
     kernel = kp.Kernel(*[np.asarray(value) for value in g])
     eigen = kp.block_lanczos(X @ X.T, 2)
-    expected = kp.expand(X, kp.kpca_from_eigen(X, g, eigen))
+    expected = kp.features(X, kp.kpca_from_eigen(X, g, eigen))
     with event.install_recorder("numba:compile") as recorder:
         again = kp.kpca_from_eigen(
             X, kernel, eigen._replace(iterations=np.asarray(eigen.iterations))
         )
-        assert np.array_equal(kp.expand(X, again), expected) and not recorder.buffer
+        assert np.array_equal(kp.features(X, again), expected) and not recorder.buffer
 
 
 def test_public_functions_are_pickled_by_name():
@@ -566,7 +566,7 @@ def test_warm_up_changed_what_other_threads_read(core, monkeypatch):
 @pytest.mark.slow
 def test_warm_up_compiles_the_functions_that_are_named(tmp_path):
     code = "import kpcasketch as kp; kp.warm_up({}); X = kp.np.eye(300); print(kp.rpcholesky(X, kp.gaussian(1.0), 5))"
-    said = run(code.format("'rpcholesky', kp.expand"), KPCASKETCH_QUIET="")[1]
+    said = run(code.format("'rpcholesky', kp.features"), KPCASKETCH_QUIET="")[1]
     assert said.splitlines() == [
         "kpcasketch: compiling rpcholesky (1 of 2)",
         "kpcasketch: compiling expand (2 of 2)",
@@ -592,9 +592,14 @@ def test_warm_up_runs_typical_tasks_in_both_precisions_and_both_twins():
     with event.install_recorder("numba:compile") as recorder:
         for dtype in (np.float64, np.float32):
             for points in (X[:20].astype(dtype), np.tile(X, (100, 1)).astype(dtype)):
-                kp.kpca(points, g, 2), kp.skpca(points, g, 2, 8, 2)
+                kp.kpca(points, g, 2, centered=False), kp.skpca(points, g, 2, 8, 2, centered=False)
                 kp.nystrom_ridge(
-                    points, points[:, 0], kp.rpcholesky(points, kp.laplacian(2.0), 5), g, 1.0
+                    points,
+                    points[:, 0],
+                    kp.rpcholesky(points, kp.laplacian(2.0), 5),
+                    g,
+                    1.0,
+                    intercept=False,
                 )
     assert not recorder.buffer
 
@@ -607,7 +612,7 @@ g, own = kp.gaussian(2.0), kp.custom(numba.njit(lambda x, y: x[0] * y[0]))
 made = [kp.kpca(X, g, 2), kp.reservoir_update(kp.reservoir_start(5, 3), X), kp.uniform_landmarks(30, 5), kp.LowRank(X)]
 def results():
     model, state, landmarks, operator = made
-    return [kp.expand(X, model), kp.reservoir_update(state, X).points, kp.gram(X, X, own),
+    return [kp.features(X, model), kp.reservoir_update(state, X).points, kp.gram(X, X, own),
             kp.nystrom_map(X, landmarks, g).factor, kp.matmat(operator, X), kp.residual(X, model)]
 before = results()
 AGAIN
@@ -639,7 +644,7 @@ kp._WORTH_COMPILING = 0                                # threads from the first 
 X = np.random.default_rng(0).standard_normal((20000, 3))
 model = kp.Expansion(X[:500], np.ones((500, 1)), np.ones(1), np.empty(0), kp.gaussian(2.0))
 def work(i):
-    return kp.expand(X, model).sum()
+    return kp.features(X, model).sum()
 if __name__ == "__main__":
     expected = work(0)
     context = multiprocessing.get_context("fork")
@@ -687,7 +692,7 @@ def resident():
 rng = np.random.default_rng(0)
 X, g = rng.standard_normal((1500, 3)), kp.gaussian(2.0)
 state = kp.skpca_start(kp.fourier_features_map(g, 3, 50), 10)
-calls = [lambda: kp.kpca(X, g, 3), lambda: kp.skpca_update(state, X), lambda: kp.shadow_select(X, 0.3)]
+calls = [lambda: kp.kpca(X, g, 3), lambda: kp.update(state, X), lambda: kp.shadow_select(X, 0.3)]
 kp._WORTH_COMPILING = 0
 for threshold in (np.inf, kp._SHARED_FROM):            # both twins: compiling one of them takes memory
     kp._SHARED_FROM = threshold

@@ -87,17 +87,20 @@ def custom_kernel():
 # Maps.
 
 MODELS = {
-    "expand": lambda: [kp.kpca(X[:100], KERNEL, 2)],
+    "expand": lambda: [kp.kpca(X[:100], KERNEL, 2, centered=False)],
     "nystrom_features": lambda: [kp.nystrom_map(X[:20], X[:20], KERNEL)],
     "fourier_features": lambda: [kp.fourier_features_map(KERNEL, 6, 40)],
     "gram_diagonal": lambda: [KERNEL],
-    "skpca_transform": lambda: [kp.skpca(X, KERNEL, 2, 40, 9)],
-    "skpca_residual": lambda: [kp.skpca(X, KERNEL, 2, 40, 9)],
+    "skpca_transform": lambda: [kp.skpca(X, KERNEL, 2, 40, 9, centered=False)],
+    "skpca_residual": lambda: [kp.skpca(X, KERNEL, 2, 40, 9, centered=False)],
     "residual": lambda: [kp.kpca(X[:100], KERNEL, 3, centered=True)],
-    "novelty_pvalues": lambda: [kp.kpca(X[:100], KERNEL, 3), np.linspace(0.0, 1.0, 99)],
+    "novelty_pvalues": lambda: [
+        kp.kpca(X[:100], KERNEL, 3, centered=False),
+        np.linspace(0.0, 1.0, 99),
+    ],
     "shadow_labels": lambda: [X[:9].copy(), 2.0],
     "manifold_features": lambda: [kp.laplacian_eigenmap(X[:50], np.ones(50), KERNEL, 2)],
-    "dsgd_evaluate": lambda: [kp.dsgd_kpca(X, KERNEL, 2, 64)],
+    "dsgd_evaluate": lambda: [kp.dsgd_kpca(X, KERNEL, 2, 64, centered=False)],
     "gram_matmat": lambda: [X[:70], X[:70, :2].copy(), KERNEL],
     "rademacher_projection": lambda: [3],
 }
@@ -148,15 +151,15 @@ def own_function(block, factor):
 def test_a_custom_kernel_is_compiled_in_each_process(client):
     # its address is another in each of them, and calling it ended a worker
     kernel = kp.scaled(custom_kernel(), 2.0)
-    expansion = kp.kpca(X[:100], kernel, 3)
-    assert_same(kp.dask_map(kp.expand, spread(X), expansion).compute(), kp.expand(X, expansion))
+    expansion = kp.kpca(X[:100], kernel, 3, centered=False)
+    assert_same(kp.dask_map(kp.features, spread(X), expansion).compute(), kp.features(X, expansion))
     found = kp.dask_landmarks(spread(X), kernel, 30)
-    assert kp.dask_nystrom_kpca(spread(X), found, kernel, 2).kernel == kernel
+    assert kp.dask_nystrom_kpca(spread(X), found, kernel, 2, centered=False).kernel == kernel
 
 
 def test_points_of_other_types_are_what_they_are_elsewhere(rng):
     whole = rng.integers(0, 9, (1200, 6))
-    expansion = kp.kpca(whole[:100], KERNEL, 2)
+    expansion = kp.kpca(whole[:100], KERNEL, 2, centered=False)
     for points in (
         whole,
         whole.astype(np.uint8),
@@ -165,8 +168,8 @@ def test_points_of_other_types_are_what_they_are_elsewhere(rng):
         np.asfortranarray(X),
     ):
         assert_same(
-            kp.dask_map(kp.expand, spread(points), expansion).compute(),
-            kp.expand(points, expansion),
+            kp.dask_map(kp.features, spread(points), expansion).compute(),
+            kp.features(points, expansion),
         )
 
 
@@ -189,7 +192,7 @@ def test_centered_whole_numbers_wrapped_around_under_a_linear_kernel(dtype, rng)
 def test_folded_frequent_directions_keep_the_bound_of_one_pass(chunks, rng):
     Z = rng.standard_normal((1200, 30)) * 0.9 ** np.arange(30)
     for half, share in ((True, 1.0), (False, 1.0), (True, 0.3)):
-        found = kp.fd_finish(
+        found = kp.finish(
             kp.dask_fold(spread(Z, chunks), kp.fd_start(12, 30, half=half, share=share))
         )
         off = np.linalg.eigvalsh(Z.T @ Z - found.B.T @ found.B)
@@ -206,12 +209,12 @@ def test_folded_frequent_directions_keep_the_bound_of_one_pass(chunks, rng):
 @pytest.mark.parametrize("centered", [False, True])
 def test_folded_skpca_keeps_its_bound_and_finds_what_one_pass_finds(centered):
     drawn = kp.fourier_features_map(KERNEL, 6, 200, 1)
-    Z = kp.fourier_features(X, drawn)
+    Z = kp.features(X, drawn)
     Z = Z - Z.mean(0) if centered else Z
     one = kp.skpca(X, KERNEL, 4, 200, 60, 1, centered=centered)
     for chunks in CHUNKS:
         state = kp.dask_fold(spread(X, chunks), kp.skpca_start(drawn, 60, centered=centered))
-        found = kp.skpca_finish(state, 4)
+        found = kp.finish(state, 4)
         lengths = ((Z @ found.basis) ** 2).sum(0)
         assert (lengths >= found.values - 1e-9).all() and (
             lengths <= found.values + found.shrunk + 1e-9
@@ -229,7 +232,7 @@ def test_sums_of_features_give_the_components_of_one_machine(centered):
     one = kp.rnca(X, drawn, 4, 0, centered=centered)
     for chunks in CHUNKS:
         state = kp.dask_fold(spread(X, chunks), kp.rnca_start(drawn, centered=centered))
-        found = kp.rnca_finish(state, 4)
+        found = kp.finish(state, 4)
         assert np.abs(found.basis - one.basis).max() < 1e-10 and np.allclose(
             found.values, one.values
         )
@@ -264,10 +267,10 @@ def test_only_empty_states_that_can_be_merged_are_folded():
     for state in (kp.shadow_start(1.0, 6), (np.zeros(6),), None):
         with pytest.raises(ValueError, match="^dask_fold: state must be one of FDState, .*; got"):
             kp.dask_fold(spread(X), state)
-    state = kp.fd_update(kp.fd_start(2, 6), X)
+    state = kp.update(kp.fd_start(2, 6), X)
     with pytest.raises(ValueError, match="dask_fold: state must be empty, got a count of 1200"):
         kp.dask_fold(spread(X), state)
-    skpca = kp.skpca_update(kp.skpca_start(kp.fourier_features_map(KERNEL, 6, 20), 4), X)
+    skpca = kp.update(kp.skpca_start(kp.fourier_features_map(KERNEL, 6, 20), 4, centered=False), X)
     with pytest.raises(ValueError, match="got a count of 1200"):
         kp.dask_fold(spread(X), skpca)
 
@@ -326,7 +329,7 @@ def test_kernel_pca_and_ridge_over_landmarks_are_those_of_one_machine():
                 assert np.allclose(
                     many.values, one.values, rtol=1e-5 if dtype == np.float32 else 1e-11
                 )
-                assert np.abs(kp.expand(points, many) - kp.expand(points, one)).max() < near
+                assert np.abs(kp.features(points, many) - kp.features(points, one)).max() < near
         for targets in (
             Y,
             spread(Y, "even"),
@@ -335,8 +338,12 @@ def test_kernel_pca_and_ridge_over_landmarks_are_those_of_one_machine():
             spread(Y[:, 0], "many"),
             Y[:, 0] > 0,
         ):
-            one = kp.nystrom_ridge(points, np.asarray(targets), found.points, KERNEL, 0.1)
-            many = kp.dask_nystrom_ridge(spread(points), targets, found, KERNEL, 0.1)
+            one = kp.nystrom_ridge(
+                points, np.asarray(targets), found.points, KERNEL, 0.1, intercept=False
+            )
+            many = kp.dask_nystrom_ridge(
+                spread(points), targets, found, KERNEL, 0.1, intercept=False
+            )
             scale = np.abs(one.coef).max(0) + (np.abs(one.coef).max(0) == 0)
             assert (
                 np.abs(many.coef - one.coef).max(0)
@@ -357,8 +364,8 @@ def test_every_kind_of_landmarks_is_taken_by_every_function_of_dask():
     )
     D = spread(X)
     for take in (
-        lambda landmarks: kp.dask_nystrom_kpca(D, landmarks, KERNEL, 2),
-        lambda landmarks: kp.dask_nystrom_ridge(D, LABELS, landmarks, KERNEL, 0.1),
+        lambda landmarks: kp.dask_nystrom_kpca(D, landmarks, KERNEL, 2, centered=False),
+        lambda landmarks: kp.dask_nystrom_ridge(D, LABELS, landmarks, KERNEL, 0.1, intercept=False),
     ):
         for landmarks in kinds:
             assert_same(take(landmarks), take(points))
@@ -369,11 +376,13 @@ def test_predictions_of_a_vector_in_dask_were_a_column():
     squares = np.linalg.solve(np.linalg.cholesky(K[:300] + 1e-9 * np.eye(300)), K.T)
     low = squares.T @ np.linalg.solve(squares @ squares.T + 0.1 * np.eye(300), squares @ y)
     for targets in (y, list(y), spread(y, "many"), y[:, None], np.c_[y, y]):
-        model = kp.dask_nystrom_ridge(spread(X), targets, X[:300], kp.gaussian(3.0), 0.1)
-        found = kp.expand(X, model)
+        model = kp.dask_nystrom_ridge(
+            spread(X), targets, X[:300], kp.gaussian(3.0), 0.1, intercept=False
+        )
+        found = kp.features(X, model)
         assert (
             found.shape == np.shape(targets)
-            and kp.dask_map(kp.expand, spread(X), model).shape == found.shape
+            and kp.dask_map(kp.features, spread(X), model).shape == found.shape
         )
         assert np.mean((y - found.reshape(1200, -1)[:, 0]) ** 2) == pytest.approx(
             np.mean((y - low) ** 2), rel=1e-3
@@ -387,13 +396,13 @@ def results(D):
     """What each kind of function makes of points."""
     drawn, found = kp.fourier_features_map(KERNEL, 6, 60), kp.dask_landmarks(D, KERNEL, 30, 2)
     return (
-        kp.dask_fold(D, kp.skpca_start(drawn, 20)),
-        kp.dask_fold(D, kp.rnca_start(drawn)),
+        kp.dask_fold(D, kp.skpca_start(drawn, 20, centered=False)),
+        kp.dask_fold(D, kp.rnca_start(drawn, centered=False)),
         kp.dask_fold(D, kp.fd_start(4, 6)),
         kp.dask_fold(D, kp.reservoir_start(9, 6, 3)),
         found,
         kp.dask_nystrom_kpca(D, found, KERNEL, 3, centered=True),
-        kp.dask_nystrom_ridge(D, LABELS, found, KERNEL, 1.0),
+        kp.dask_nystrom_ridge(D, LABELS, found, KERNEL, 1.0, intercept=False),
     )
 
 
@@ -422,7 +431,10 @@ def test_a_killed_worker_changes_nothing(client, rng):
         da.from_delayed(dask.delayed(slow_block, pure=False)(i, 100), (100, 6), float)
         for i in range(0, 1200, 100)
     ]
-    D, start = da.concatenate(parts), kp.skpca_start(kp.fourier_features_map(KERNEL, 6, 60), 20)
+    D, start = (
+        da.concatenate(parts),
+        kp.skpca_start(kp.fourier_features_map(KERNEL, 6, 60), 20, centered=False),
+    )
     expected = kp.dask_fold(spread(X, "many"), start)
 
     def kill():
@@ -500,17 +512,19 @@ FOUND = X[::60].copy()
 @pytest.mark.parametrize(
     "call",
     [
-        lambda D: kp.dask_map(
-            kp.fourier_features, D, kp.fourier_features_map(KERNEL, 6, 9)
-        ).compute(),
-        lambda D: kp.dask_fold(D, kp.skpca_start(kp.fourier_features_map(KERNEL, 6, 60), 20)),
-        lambda D: kp.dask_fold(D, kp.rnca_start(kp.fourier_features_map(KERNEL, 6, 9))),
+        lambda D: kp.dask_map(kp.features, D, kp.fourier_features_map(KERNEL, 6, 9)).compute(),
+        lambda D: kp.dask_fold(
+            D, kp.skpca_start(kp.fourier_features_map(KERNEL, 6, 60), 20, centered=False)
+        ),
+        lambda D: kp.dask_fold(
+            D, kp.rnca_start(kp.fourier_features_map(KERNEL, 6, 9), centered=False)
+        ),
         lambda D: kp.dask_fold(D, kp.fd_start(3, 6)),
         lambda D: kp.dask_fold(D, kp.reservoir_start(3, 6)),
         lambda D: kp.dask_landmarks(D, KERNEL, 9),
-        lambda D: kp.dask_nystrom_kpca(D, FOUND, KERNEL, 3),
-        lambda D: kp.dask_nystrom_ridge(D, LABELS, FOUND, KERNEL, 1.0),
-        lambda D: kp.dask_nystrom_ridge(spread(X), D[:, 2], FOUND, KERNEL, 1.0),
+        lambda D: kp.dask_nystrom_kpca(D, FOUND, KERNEL, 3, centered=False),
+        lambda D: kp.dask_nystrom_ridge(D, LABELS, FOUND, KERNEL, 1.0, intercept=False),
+        lambda D: kp.dask_nystrom_ridge(spread(X), D[:, 2], FOUND, KERNEL, 1.0, intercept=False),
     ],
 )
 def test_a_block_that_is_not_finite_is_named_by_its_rows(call):
@@ -531,8 +545,12 @@ CALLS = {
     "dask_map": lambda D, kernel: kp.dask_map(kp.gram_diagonal, D, kernel),
     "dask_fold": lambda D, kernel: kp.dask_fold(D, kp.fd_start(3, 6)),
     "dask_landmarks": lambda D, kernel: kp.dask_landmarks(D, kernel, 9),
-    "dask_nystrom_kpca": lambda D, kernel: kp.dask_nystrom_kpca(D, FOUND, kernel, 3),
-    "dask_nystrom_ridge": lambda D, kernel: kp.dask_nystrom_ridge(D, LABELS, FOUND, kernel, 1.0),
+    "dask_nystrom_kpca": lambda D, kernel: kp.dask_nystrom_kpca(
+        D, FOUND, kernel, 3, centered=False
+    ),
+    "dask_nystrom_ridge": lambda D, kernel: kp.dask_nystrom_ridge(
+        D, LABELS, FOUND, kernel, 1.0, intercept=False
+    ),
     "dask_median_bandwidth": lambda D, kernel: kp.dask_median_bandwidth(D),
 }
 
@@ -586,11 +604,15 @@ def test_kernels_that_cannot_be_sent_are_refused_with_the_reason(name):
             "dask_map: function must return one row for each row of X, got int",
         ),
         (
-            lambda D: kp.dask_map(kp.expand, D[:, :3], kp.kpca(X[:50], KERNEL, 2)),
+            lambda D: kp.dask_map(
+                kp.features, D[:, :3], kp.kpca(X[:50], KERNEL, 2, centered=False)
+            ),
             "^dask_map: .*columns",
         ),
         (
-            lambda D: kp.dask_fold(D, kp.skpca_start(kp.fourier_features_map(KERNEL, 5, 9), 3)),
+            lambda D: kp.dask_fold(
+                D, kp.skpca_start(kp.fourier_features_map(KERNEL, 5, 9), 3, centered=False)
+            ),
             "X must have 5 columns",
         ),
         (
@@ -603,27 +625,38 @@ def test_kernels_that_cannot_be_sent_are_refused_with_the_reason(name):
         ),
         (lambda D: kp.dask_landmarks(D, KERNEL, 2.5), "s must be an int"),
         (lambda D: kp.dask_landmarks(D, KERNEL, 5, -1), "seed"),
-        (lambda D: kp.dask_nystrom_kpca(D, np.array([1200]), KERNEL, 1), "row numbers"),
-        (lambda D: kp.dask_nystrom_kpca(D, X[:5, :3], KERNEL, 1), "columns"),
         (
-            lambda D: kp.dask_nystrom_kpca(D, X[:5], KERNEL, 6),
+            lambda D: kp.dask_nystrom_kpca(D, np.array([1200]), KERNEL, 1, centered=False),
+            "row numbers",
+        ),
+        (lambda D: kp.dask_nystrom_kpca(D, X[:5, :3], KERNEL, 1, centered=False), "columns"),
+        (
+            lambda D: kp.dask_nystrom_kpca(D, X[:5], KERNEL, 6, centered=False),
             "k must be an int from 1 to 5, got 6",
         ),
-        (lambda D: kp.dask_nystrom_kpca(D, np.full((3, 6), np.nan), KERNEL, 1), "finite"),
-        (lambda D: kp.dask_nystrom_kpca(D, "all", KERNEL, 1), "landmarks must be"),
-        (lambda D: kp.dask_nystrom_kpca(D, KERNEL, KERNEL, 1), "landmarks must be"),
-        (lambda D: kp.dask_nystrom_kpca(D, D, KERNEL, 1), "landmarks must be"),
+        (
+            lambda D: kp.dask_nystrom_kpca(D, np.full((3, 6), np.nan), KERNEL, 1, centered=False),
+            "finite",
+        ),
+        (lambda D: kp.dask_nystrom_kpca(D, "all", KERNEL, 1, centered=False), "landmarks must be"),
+        (lambda D: kp.dask_nystrom_kpca(D, KERNEL, KERNEL, 1, centered=False), "landmarks must be"),
+        (lambda D: kp.dask_nystrom_kpca(D, D, KERNEL, 1, centered=False), "landmarks must be"),
         (
             lambda D: kp.dask_nystrom_kpca(D, FOUND, KERNEL, 1, 0, centered=1),
             "centered must be True or False",
         ),
         (
-            lambda D: kp.dask_nystrom_ridge(D, LABELS[1:], FOUND, KERNEL, 1.0),
+            lambda D: kp.dask_nystrom_ridge(D, LABELS[1:], FOUND, KERNEL, 1.0, intercept=False),
             r"Y must have 1200 rows, got shape \(1199, 1\)",
         ),
-        (lambda D: kp.dask_nystrom_ridge(D, LABELS, FOUND, KERNEL, 0.0), "lam must be at least"),
         (
-            lambda D: kp.dask_nystrom_ridge(D, LABELS.astype(str), FOUND, KERNEL, 1.0),
+            lambda D: kp.dask_nystrom_ridge(D, LABELS, FOUND, KERNEL, 0.0, intercept=False),
+            "lam must be at least",
+        ),
+        (
+            lambda D: kp.dask_nystrom_ridge(
+                D, LABELS.astype(str), FOUND, KERNEL, 1.0, intercept=False
+            ),
             "real numbers",
         ),
         (lambda D: kp.dask_median_bandwidth(D, -1), "^dask_median_bandwidth: seed"),
@@ -723,7 +756,7 @@ def test_errors_of_a_function_of_ones_own_lost_their_class():
 
 def test_a_row_that_is_gathered_is_named_by_its_number_among_all():
     with pytest.raises(ValueError, match="row 700 is not"):
-        kp.dask_nystrom_kpca(spread(BAD), np.array([7, 700, 9]), KERNEL, 2)
+        kp.dask_nystrom_kpca(spread(BAD), np.array([7, 700, 9]), KERNEL, 2, centered=False)
 
 
 def test_a_call_before_distributed_is_imported_left_dask_without_its_settings():
@@ -742,8 +775,8 @@ def test_a_call_before_distributed_is_imported_left_dask_without_its_settings():
 def test_maps_were_tried_on_a_row_of_ones_far_from_the_model(rng):
     C = rng.standard_normal((9, 4)) * 0.1 + 1e4
     far = kp.laplacian_eigenmap(C, np.ones(9), kp.gaussian(0.2), 2)
-    found = kp.dask_map(kp.manifold_features, spread(C, 4), far).compute()
-    assert np.array_equal(found, kp.manifold_features(C, far))
+    found = kp.dask_map(kp.features, spread(C, 4), far).compute()
+    assert np.array_equal(found, kp.features(C, far))
 
 
 class Series:
@@ -762,8 +795,11 @@ class Series:
 
 
 def test_targets_of_a_series_of_unknown_sizes_or_of_three_dimensions_ended_in_errors_of_python():
-    D, expected = spread(X), kp.dask_nystrom_ridge(spread(X), LABELS, FOUND, KERNEL, 1.0)
-    assert_same(kp.dask_nystrom_ridge(D, Series(), FOUND, KERNEL, 1.0), expected)
+    D, expected = (
+        spread(X),
+        kp.dask_nystrom_ridge(spread(X), LABELS, FOUND, KERNEL, 1.0, intercept=False),
+    )
+    assert_same(kp.dask_nystrom_ridge(D, Series(), FOUND, KERNEL, 1.0, intercept=False), expected)
     unknown = D[:, 0][D[:, 0] < np.inf]
     for Y, text in (
         (
@@ -776,9 +812,13 @@ def test_targets_of_a_series_of_unknown_sizes_or_of_three_dimensions_ended_in_er
         (None, "Y must have 1200 rows"),
     ):
         with pytest.raises(ValueError, match=f"^dask_nystrom_ridge: .*{text}"):
-            kp.dask_nystrom_ridge(D, Y, FOUND, KERNEL, 1.0)
-    wide = kp.dask_nystrom_ridge(D, da.from_array(X[:, :4], chunks=(100, 2)), FOUND, KERNEL, 1.0)
-    assert np.allclose(wide.coef, kp.nystrom_ridge(X, X[:, :4].copy(), FOUND, KERNEL, 1.0).coef)
+            kp.dask_nystrom_ridge(D, Y, FOUND, KERNEL, 1.0, intercept=False)
+    wide = kp.dask_nystrom_ridge(
+        D, da.from_array(X[:, :4], chunks=(100, 2)), FOUND, KERNEL, 1.0, intercept=False
+    )
+    assert np.allclose(
+        wide.coef, kp.nystrom_ridge(X, X[:, :4].copy(), FOUND, KERNEL, 1.0, intercept=False).coef
+    )
 
 
 def test_errors_of_a_mapped_function_lost_their_arguments(rng):

@@ -22,10 +22,10 @@ Y = np.column_stack([np.sin(X[:, 0]), X[:, 1] ** 2])
 @pytest.mark.parametrize("lam", [1e-3, 1.0, 50.0])
 def test_ridge_regression_on_a_factor_is_that_on_its_matrix(lam):
     expected = naive.kernel_ridge(LOW, Y, lam)
-    assert np.abs(F @ kp.kernel_ridge(F, Y, lam) - expected).max() < 1e-9
-    assert np.abs(F @ kp.kernel_ridge(F, Y[:, 0], lam) - expected[:, 0]).max() < 1e-9
-    expansion = kp.nystrom_ridge(X, Y, ROWS, KERNEL, lam)
-    assert np.abs(kp.expand(X, expansion) - expected).max() < 1e-9
+    assert np.abs(F @ kp.factor_ridge(F, Y, lam) - expected).max() < 1e-9
+    assert np.abs(F @ kp.factor_ridge(F, Y[:, 0], lam) - expected[:, 0]).max() < 1e-9
+    expansion = kp.nystrom_ridge(X, Y, ROWS, KERNEL, lam, intercept=False)
+    assert np.abs(kp.features(X, expansion) - expected).max() < 1e-9
 
 
 def test_predictions_are_those_of_formula_35(rng):
@@ -35,10 +35,15 @@ def test_predictions_are_those_of_formula_35(rng):
     expected = (
         naive.gaussian(new, X[ROWS], 2.0) @ np.linalg.pinv(K[np.ix_(ROWS, ROWS)]) @ K[ROWS] @ alpha
     )
-    assert np.abs(kp.expand(new, kp.nystrom_ridge(X, Y, ROWS, KERNEL, lam)) - expected).max() < 1e-7
-    features = kp.nystrom_features(new, kp.nystrom_map(X, ROWS, KERNEL))
     assert (
-        np.abs(features @ kp.kernel_ridge(kp.nystrom(X, ROWS, KERNEL), Y, lam) - expected).max()
+        np.abs(
+            kp.features(new, kp.nystrom_ridge(X, Y, ROWS, KERNEL, lam, intercept=False)) - expected
+        ).max()
+        < 1e-7
+    )
+    features = kp.features(new, kp.nystrom_map(X, ROWS, KERNEL))
+    assert (
+        np.abs(features @ kp.factor_ridge(kp.nystrom(X, ROWS, KERNEL), Y, lam) - expected).max()
         < 1e-7
     )
 
@@ -143,24 +148,24 @@ def test_correlations_of_views_without_full_rank_exceeded_1(lam, squared, rng):
 @pytest.mark.parametrize("lam", [1e-16, 1e-300])
 def test_ridge_regression_on_dependent_columns_was_singular(lam):
     assert (
-        np.abs(np.ones((5, 2)) @ kp.kernel_ridge(np.ones((5, 2)), np.arange(5.0), lam) - 2).max()
+        np.abs(np.ones((5, 2)) @ kp.factor_ridge(np.ones((5, 2)), np.arange(5.0), lam) - 2).max()
         < 1e-9
     )
-    assert (kp.kernel_ridge(np.zeros((5, 2)), np.arange(5.0), lam) == 0).all()
+    assert (kp.factor_ridge(np.zeros((5, 2)), np.arange(5.0), lam) == 0).all()
 
 
 @pytest.mark.parametrize("scale", [1e40, 1e-50])
 def test_targets_beyond_float32_were_lost_on_a_factor_in_float32(scale):
     single = F.astype(np.float32)
-    small = kp.kernel_ridge(single, Y, 1.0)
+    small = kp.factor_ridge(single, Y, 1.0)
     assert np.allclose(
-        kp.kernel_ridge(single, scale * Y, 1.0), scale * small, rtol=1e-5, atol=1e-5 * scale
+        kp.factor_ridge(single, scale * Y, 1.0), scale * small, rtol=1e-5, atol=1e-5 * scale
     )
 
 
 def test_coefficients_overflowed_float32_without_a_word():
     with pytest.raises(ValueError, match="nystrom_ridge: Y must be smaller"):
-        kp.nystrom_ridge(X.astype(np.float32), 1e40 * Y, ROWS[:9], KERNEL, 1.0)
+        kp.nystrom_ridge(X.astype(np.float32), 1e40 * Y, ROWS[:9], KERNEL, 1.0, intercept=False)
 
 
 def test_cost_of_clusters_stopped_early_was_that_of_centers_before():
@@ -173,8 +178,8 @@ def test_a_small_ridge_was_lost_in_float32():
     u = np.random.default_rng(0).standard_normal(8192)
     F = np.c_[u, u + 1e-3 * np.random.default_rng(1).standard_normal(8192)].astype(np.float32)
     y = np.random.default_rng(2).standard_normal(8192)
-    assert kp.kernel_ridge(F, y, 1e-4) == pytest.approx(
-        kp.kernel_ridge(F.astype(float), y, 1e-4), rel=1e-9
+    assert kp.factor_ridge(F, y, 1e-4) == pytest.approx(
+        kp.factor_ridge(F.astype(float), y, 1e-4), rel=1e-9
     )
 
 
@@ -195,27 +200,30 @@ def test_predictions_of_a_vector_of_targets_were_a_column():
         np.mean((y - exact) ** 2),
         np.mean((y - naive.kernel_ridge(LOW, Y, 1e-3)[:, 0]) ** 2),
     )
-    assert np.mean((y - F @ kp.kernel_ridge(F, y, 1e-3)) ** 2) == pytest.approx(low, rel=1e-4)
+    assert np.mean((y - F @ kp.factor_ridge(F, y, 1e-3)) ** 2) == pytest.approx(low, rel=1e-4)
     for targets in (y, list(y), Y):
         for model, right in (
-            (kp.nystrom_ridge(X, targets, ROWS, KERNEL, 1e-3), low),
-            (kp.kernel_ridge_cg(X, targets, KERNEL, 1e-3), error),
+            (kp.nystrom_ridge(X, targets, ROWS, KERNEL, 1e-3, intercept=False), low),
+            (kp.kernel_ridge(X, targets, KERNEL, 1e-3, intercept=False), error),
         ):
-            found = kp.expand(X, model)
+            found = kp.features(X, model)
             assert found.shape == np.shape(targets) and model.coef.ndim == 2
             assert np.mean((y - found.reshape(300, -1)[:, 0]) ** 2) == pytest.approx(
                 right, rel=1e-4
             )
-    assert kp.expand(X, kp.nystrom_ridge(X, Y[:, :1], ROWS, KERNEL, 1e-3)).shape == (300, 1)
+    assert kp.features(
+        X, kp.nystrom_ridge(X, Y[:, :1], ROWS, KERNEL, 1e-3, intercept=False)
+    ).shape == (300, 1)
 
 
 def test_readers_of_models_take_predictions_of_a_vector(tmp_path):
     model, columns = [
-        kp.nystrom_ridge(X, targets, ROWS, KERNEL, 1e-3) for targets in (Y[:, 0], Y[:, :1])
+        kp.nystrom_ridge(X, targets, ROWS, KERNEL, 1e-3, intercept=False)
+        for targets in (Y[:, 0], Y[:, :1])
     ]
-    expected = kp.expand(X, columns)
+    expected = kp.features(X, columns)
     kp.save(tmp_path / "model.npz", model)
-    assert np.array_equal(kp.expand(X, kp.load(tmp_path / "model.npz")), expected[:, 0])
+    assert np.array_equal(kp.features(X, kp.load(tmp_path / "model.npz")), expected[:, 0])
     np.save(tmp_path / "X.npy", X)
     for more, name in (
         ([], "out.npy"),
@@ -237,17 +245,17 @@ def test_readers_of_models_take_predictions_of_a_vector(tmp_path):
     out = np.empty(1)
     kp.features_of(X[7], model, out)
     assert out == pytest.approx(expected[7], abs=1e-12)
-    means = kp.expand(X[ROWS], kp.center_expansion(model)).mean(0)
+    means = kp.features(X[ROWS], kp.center_expansion(model)).mean(0)
     assert means.shape == () and abs(means) < 1e-12
     thin = kp.thin_expansion(model, kp.round_expansion(model.coef, 1e6))
-    assert kp.expand(X, thin).shape == (300,)
+    assert kp.features(X, thin).shape == (300,)
 
 
 def test_a_target_of_noise_left_nothing_of_one_that_is_smooth():
     # with the least largest residual all coefficients were those of the start, 0
     points = X[:, :1]
     smooth, noise = np.sin(points[:, 0]), np.random.default_rng(0).standard_normal(300)
-    found = kp.kernel_ridge_cg(points, np.c_[smooth, noise], kp.gaussian(0.2), 1e-20)
+    found = kp.kernel_ridge(points, np.c_[smooth, noise], kp.gaussian(0.2), 1e-20, intercept=False)
     assert found.values[0] < 1e-3 and found.values[1] <= 1
     K = naive.gaussian(points, points, 0.2)
     rest = np.linalg.norm(smooth - K @ found.coef[:, 0]) / np.linalg.norm(smooth)
@@ -261,21 +269,21 @@ def test_coefficients_were_refused_for_not_being_points():
     some = kp.gaussian(1.0)
     for Z, scale, near in ((single, 1e20, 1e-3), (points, 1e149, 1e-5)):
         y = scale * points[:, 0]
-        all_of_them = kp.expand(Z, kp.kernel_ridge_cg(Z, y, some, 1e-4))
+        all_of_them = kp.features(Z, kp.kernel_ridge(Z, y, some, 1e-4, intercept=False))
         assert (
             np.abs(
                 all_of_them / scale - K @ np.linalg.solve(K + 1e-4 * np.eye(60), points[:, 0])
             ).max()
             < near
         )
-        model = kp.nystrom_ridge(Z, y, few, kp.scaled(some, 1e-3), 1e-9)
+        model = kp.nystrom_ridge(Z, y, few, kp.scaled(some, 1e-3), 1e-9, intercept=False)
         assert np.abs(model.coef).max() > (1e17 if scale == 1e20 else 1e150)
-        assert np.isfinite(kp.expand(Z, model)).all()
+        assert np.isfinite(kp.features(Z, model)).all()
     values = np.linalg.eigvalsh(K)[::-1]
     for Z, scale in ((single, 1e-36), (points, 1e-300)):
-        model = kp.kpca(Z, kp.scaled(some, scale), 30)
+        model = kp.kpca(Z, kp.scaled(some, scale), 30, centered=False)
         assert np.abs(model.coef).max() > (1e17 if scale == 1e-36 else 1e150)
-        lengths = np.sum((kp.expand(Z, model).astype(float) / np.sqrt(scale)) ** 2, axis=0)
+        lengths = np.sum((kp.features(Z, model).astype(float) / np.sqrt(scale)) ** 2, axis=0)
         assert lengths == pytest.approx(values[:30], rel=1e-2 if scale == 1e-36 else 1e-8)
 
 
@@ -313,9 +321,9 @@ def test_a_learned_metric_is_the_naive_one(rng):
     assert np.abs(M - metrics[int(errors.argmin())]).max() < 1e-5
     rows, kernel = np.arange(150), kp.gaussian(2.0)
     again = kp.nystrom_ridge(kp.scale_points(A, M), B, rows, kernel, 1e-3, intercept=True)
-    predicted = kp.expand(kp.scale_points(A[:9], M), model)
+    predicted = kp.features(kp.scale_points(A[:9], M), model)
     assert predicted == pytest.approx(
-        kp.expand(kp.scale_points(A[:9], M), again), rel=1e-4, abs=1e-4
+        kp.features(kp.scale_points(A[:9], M), again), rel=1e-4, abs=1e-4
     )
 
 
@@ -334,7 +342,7 @@ def test_a_learned_metric_forgets_columns_without_influence(rng):
     y = np.sin(2 * A[:, 0]) * A[:, 1]
     train, new = slice(0, 900), slice(900, None)
     M, model, errors = kp.learn_metric(A[train], y[train], kp.gaussian(4.0), 1e-3)
-    gaps = kp.expand(kp.scale_points(A[new], M), model) - y[new]
+    gaps = kp.features(kp.scale_points(A[new], M), model) - y[new]
     # an error of 1 is that of the mean
     assert errors[0] > 0.6 and np.var(gaps) < 0.05 * np.var(y[new])
     assert M.diagonal()[:2].sum() > 0.95 * M.trace() and M.trace() == pytest.approx(20.0)
@@ -362,7 +370,7 @@ def test_a_metric_that_does_not_help_is_the_identity(rng):
 def test_metrics_of_points_without_information_are_finite(A, y):
     M, model, errors = kp.learn_metric(A, y, kp.gaussian(3.0), 1e-3)
     assert np.isfinite(M).all() and np.isfinite(errors).all()
-    assert np.isfinite(kp.expand(kp.scale_points(A, M), model)).all()
+    assert np.isfinite(kp.features(kp.scale_points(A, M), model)).all()
 
 
 def test_a_learned_metric_of_single_precision_far_away_and_of_large_targets(rng):
@@ -387,7 +395,7 @@ def test_each_metric_of_a_round_was_decomposed_three_times(monkeypatch, rng):
     landmarks = kp.rpcholesky(kp.scale_points(A, M), kp.gaussian(4.0), 50)
     P = kp.scale_points(A, M)
     again = kp.nystrom_ridge(P, A[:, 0] ** 2, landmarks, kp.gaussian(4.0), 1e-2, intercept=True)
-    assert np.abs(kp.expand(P, again) - kp.expand(P, model)).max() < 1e-9
+    assert np.abs(kp.features(P, again) - kp.features(P, model)).max() < 1e-9
 
 
 def test_memory_of_a_metric_was_checked_after_its_first_fit(monkeypatch):
@@ -445,7 +453,7 @@ def test_leave_one_out_errors_are_those_of_n_models():
             model = kp.nystrom_ridge(
                 points[kept], targets[kept], points[rows], kernel, found.lams[i, j], intercept=True
             )
-            total_here += ((kp.expand(points[p : p + 1], model) - targets[p]) ** 2).sum()
+            total_here += ((kp.features(points[p : p + 1], model) - targets[p]) ** 2).sum()
         assert found.errors[i, j] == pytest.approx(total_here / total, rel=1e-7)
     i, j = divmod(np.flatnonzero(found.errors == found.error)[0], 20)
     assert found.kernel == kp.gaussian(2.0 * found.factors[i])
@@ -459,8 +467,8 @@ def test_the_choice_predicts_the_error_of_the_model_on_new_points():
     y = target(points) + 0.3 * rng.standard_normal(3000)
     rows, median = np.arange(0, 3000, 30), kp.gaussian(kp.median_bandwidth(points))
     found = kp.choose(points, y, rows, median)
-    model = kp.nystrom_ridge(points, y, rows, found.kernel, found.lam)
-    error = np.mean((kp.expand(new, model) - target(new)) ** 2) + 0.09  # the noise of new targets
+    model = kp.nystrom_ridge(points, y, rows, found.kernel, found.lam, intercept=False)
+    error = np.mean((kp.features(new, model) - target(new)) ** 2) + 0.09  # the noise of new targets
     # 2.5 deviations of a mean of 3000 squared errors
     assert error / y.var() == pytest.approx(found.error, rel=0.08)
     median_rule = found.errors[4].min()
@@ -516,10 +524,10 @@ def test_float32_landmarks_lost_pivots_and_with_them_predictions_at_small_ridges
         given = kp.LandmarkRidge(300, lam, kernel=kernel).fit(points, y)
         rows = given.landmarks_
         exact = kp.nystrom_ridge(np.float64(points), y, rows, kernel, lam, intercept=True)
-        expected = kp.expand(np.float64(new), exact)
+        expected = kp.features(np.float64(new), exact)
         single = kp.nystrom_ridge(points, y, rows, kernel, lam, intercept=True)
         assert single.coef.dtype == single.points.dtype == np.float32
-        for found in (kp.expand(new, single), given.predict(new)):
+        for found in (kp.features(new, single), given.predict(new)):
             assert np.abs(found - expected).max() < 1e-6 * np.abs(single.coef).sum() / 30
 
 
@@ -613,7 +621,7 @@ def test_leave_one_out_with_weights_and_equal_points_is_that_of_refitted_models(
                 intercept=intercept,
                 weights=weights[kept],
             )
-            squares += weights[p] * ((kp.expand(P[p : p + 1], model) - y[p]) ** 2).sum()
+            squares += weights[p] * ((kp.features(P[p : p + 1], model) - y[p]) ** 2).sum()
         assert found.errors[i, j] == pytest.approx(squares / total, rel=1e-10)
     counts = weights.astype(int)
     again = kp.choose(
@@ -652,7 +660,7 @@ def test_errors_without_a_group_are_those_of_refitted_models(intercept, sizes, r
                 intercept=intercept,
                 weights=weights[kept],
             )
-            gaps = kp.expand(P[~kept], model) - y[~kept]
+            gaps = kp.features(P[~kept], model) - y[~kept]
             squares += weights[~kept] @ np.square(gaps).sum(1)
         assert found.errors[i, j] == pytest.approx(squares / total, rel=1e-7)
     # textbook: least squares on features from Cholesky's method, without a ridge for the intercept
@@ -699,7 +707,7 @@ def test_the_error_at_new_patients_was_that_at_known_ones(rng):
 
     def error(found):
         model = kp.nystrom_ridge(P, y, Z, found.kernel, found.lam, intercept=True)
-        return np.square(kp.expand(new, model) - wanted).mean() / y.var()
+        return np.square(kp.features(new, model) - wanted).mean() / y.var()
 
     alone = kp.choose(P, y, Z, median)
     whole = kp.choose(P, y, Z, median, groups=groups)
@@ -719,10 +727,10 @@ def test_an_offset_of_the_targets_changed_bandwidth_ridge_and_metric(rng):
         assert far.kernel == near.kernel and far.lam == near.lam
         assert far.errors == pytest.approx(near.errors, rel=1e-6)
         model = kp.nystrom_ridge(P, y + offset, Z, far.kernel, far.lam, intercept=True)
-        assert np.square(kp.expand(new, model) - offset - target(new)).mean() < 0.02
+        assert np.square(kp.features(new, model) - offset - target(new)).mean() < 0.02
         metrics = [kp.learn_metric(P, y + b, median, 1e-1, rounds=2) for b in (0.0, offset)]
         assert np.abs(metrics[0][0] - metrics[1][0]).max() < 1e-6
-        held = [kp.expand(kp.scale_points(new, M), model) for M, model, _ in metrics]
+        held = [kp.features(kp.scale_points(new, M), model) for M, model, _ in metrics]
         assert np.abs(held[0] + offset - held[1]).max() < 1e-5
 
 
@@ -770,7 +778,7 @@ def test_points_of_weight_zero_moved_the_origin_of_a_linear_kernel(rng):
     one = kp.nystrom_ridge(P, y, P[:2], kp.linear(), 0.1, intercept=True, weights=weights)
     repeated = np.repeat(P, weights, 0), np.repeat(y, weights)
     two = kp.nystrom_ridge(*repeated, P[:2], kp.linear(), 0.1, intercept=True)
-    assert np.abs(kp.expand(P, one) - kp.expand(P, two)).max() < 1e-10
+    assert np.abs(kp.features(P, one) - kp.features(P, two)).max() < 1e-10
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
@@ -785,16 +793,16 @@ def test_a_linear_kernel_far_from_the_origin_lost_everything(dtype, rng):
         near = kp.nystrom_ridge(P, y, rows, kernel, 1e-3, intercept=True)
         model = kp.nystrom_ridge(moved, y, rows, kernel, 1e-3, intercept=True)
         close = 1e-6 if dtype == np.float64 else 1e-2
-        assert np.abs(kp.expand(moved, model) - kp.expand(P, near)).max() < close
-        assert np.abs(kp.expand(P, near) - y).max() < 1e-2
+        assert np.abs(kp.features(moved, model) - kp.features(P, near)).max() < close
+        assert np.abs(kp.features(P, near) - y).max() < 1e-2
         # textbook: ridge about the means
         A = (P - P.mean(0)) * np.sqrt(kernel.gamma)
         w = np.linalg.solve(A.T @ A + 1e-3 * np.eye(3), A.T @ (y - y.mean()))
-        assert np.abs(A @ w + y.mean() - kp.expand(P, near)).max() < 1e-8
+        assert np.abs(A @ w + y.mean() - kp.features(P, near)).max() < 1e-8
         kpca = kp.nystrom_kpca(moved, rows, kernel, 3, 0, centered=True)
         expected = np.linalg.svd(A)[1] ** 2
         assert kpca.values == pytest.approx(expected, rel=1e-6 if dtype == np.float64 else 1e-3)
-        assert np.abs(kp.expand(moved, kpca).mean(0)).max() < close
+        assert np.abs(kp.features(moved, kpca).mean(0)).max() < close
 
 
 def test_the_rule_without_targets_unrolls_what_the_median_folds():
@@ -833,7 +841,7 @@ def test_ridge_regression_computed_features_where_kernel_values_suffice(
     B = np.vstack([np.sqrt(weights)[:, None] * Y, np.zeros((50, 2))])
     expected = G @ np.linalg.lstsq(A, B, rcond=None)[0]
     rounding = 1e-6 if dtype is float else 1e-3  # coefficients are in the precision of the points
-    assert np.abs(kp.expand(points.astype(float), model) - expected).max() < rounding
+    assert np.abs(kp.features(points.astype(float), model) - expected).max() < rounding
 
 
 def test_choose_took_a_minute_next_to_other_work_as_threads_of_lapack_waited(rng, monkeypatch):
@@ -894,13 +902,13 @@ def test_ridge_with_weights_and_intercept_is_least_squares_on_the_features(
     A = np.vstack([root * np.hstack([F, ones]), np.sqrt(0.1) * np.eye(40, 40 + ones.shape[1])])
     b = np.vstack([root * targets, np.zeros((40, 2))])
     expected = np.hstack([F, ones]) @ np.linalg.lstsq(A, b, rcond=None)[0]
-    assert np.abs(kp.expand(points, model) - expected).max() < (
+    assert np.abs(kp.features(points, model) - expected).max() < (
         1e-9 if dtype == np.float64 else 1e-2
     )
     if weighted:  # weights are numbers of equal points
         repeated = np.repeat(points, weights, 0), np.repeat(targets, weights, 0)
         other = kp.nystrom_ridge(*repeated, few, kernel, 0.1, intercept=intercept)
-        assert np.allclose(kp.expand(points, model), kp.expand(points, other), atol=1e-3)
+        assert np.allclose(kp.features(points, model), kp.features(points, other), atol=1e-3)
     assert bool(model.offset.any()) == intercept
 
 
@@ -909,7 +917,7 @@ def test_an_intercept_alone_is_the_weighted_mean():
     model = kp.nystrom_ridge(
         points, y, [0], kp.gaussian(1.0), 1.0, intercept=True, weights=[1, 1, 0, 2]
     )
-    assert kp.expand(points, model) == pytest.approx(23.0 / 4.0, rel=1e-14)
+    assert kp.features(points, model) == pytest.approx(23.0 / 4.0, rel=1e-14)
     for weights, text in (
         ([1.0, 1.0], r"weights must have one weight per point \(4\), got 2"),
         ([1.0, 1.0, 1.0, -1.0], "weights must be finite and at least zero"),

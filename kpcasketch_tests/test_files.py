@@ -17,7 +17,7 @@ g = kp.gaussian(2.0)
     "make",
     [
         lambda: kp.scaled(kp.matern(1.5, 2.0), 3.0),
-        lambda: kp.kpca(X, g, 2),
+        lambda: kp.kpca(X, g, 2, centered=False),
         lambda: kp.nystrom_map(X, np.arange(5), g),
         lambda: kp.quantize_gram(X, g),
         lambda: kp.sample_gram(X, g, 2.0),
@@ -48,13 +48,12 @@ def test_what_is_saved_is_loaded(make, tmp_path):
 
 
 def test_a_stream_goes_on_from_its_file(tmp_path):
-    start = kp.skpca_start(kp.fourier_features_map(g, 3, 8), 4)
-    state = kp.skpca_update(start, X[:20])
+    start = kp.skpca_start(kp.fourier_features_map(g, 3, 8), 4, centered=False)
+    state = kp.update(start, X[:20])
     kp.save(tmp_path / "state.npz", state)
-    on, whole = kp.skpca_update(kp.load(tmp_path / "state.npz"), X[20:]), kp.skpca_update(start, X)
+    on, whole = kp.update(kp.load(tmp_path / "state.npz"), X[20:]), kp.update(start, X)
     assert (
-        np.array_equal(kp.skpca_finish(on, 2).basis, kp.skpca_finish(whole, 2).basis)
-        and on.sketch.count == 30
+        np.array_equal(kp.finish(on, 2).basis, kp.finish(whole, 2).basis) and on.sketch.count == 30
     )
 
 
@@ -65,7 +64,7 @@ def test_save_reads_the_annotations_of_the_class_as_an_instance_has_none_in_pyth
                 raise AttributeError("__annotations__")
             return kp.Expansion.__annotations__
 
-    model = kp.kpca(X, g, 2)
+    model = kp.kpca(X, g, 2, centered=False)
     kp.save(
         tmp_path / "m.npz",
         type("Expansion", (kp.Expansion,), {"__annotations__": OfTheClass()})(*model),
@@ -85,7 +84,7 @@ def test_files_that_save_did_not_write_are_refused(tmp_path):
 
 def test_a_damaged_file_was_another_model(rng):
     # lost entries became defaults, and an array with a damaged shape had fewer rows
-    model = kp.kpca(rng.standard_normal((9, 2)), g, 2)
+    model = kp.kpca(rng.standard_normal((9, 2)), g, 2, centered=False)
     file = io.BytesIO()
     kp.save(file, model)
     content = file.getvalue()
@@ -106,7 +105,7 @@ def test_a_damaged_file_was_another_model(rng):
 
 
 def test_a_kernel_or_model_without_its_parameters_was_another(tmp_path):
-    arrays = kp._as_arrays(kp.kpca(X, g, 2))
+    arrays = kp._as_arrays(kp.kpca(X, g, 2, centered=False))
     for name in ("kernel.gamma", "mean", "kernel"):
         np.savez(tmp_path / "less.npz", **{key: arrays[key] for key in arrays if key != name})
         with pytest.raises(ValueError, match=f"less.npz .*{name} has the wrong type"):
@@ -137,7 +136,7 @@ def test_files_stored_the_number_of_a_kernel_so_a_new_record_renamed_saved_kerne
 
 
 def test_files_with_fields_of_a_newer_version_were_read_without_them(tmp_path):
-    arrays = kp._as_arrays(kp.kpca(X, g, 2))
+    arrays = kp._as_arrays(kp.kpca(X, g, 2, centered=False))
     for further in ("power", "kernel.noise", "kernel.kind.x", "columns"):
         np.savez(tmp_path / "newer.npz", **arrays, **{further: np.array(0.5)})
         with pytest.raises(
@@ -154,7 +153,7 @@ def test_files_with_fields_of_a_newer_version_were_read_without_them(tmp_path):
 
 @pytest.mark.parametrize("inside", ["", "model."])
 def test_files_without_names_were_refused(inside, tmp_path):
-    for made in (kp.kpca(X, g, 2), kp.nystrom_map(X, np.arange(5), g)):
+    for made in (kp.kpca(X, g, 2, centered=False), kp.nystrom_map(X, np.arange(5), g)):
         arrays = kp._as_arrays(made, inside)
         del arrays[f"{inside}names"]
         np.savez(tmp_path / "older.npz", **arrays)
@@ -165,7 +164,8 @@ def test_files_stored_the_numbers_of_feature_maps_and_tasks(tmp_path):
     makers = kp.fourier_features_map, kp.orthogonal_features_map, kp.quasi_features_map
     maps = [make(g, 3, 8) for make in (*makers, kp.fastfood_features_map)]
     states = [
-        kp.dsgd_start(X, maps[0], 2, individual=individual) for individual in (False, True)
+        kp.dsgd_start(X, maps[0], 2, individual=individual, centered=False)
+        for individual in (False, True)
     ] + [kp.dsgd_kcca(X, X[:, :2], g, g, 1, 16), kp.dsgd_ksvd(X, X[:, :2], g, g, 1, 16)]
     states.append(kp.dsgd_ksir(X, X[:, 0], g, 1, 16))
     seen = set()

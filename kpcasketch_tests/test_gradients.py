@@ -40,7 +40,7 @@ def start(task, m=300, k=2, stored=False, feature_batch=70, initial=40, centered
 def features(map, points):
     """sqrt(2 k(x, x)) cos of every feature of a map."""
     whole = kp.fourier_features_map(map.kernel, map.d, map.m, map.seed)
-    return np.sqrt(map.m) * kp.fourier_features(points, whole).astype(np.float64)
+    return np.sqrt(map.m) * kp.features(points, whole).astype(np.float64)
 
 
 def second(state, points):
@@ -92,7 +92,7 @@ def test_steps_are_those_of_stored_features(task, centered, n):
         )
         weight = 2 / (step + 2)
         moment = (1 - weight) * state.moment + weight * W
-        state = kp.dsgd_update(state, X[:n], None if other is None else other[:n])
+        state = kp.update(state, X[:n], None if other is None else other[:n])
         assert np.abs(state.coef - a).max() < 1e-12 and np.abs(state.moment - moment).max() < 1e-12
         assert b.size == 0 or np.abs(state.other_coef - b).max() < 1e-12
         assert state.step == step + 1 and state.used == min(300, used + 65)
@@ -108,7 +108,7 @@ def test_a_last_block_of_one_feature_stood_for_the_whole_kernel(m):
     )
     errors = []
     for _ in range(9):
-        U, after = kp.dsgd_evaluate(X, state), kp.dsgd_update(state, X)
+        U, after = kp.dsgd_evaluate(X, state), kp.update(state, X)
         added = kp.dsgd_evaluate(X, after) - U + 0.5 * U @ (U.T @ U) / 700  # update (4): .5 K U / n
         errors.append(np.linalg.norm(added - 0.5 * K @ U / 700) / np.linalg.norm(0.5 * K @ U / 700))
         state = after
@@ -136,10 +136,10 @@ def test_stored_frequencies_give_the_same_bits(task):
     for stored in (False, True):
         state, other = start(task, stored=stored)
         for begin in range(0, 700, 100):
-            state = kp.dsgd_update(
+            state = kp.update(
                 state, X[begin : begin + 100], None if other is None else other[begin : begin + 100]
             )
-        states.append(kp.dsgd_finish(state))
+        states.append(kp.finish(state))
     assert np.array_equal(states[0].coef, states[1].coef) and np.array_equal(
         states[0].other_coef, states[1].other_coef
     )
@@ -157,8 +157,8 @@ def test_states_go_on_where_they_were_saved(task, tmp_path):
             None if other is None else other[begin : begin + 100],
         )
         before = pickle.dumps(resumed)
-        whole = kp.dsgd_update(whole, points, with_them)
-        after = kp.dsgd_update(resumed, points, with_them)
+        whole = kp.update(whole, points, with_them)
+        after = kp.update(resumed, points, with_them)
         assert pickle.dumps(resumed) == before
         kp.save(tmp_path / "state.npz", after)
         resumed = pickle.loads(pickle.dumps(kp.load(tmp_path / "state.npz")))
@@ -169,17 +169,19 @@ def test_states_go_on_where_they_were_saved(task, tmp_path):
 
 
 def test_one_line_functions_are_start_steps_and_finish():
-    state = kp.dsgd_kpca(X, G, 2, 300, 5, steps=kp.DSGDSteps(9, 50, 70))
+    state = kp.dsgd_kpca(X, G, 2, 300, 5, steps=kp.DSGDSteps(9, 50, 70), centered=False)
     key = kp._key(5, kp._BATCHES)
     rows = [
         (kp._uniforms(kp._python_subkey(key, t), np.arange(50)) * 700).astype(int) for t in range(9)
     ]
     first = kp._draw_uniformly(700, 700, kp._python_subkey(key, 2**62))
     drawn = kp.fourier_features_map(G, 3, 300, 5, stored=False)
-    by_hand = kp.dsgd_start(X[first], drawn, 2, steps=kp.DSGDSteps(feature_batch=70))
+    by_hand = kp.dsgd_start(
+        X[first], drawn, 2, steps=kp.DSGDSteps(feature_batch=70), centered=False
+    )
     for t in range(9):
-        by_hand = kp.dsgd_update(by_hand, X[rows[t]])
-    by_hand = kp.dsgd_finish(by_hand)
+        by_hand = kp.update(by_hand, X[rows[t]])
+    by_hand = kp.finish(by_hand)
     assert np.array_equal(state.coef, by_hand.coef) and np.array_equal(state.moment, by_hand.moment)
     assert len(np.unique(np.concatenate(rows))) > 300 and not np.array_equal(rows[0], rows[1])
 
@@ -199,30 +201,32 @@ def test_steps_were_six_arguments_of_nine_functions_in_four_orders(name):
 
 def test_a_state_with_a_constraint_of_another_size_ended_in_an_error_of_numpy(rng):
     feature_map = kp.fourier_features_map(kp.gaussian(1.0), 3, 64)
-    state = kp.dsgd_start(rng.standard_normal((75, 3)), feature_map, 3)
+    state = kp.dsgd_start(rng.standard_normal((75, 3)), feature_map, 3, centered=False)
     with pytest.raises(ValueError, match="^finish: state.constraint must be"):
         kp.finish(state._replace(constraint=np.empty((0, 0))))
 
 
 def test_a_number_of_steps_is_the_count_of_dsgd_steps():
-    expected = kp.dsgd_kpca(X, G, 2, 300, steps=kp.DSGDSteps(3))
+    expected = kp.dsgd_kpca(X, G, 2, 300, steps=kp.DSGDSteps(3), centered=False)
     assert expected.step == 3
     for steps in (3, np.int64(3), kp.DSGDSteps(count=np.int32(3), theta0=None)):
-        assert np.array_equal(kp.dsgd_kpca(X, G, 2, 300, steps=steps).coef, expected.coef)
+        assert np.array_equal(
+            kp.dsgd_kpca(X, G, 2, 300, steps=steps, centered=False).coef, expected.coef
+        )
     with pytest.raises(TypeError, match="positional"):
-        kp.dsgd_kpca(X, G, 2, 300, 0, 3)
+        kp.dsgd_kpca(X, G, 2, 300, 0, 3, centered=False)
 
 
 def test_the_hebbian_rule_is_kernel_pca_of_individual_functions():
-    single = kp.dsgd_kpca(X, G, 2, 300, steps=9, individual=True)
-    together = kp.dsgd_kpca(X, G, 2, 300, steps=9)
+    single = kp.dsgd_kpca(X, G, 2, 300, steps=9, individual=True, centered=False)
+    together = kp.dsgd_kpca(X, G, 2, 300, steps=9, centered=False)
     assert np.array_equal(kp.dsgd_gha(X, G, 2, 300, steps=9).coef, single.coef)
     assert single.task == 1 and not np.array_equal(single.coef, together.coef)
 
 
 def test_settings_of_steps_that_a_start_does_not_use_are_ignored():
     steps = kp.DSGDSteps(count=5, batch=7)
-    assert np.array_equal(kp.dsgd_start(X, MAP, 2, steps=steps).coef, begun().coef)
+    assert np.array_equal(kp.dsgd_start(X, MAP, 2, steps=steps, centered=False).coef, begun().coef)
 
 
 def test_steps_that_diverge_are_reported_with_their_number():
@@ -230,7 +234,7 @@ def test_steps_that_diverge_are_reported_with_their_number():
         ValueError,
         match="dsgd_kpca: steps.theta0 must be below 1.00e\\+06: the steps diverged at step [1-9]",
     ):
-        kp.dsgd_kpca(X, G, 1, 200, steps=kp.DSGDSteps(50, 100, 64, 1e6))
+        kp.dsgd_kpca(X, G, 1, 200, steps=kp.DSGDSteps(50, 100, 64, 1e6), centered=False)
     for task in TASKS:
         state, other = start(task, theta0=1e6)
         before = pickle.dumps(state)
@@ -240,7 +244,7 @@ def test_steps_that_diverge_are_reported_with_their_number():
             "diverged at step [0-9]",
         ):
             for _ in range(9):
-                state = kp.dsgd_update(state, X, other)
+                state = kp.update(state, X, other)
         assert state.step == 0 or np.isfinite(state.coef).all()
         assert pickle.dumps(start(task, theta0=1e6)[0]) == before
 
@@ -251,6 +255,7 @@ def test_steps_chosen_from_the_data_are_those_of_the_docstring():
         kp.fourier_features_map(kp.scaled(G, 4.0), 3, 300, 5),
         2,
         steps=kp.DSGDSteps(feature_batch=2, initial=60),
+        centered=False,
     )
     Z = features(state.feature_map, X)[:, :60] / np.sqrt(60)
     l = np.linalg.eigvalsh(Z.T @ Z / 700)[::-1]
@@ -261,9 +266,9 @@ def test_steps_chosen_from_the_data_are_those_of_the_docstring():
     )
     assert state.theta1 == pytest.approx(state.theta0 * max(l[1] - l[2], l[1] / 10))
     drawn = kp.fourier_features_map(G, 3, 300, 5)
-    plain = kp.dsgd_start(X, drawn, 2, steps=kp.DSGDSteps(initial=60))
+    plain = kp.dsgd_start(X, drawn, 2, steps=kp.DSGDSteps(initial=60), centered=False)
     assert plain.theta0 == pytest.approx(0.5 * 4 / l[0])
-    given = kp.dsgd_start(X, drawn, 2, steps=kp.DSGDSteps(theta0=0.7, theta1=0.0))
+    given = kp.dsgd_start(X, drawn, 2, steps=kp.DSGDSteps(theta0=0.7, theta1=0.0), centered=False)
     assert (given.theta0, given.theta1) == (0.7, 0.0)
 
 
@@ -283,12 +288,12 @@ def test_steps_chosen_from_the_data_are_those_of_the_docstring():
 )
 def test_chosen_steps_come_near_the_exact_components(kernel):
     # users do not know theta0: with None, the squares of every kernel's features have the eigenvalues as means
-    exact = kp.kpca(X, kernel, 3)
-    state = kp.dsgd_kpca(X, kernel, 2, 4000, 1, steps=kp.DSGDSteps(batch=200))
+    exact = kp.kpca(X, kernel, 3, centered=False)
+    state = kp.dsgd_kpca(X, kernel, 2, 4000, 1, steps=kp.DSGDSteps(batch=200), centered=False)
     H = kp.dsgd_evaluate(X, state)
     assert np.abs((H**2).mean(0) * 700 / exact.values[:2] - 1).max() < 0.15
     assert np.abs(kp.dsgd_values(state) * 700 / exact.values[:2] - 1).max() < 0.15
-    assert np.abs(np.corrcoef(H[:, 0], kp.expand(X, exact)[:, 0])[0, 1]) > 0.99
+    assert np.abs(np.corrcoef(H[:, 0], kp.features(X, exact)[:, 0])[0, 1]) > 0.99
 
 
 def test_hebbian_functions_are_single_and_svd_functions_have_norm_one(rng):
@@ -296,7 +301,7 @@ def test_hebbian_functions_are_single_and_svd_functions_have_norm_one(rng):
     values, functions = hermite(points[:, 0], 3)
     for individual in (
         kp.dsgd_gha(points, kp.gaussian(1.0), 3, 4000, 2, steps=400),
-        kp.dsgd_kpca(points, kp.gaussian(1.0), 3, 4000, 2, steps=400),
+        kp.dsgd_kpca(points, kp.gaussian(1.0), 3, 4000, 2, steps=400, centered=False),
     ):
         H = kp.dsgd_evaluate(points, individual)
         overlaps = np.abs(H.T @ functions / 20000) / np.sqrt(values)
@@ -335,7 +340,7 @@ def test_slices_are_cut_at_quantiles_of_distinct_values():
     state = kp.dsgd_ksir_start(X, labels, kp.fourier_features_map(G, 3, 300), 2)
     assert state.slices.edges.tolist() == [[2.0, 3.0]]
     assert state.slices.weights.shape == (3, 2)
-    assert np.isfinite(kp.dsgd_update(state, X, labels).coef).all()
+    assert np.isfinite(kp.update(state, X, labels).coef).all()
     rare = (np.arange(700) < 20) * 1.0  # less than a slice, and above all others
     assert (
         kp.dsgd_ksir_start(X, rare, kp.fourier_features_map(G, 3, 300), 1).slices.edges[0, 0] == 1.0
@@ -375,7 +380,7 @@ FAR = (1e15 * X).astype(np.float32)
 
 
 def begun(k=2, **steps):
-    return kp.dsgd_start(X, MAP, k, steps=kp.DSGDSteps(**steps))
+    return kp.dsgd_start(X, MAP, k, steps=kp.DSGDSteps(**steps), centered=False)
 
 
 @functools.cache
@@ -394,7 +399,10 @@ def known(task):
         (lambda: begun(feature_batch=None), "steps.feature_batch must be an int from 1 to"),
         (lambda: begun(initial=0), "steps.initial must be an int from 1 to"),
         (lambda: begun(batch=0), "steps.batch must be an int from 1 to"),
-        (lambda: kp.dsgd_start(X, MAP, 2, steps=9), "steps must be a DSGDSteps, .* got int"),
+        (
+            lambda: kp.dsgd_start(X, MAP, 2, steps=9, centered=False),
+            "steps must be a DSGDSteps, .* got int",
+        ),
         (
             lambda: kp.dsgd_gha(X, G, 2, 300, steps=0.1),
             "steps.count must be an int from 1 to .* got 0.1",
@@ -403,26 +411,37 @@ def known(task):
             lambda: kp.dsgd_gha(X, G, 2, 300, steps=(9, 50)),
             "steps must be a DSGDSteps, .* got tuple",
         ),
-        (lambda: kp.dsgd_start(X, MAP, 0), "k must be"),
+        (lambda: kp.dsgd_start(X, MAP, 0, centered=False), "k must be"),
         (lambda: begun(41, initial=40), "k must be an int from 1 to 40"),
-        (lambda: kp.dsgd_start(X[:3], MAP, 4), "k must be at most"),
-        (lambda: kp.dsgd_start(np.ones((9, 3)), MAP, 2), "k must be at most the rank"),
-        (lambda: kp.dsgd_start(X[:, :2], MAP, 2), "X must have 3 columns"),
+        (lambda: kp.dsgd_start(X[:3], MAP, 4, centered=False), "k must be at most"),
         (
-            lambda: kp.dsgd_start(X, kp.orthogonal_features_map(G, 3, 300, 0, stored=False), 2),
+            lambda: kp.dsgd_start(np.ones((9, 3)), MAP, 2, centered=False),
+            "k must be at most the rank",
+        ),
+        (lambda: kp.dsgd_start(X[:, :2], MAP, 2, centered=False), "X must have 3 columns"),
+        (
+            lambda: kp.dsgd_start(
+                X, kp.orthogonal_features_map(G, 3, 300, 0, stored=False), 2, centered=False
+            ),
             "feature_map must come from fourier_features_map or",
         ),
         (
-            lambda: kp.dsgd_start(X, kp.fastfood_features_map(G, 3, 300), 2),
+            lambda: kp.dsgd_start(X, kp.fastfood_features_map(G, 3, 300), 2, centered=False),
             "feature_map must come from fourier_features_map or",
         ),
-        (lambda: kp.dsgd_start(X * np.inf, MAP, 2), "X must be finite"),
-        (lambda: kp.dsgd_kpca(X, kp.linear(), 2, 300), "kernel must be shift-invariant"),
+        (lambda: kp.dsgd_start(X * np.inf, MAP, 2, centered=False), "X must be finite"),
         (
-            lambda: kp.dsgd_kpca(X, G, 2, 300, steps=kp.DSGDSteps(batch=701)),
+            lambda: kp.dsgd_kpca(X, kp.linear(), 2, 300, centered=False),
+            "kernel must be shift-invariant",
+        ),
+        (
+            lambda: kp.dsgd_kpca(X, G, 2, 300, steps=kp.DSGDSteps(batch=701), centered=False),
             "steps.batch must be an int from 1 to 700",
         ),
-        (lambda: kp.dsgd_kpca(X, G, 2, 300, steps=0), "steps.count must be an int from 1"),
+        (
+            lambda: kp.dsgd_kpca(X, G, 2, 300, steps=0, centered=False),
+            "steps.count must be an int from 1",
+        ),
         (lambda: kp.dsgd_kcca(X, Y[:-1], G, L, 2, 300), r"must have \d+ rows"),
         (
             lambda: kp.dsgd_kcca_start(X, Y, MAP, kp.fourier_features_map(L, 2, 299), 2),
@@ -438,28 +457,28 @@ def known(task):
             "k must be an int from 1 to 1, got 2",
         ),
         (
-            lambda: kp.dsgd_update(known("kpca"), X, Y),
+            lambda: kp.update(known("kpca"), X, Y),
             "Y must be None for kernel PCA",
         ),
-        (lambda: kp.dsgd_update(known("kcca"), X), "Y must be a 2-D array .* got NoneType"),
-        (lambda: kp.dsgd_update(known("ksir"), X), "Y must be a 2-D array .* got NoneType"),
-        (lambda: kp.dsgd_update(known("kcca"), X, Y[:9]), r"must have \d+ rows"),
-        (lambda: kp.dsgd_update(known("kcca"), X, Y[:, :1]), "Y must have 2 columns"),
-        (lambda: kp.dsgd_update(known("kcca"), X, Y * np.nan), "Y must be finite"),
-        (lambda: kp.dsgd_update(known("kcca"), X[:3], Y[:3]), "must have at least 4 points"),
-        (lambda: kp.dsgd_update(known("kpca"), X[:0]), "X must have at least one row"),
-        (lambda: kp.dsgd_update(known("kpca"), X[:, :2]), "X must have 3 columns"),
-        (lambda: kp.dsgd_update(known("kpca")._replace(used=0), X), "state must be a DSGDState"),
+        (lambda: kp.update(known("kcca"), X), "Y must be a 2-D array .* got NoneType"),
+        (lambda: kp.update(known("ksir"), X), "Y must be a 2-D array .* got NoneType"),
+        (lambda: kp.update(known("kcca"), X, Y[:9]), r"must have \d+ rows"),
+        (lambda: kp.update(known("kcca"), X, Y[:, :1]), "Y must have 2 columns"),
+        (lambda: kp.update(known("kcca"), X, Y * np.nan), "Y must be finite"),
+        (lambda: kp.update(known("kcca"), X[:3], Y[:3]), "must have at least 4 points"),
+        (lambda: kp.update(known("kpca"), X[:0]), "X must have at least one row"),
+        (lambda: kp.update(known("kpca"), X[:, :2]), "X must have 3 columns"),
+        (lambda: kp.update(known("kpca")._replace(used=0), X), "state must be a DSGDState"),
         (
-            lambda: kp.dsgd_update(known("kpca")._replace(step=-1), X),
+            lambda: kp.update(known("kpca")._replace(step=-1), X),
             "state.step must be an int",
         ),
         (
-            lambda: kp.dsgd_update(known("kpca")._replace(coef=np.full((300, 2), np.nan)), X),
+            lambda: kp.update(known("kpca")._replace(coef=np.full((300, 2), np.nan)), X),
             "diverged at step 0",
         ),
         (
-            lambda: kp.dsgd_update(known("kcca")._replace(other_coef=np.ones((5, 2))), X, Y),
+            lambda: kp.update(known("kcca")._replace(other_coef=np.ones((5, 2))), X, Y),
             "state must be a DSGDState",
         ),
         (lambda: kp.dsgd_evaluate(X, known("kpca"), second=True), "second must be False"),
@@ -471,13 +490,13 @@ def known(task):
             "angles .* overflow",
         ),
         (
-            lambda: kp.dsgd_update(
+            lambda: kp.update(
                 known("kpca")._replace(feature_map=MAP._replace(kernel=kp.gaussian(1e-30))), FAR
             ),
             "angles .* overflow",
         ),
         (
-            lambda: kp.dsgd_start(FAR, MAP._replace(kernel=kp.gaussian(1e-30)), 2),
+            lambda: kp.dsgd_start(FAR, MAP._replace(kernel=kp.gaussian(1e-30)), 2, centered=False),
             "angles .* overflow",
         ),
         (
@@ -511,44 +530,49 @@ def known(task):
             "a mini-batch must have at least 2 points",
         ),
         (
-            lambda: kp.dsgd_kpca(X.astype(np.float32), kp.scaled(G, 1e80), 1, 300),
+            lambda: kp.dsgd_kpca(X.astype(np.float32), kp.scaled(G, 1e80), 1, 300, centered=False),
             "kernel must have a gamma .* and a scale from 1e-37",
         ),
         (
             lambda: kp.dsgd_ksvd(X.astype(np.float32), Y, G, kp.scaled(L, 1e80), 1, 300),
             "kernel_y must have a gamma .* and a scale from 1e-37",
         ),
-        (lambda: kp.dsgd_start(X.astype(np.float32), HUGE, 1), "X .or Y. must be float64"),
         (
-            lambda: kp.dsgd_update(kp.dsgd_start(X, HUGE, 1), X.astype(np.float32)),
+            lambda: kp.dsgd_start(X.astype(np.float32), HUGE, 1, centered=False),
             "X .or Y. must be float64",
         ),
         (
-            lambda: kp.dsgd_evaluate(X.astype(np.float32), kp.dsgd_start(X, HUGE, 1)),
+            lambda: kp.update(kp.dsgd_start(X, HUGE, 1, centered=False), X.astype(np.float32)),
             "X .or Y. must be float64",
         ),
         (
-            lambda: kp.dsgd_update(known("kpca")._replace(used=1.5), X),
+            lambda: kp.dsgd_evaluate(
+                X.astype(np.float32), kp.dsgd_start(X, HUGE, 1, centered=False)
+            ),
+            "X .or Y. must be float64",
+        ),
+        (
+            lambda: kp.update(known("kpca")._replace(used=1.5), X),
             "state.used must be an int",
         ),
         (
-            lambda: kp.dsgd_update(known("kpca")._replace(step=2**63), X),
+            lambda: kp.update(known("kpca")._replace(step=2**63), X),
             "state.step must be an int",
         ),
         (
-            lambda: kp.dsgd_update(known("kpca")._replace(slices=None), X),
+            lambda: kp.update(known("kpca")._replace(slices=None), X),
             "state.slices must be Slices, got NoneType",
         ),
         (
-            lambda: kp.dsgd_update(known("kpca")._replace(task="x"), X),
+            lambda: kp.update(known("kpca")._replace(task="x"), X),
             "state.task must be an int",
         ),
         (
-            lambda: kp.dsgd_update(known("kpca")._replace(centered="False"), X),
+            lambda: kp.update(known("kpca")._replace(centered="False"), X),
             "state.centered must be True or False",
         ),
         (
-            lambda: kp.dsgd_update(known("kpca")._replace(feature_map=MAP._replace(seed=-1)), X),
+            lambda: kp.update(known("kpca")._replace(feature_map=MAP._replace(seed=-1)), X),
             "state.feature_map.seed must be",
         ),
         (lambda: kp.dsgd_evaluate(X, (1, 2)), "state must be a DSGDState"),
@@ -564,8 +588,8 @@ def test_what_cannot_be_done_is_refused_by_name(call, words):
 def test_kernels_of_any_scale_take_the_same_steps(scale):
     # the first step was in units of the kernel's square root, and nothing was learned with small kernels
     steps = kp.DSGDSteps(50, 200)
-    plain = kp.dsgd_kpca(X, G, 2, 600, steps=steps)
-    found = kp.dsgd_kpca(X, kp.scaled(G, scale), 2, 600, steps=steps)
+    plain = kp.dsgd_kpca(X, G, 2, 600, steps=steps, centered=False)
+    found = kp.dsgd_kpca(X, kp.scaled(G, scale), 2, 600, steps=steps, centered=False)
     assert np.abs(kp.dsgd_values(found) / scale / kp.dsgd_values(plain) - 1).max() < 1e-9
     pair = kp.dsgd_ksvd(X, Y, G, kp.scaled(L, scale), 1, 600, steps=steps)
     unscaled = kp.dsgd_ksvd(X, Y, G, L, 1, 600, steps=steps)
@@ -580,9 +604,9 @@ def test_every_seed_makes_two_views():
 
 def test_float32_features_of_kernels_beyond_its_range_are_refused():
     with pytest.raises(ValueError, match="fourier_features: X must be float64 for"):
-        kp.fourier_features(X.astype(np.float32), HUGE)
+        kp.features(X.astype(np.float32), HUGE)
     with pytest.raises(ValueError, match="skpca_update: X must be float64"):
-        kp.skpca_update(kp.skpca_start(HUGE, 5), X.astype(np.float32))
+        kp.update(kp.skpca_start(HUGE, 5, centered=False), X.astype(np.float32))
 
 
 def test_views_of_another_precision_and_vectors_are_taken():
@@ -590,17 +614,17 @@ def test_views_of_another_precision_and_vectors_are_taken():
     single = kp.dsgd_kcca(X.astype(np.float32), Y, G, L, 1, 200, steps=steps)
     double = kp.dsgd_kcca(X, Y, G, L, 1, 200, steps=steps)
     assert np.abs(single.coef - double.coef).max() < 1e-3 * np.abs(double.coef).max()
-    column = kp.dsgd_start(X[:, :1].copy(), kp.fourier_features_map(G, 1, 99), 1)
+    column = kp.dsgd_start(X[:, :1].copy(), kp.fourier_features_map(G, 1, 99), 1, centered=False)
     assert column.coef.shape == (99, 1)
     pair = kp.dsgd_ksvd_start(X, Y[:, 0], MAP, kp.fourier_features_map(L, 1, 300, 4), 1)
-    assert np.array_equal(
-        kp.dsgd_update(pair, X, Y[:, 0]).coef, kp.dsgd_update(pair, X, Y[:, :1]).coef
-    )
+    assert np.array_equal(kp.update(pair, X, Y[:, 0]).coef, kp.update(pair, X, Y[:, :1]).coef)
 
 
 def test_memory_does_not_grow_with_the_coordinates(rng):
     wide = rng.standard_normal((200, 5625))
-    state = kp.dsgd_kpca(wide, kp.gaussian(100.0), 2, 512, steps=kp.DSGDSteps(4, 100))
+    state = kp.dsgd_kpca(
+        wide, kp.gaussian(100.0), 2, 512, steps=kp.DSGDSteps(4, 100), centered=False
+    )
     assert (
         sum(
             a.nbytes
@@ -689,18 +713,19 @@ def test_steps_with_all_features_are_those_with_stored_points(rng):
         kp.fourier_features_map(G, 3, 200, 5),
         2,
         steps=kp.DSGDSteps(feature_batch=200, theta0=0.5, theta1=0.01, initial=200),
+        centered=False,
     )
-    Z = kp.fourier_features(X, state.feature_map)
+    Z = kp.features(X, state.feature_map)
     K, alpha = Z @ Z.T, np.linalg.lstsq(Z.T, math.sqrt(200) * state.coef, rcond=None)[0]
     assert np.allclose(K @ alpha, kp.dsgd_evaluate(X, state))
     for t in range(30):
         rows = rng.integers(700, size=20)
         alpha = naive.stored_step(alpha, K, rows, 0.5 / (1 + 0.01 * t))
-        state = kp.dsgd_update(state, X[rows])
+        state = kp.update(state, X[rows])
         assert np.abs(K @ alpha - kp.dsgd_evaluate(X, state)).max() < 1e-9
     exact = np.linalg.eigvalsh(K)[-2:] / 700
     assert np.allclose(
-        np.sort((kp.dsgd_evaluate(X, kp.dsgd_finish(state)) ** 2).mean(0)), exact, rtol=0.2
+        np.sort((kp.dsgd_evaluate(X, kp.finish(state)) ** 2).mean(0)), exact, rtol=0.2
     )
 
 

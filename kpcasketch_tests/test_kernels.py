@@ -353,7 +353,7 @@ def test_a_gaussian_by_gamma_is_that_by_sigma():
 def test_results_print_shapes_and_kernels_their_name():
     # an Expansion printed pages of numbers
     X = np.random.default_rng(6).standard_normal((50, 3))
-    model = kp.kpca(X, kp.gaussian(6.0), 2)
+    model = kp.kpca(X, kp.gaussian(6.0), 2, centered=False)
     assert "points=(50, 3) float64, coef=(50, 2) float64" in repr(model) and len(repr(model)) < 400
     assert repr(kp.gaussian(6.0)) == "Kernel(gaussian, sigma=6, gamma=0.0138889)"
     assert repr(kp.scaled(kp.polynomial(2, 0.5, 1.0), 3.0)).endswith(
@@ -394,7 +394,7 @@ def test_an_asymmetric_custom_kernel_had_other_eigenvalues_by_kpca_than_by_produ
     kernel = kp.custom(numba.njit(lambda x, y: x[0] - y[0]))
     X = points(30, 2)
     for call in (
-        lambda: kp.kpca(X, kernel, 2),
+        lambda: kp.kpca(X, kernel, 2, centered=False),
         lambda: kp.gram(X, X, kernel),
         lambda: kp.matmat(kp.Implicit(X, kernel), X),
         lambda: kp.nystrom(X, np.arange(9), kernel),
@@ -470,7 +470,7 @@ kp.save("new.npz", new)
 assert kp.load("new.npz") == new and kp.load("saved.npz") == kp.gaussian(2.0)
 def found(kernel):
     bounds = kp.shadow_bounds(kernel, 0.1)
-    return [kp.fourier_features(X, kp.fourier_features_map(kernel, 3, 8)), np.array(bounds)]
+    return [kp.features(X, kp.fourier_features_map(kernel, 3, 8)), np.array(bounds)]
 try:
     print(max(np.abs(a - b).max() for a, b in zip(found(new), found(same))) < 1e-12)
 except ValueError as error:
@@ -516,13 +516,13 @@ RESULTS = {  # of points X, points Y and vectors V: a call that takes `out`, and
         (0, 1, 2),
     ),
     "expand": (
-        lambda X, Y, V, **out: kp.expand(
+        lambda X, Y, V, **out: kp.features(
             X, kp.Expansion(Y, V, np.ones(V.shape[1]), np.empty(0), kp.gaussian(2.0)), **out
         ),
         (0, 1, 2),
     ),
     "expand to a vector": (
-        lambda X, Y, V, **out: kp.expand(
+        lambda X, Y, V, **out: kp.features(
             X,
             kp.Expansion(Y, V[:, :1].copy(), np.ones(1), np.empty(0), kp.gaussian(2.0), targets=1),
             **out,
@@ -644,12 +644,12 @@ def test_squares_that_overflow_in_float32_made_kernel_values_infinite():
 def test_results_are_written_to_memory_maps(dtype, tmp_path):
     P = np.random.default_rng(0).standard_normal((9000, 3)).astype(dtype)
     kernel = kp.gaussian(1.0)
-    model = kp.kpca(P[:20], kernel, 2)
+    model = kp.kpca(P[:20], kernel, 2, centered=False)
     for call, arguments in (
         (kp.gram, (P[:90], P[:70], kernel)),
         (kp.gram_matmat, (P[:90], P[:70], P[:70], kernel)),
-        (kp.expand, (P[:90], model)),
-        (kp.expand, (P, model)),  # slab by slab
+        (kp.features, (P[:90], model)),
+        (kp.features, (P, model)),  # slab by slab
     ):
         expected = call(*arguments)
         path = tmp_path / f"{len(expected)}.npy"

@@ -399,8 +399,10 @@ KINDS = {
 TAKE_LANDMARKS = {
     "nystrom_map": lambda landmarks: kp.nystrom_map(X, landmarks, KERNEL).factor,
     "nystrom": lambda landmarks: kp.nystrom(X, landmarks, KERNEL),
-    "nystrom_kpca": lambda landmarks: kp.nystrom_kpca(X, landmarks, KERNEL, 2).coef,
-    "nystrom_ridge": lambda landmarks: kp.nystrom_ridge(X, X[:, 0], landmarks, KERNEL, 0.1).coef,
+    "nystrom_kpca": lambda landmarks: kp.nystrom_kpca(X, landmarks, KERNEL, 2, centered=False).coef,
+    "nystrom_ridge": lambda landmarks: (
+        kp.nystrom_ridge(X, X[:, 0], landmarks, KERNEL, 0.1, intercept=False).coef
+    ),
     "approximate_ridge_leverage_scores": lambda landmarks: kp.approximate_ridge_leverage_scores(
         X, landmarks, np.ones(3), KERNEL, 0.1
     ),
@@ -450,8 +452,8 @@ def test_features_of_new_points_extend_the_factor(rng):
     rows = np.arange(0, N, 9)
     found = kp.nystrom_map(X, rows, KERNEL)
     new = rng.standard_normal((150, 2))
-    features, F = kp.nystrom_features(new, found), kp.nystrom(X, rows, KERNEL)
-    assert np.array_equal(kp.nystrom_features(X, found), F)
+    features, F = kp.features(new, found), kp.nystrom(X, rows, KERNEL)
+    assert np.array_equal(kp.features(X, found), F)
     expected = naive.laplacian(new, X[rows], 5.0) @ np.linalg.solve(K[np.ix_(rows, rows)], K[rows])
     assert np.abs(features @ F.T - expected).max() < 1e-12
 
@@ -468,10 +470,10 @@ def test_features_of_one_point_cost_three_copies_of_the_factor(n, shift, dtype, 
         C = naive.laplacian(new, found.points[: found.rank], 5.0)
         expected = np.zeros((n, len(rows)))
         expected[:, : found.rank] = np.linalg.solve(L, C.T).T
-        features = kp.nystrom_features(new, found)
+        features = kp.features(new, found)
         assert features.dtype == dtype and np.abs(features - expected).max() < near
-        assert np.abs(features - kp.nystrom_features(np.repeat(new, 5, 0), found)[::5]).max() < near
-        mixed = kp.nystrom_features(new.astype(float), found)
+        assert np.abs(features - kp.features(np.repeat(new, 5, 0), found)[::5]).max() < near
+        mixed = kp.features(new.astype(float), found)
         assert mixed.dtype == np.float64 and np.abs(mixed - expected).max() < 1e-9
         off = np.sqrt((1.0 - np.square(expected).sum(1)).clip(0.0))
         assert np.abs(kp.residual(new, found) - off).max() < 1e-5
@@ -481,17 +483,17 @@ def test_features_of_one_point_cost_three_copies_of_the_factor(n, shift, dtype, 
         found._replace(points=found.points * dtype(np.nan)),
     ):
         with pytest.raises(ValueError, match="nystrom_features: kernel values on X must be finite"):
-            kp.nystrom_features(new, wrong)
+            kp.features(new, wrong)
     for wrong in (found._replace(factor=found.factor[:2, :2]), found._replace(rank=4)):
         with pytest.raises(ValueError, match="nystrom_features: feature_map must be a NystromMap"):
-            kp.nystrom_features(new, wrong)
+            kp.features(new, wrong)
 
 
 def test_kernel_pca_over_landmarks_is_that_of_the_approximation():
     rows, k = np.arange(0, N, 7), 4
-    expansion = kp.nystrom_kpca(X, rows, KERNEL, k, 0)
+    expansion = kp.nystrom_kpca(X, rows, KERNEL, k, 0, centered=False)
     values, vectors = naive.eigenpairs(naive.nystrom(K, rows), k)
-    features = kp.expand(X, expansion)
+    features = kp.features(X, expansion)
     assert expansion.points.shape == (rows.size, 2) and expansion.values == pytest.approx(
         values, rel=1e-11
     )
@@ -500,7 +502,9 @@ def test_kernel_pca_over_landmarks_is_that_of_the_approximation():
         expansion.coef.T @ naive.laplacian(expansion.points, expansion.points, 5.0) @ expansion.coef
     )
     assert np.abs(inner - np.eye(k)).max() < 1e-11  # directions orthonormal in feature space
-    short = kp.nystrom_kpca(np.repeat(X[:3], 30, 0), np.array([0, 30, 60, 61]), KERNEL, 4, 0)
+    short = kp.nystrom_kpca(
+        np.repeat(X[:3], 30, 0), np.array([0, 30, 60, 61]), KERNEL, 4, 0, centered=False
+    )
     assert np.count_nonzero(short.values) == 3 and np.isfinite(short.coef).all()
 
 
@@ -512,7 +516,7 @@ def test_slabs_join_without_a_seam(rng):
     inner = np.linalg.inv(C[rows] + 0.5 * np.eye(4))
     expected = (1 - np.einsum("ij,jk,ik->i", C, inner, C)) / 0.5
     assert np.abs(scores - np.minimum(expected, 1)).max() < 1e-13
-    expansion = kp.nystrom_kpca(points, rows, kp.gaussian(1.0), 2, 0)
+    expansion = kp.nystrom_kpca(points, rows, kp.gaussian(1.0), 2, 0, centered=False)
     F = kp.nystrom(points, rows, kp.gaussian(1.0))
     assert expansion.values == pytest.approx(np.linalg.eigvalsh(F.T @ F)[::-1][:2], rel=1e-12)
 
@@ -556,7 +560,7 @@ def test_a_kernel_that_is_not_positive_semidefinite_is_refused():
             "pivoted_cholesky": lambda: kp.pivoted_cholesky(X, kernel, 9),
             "nystrom_map": lambda: kp.nystrom_map(X, rows, kernel),
             "nystrom": lambda: kp.nystrom(X, rows, kernel),
-            "nystrom_kpca": lambda: kp.nystrom_kpca(X, rows, kernel, 2, 0),
+            "nystrom_kpca": lambda: kp.nystrom_kpca(X, rows, kernel, 2, 0, centered=False),
         }.items():
             with pytest.raises(
                 ValueError, match=f"^{name}: kernel values on X must be finite and form a positive"
@@ -985,8 +989,8 @@ def test_centred_components_over_all_points_are_those_of_centered_kpca(kernel, d
     far = 1e-6 if dtype == np.float64 else 2e-2
     assert np.allclose(found.values, exact.values, rtol=1e-7 if dtype == np.float64 else 1e-3)
     for points in (X, new):
-        assert_same_up_to_signs(kp.expand(points, found), kp.expand(points, exact), far)
-    assert np.abs(kp.expand(X, found).mean(0)).max() < (1e-9 if dtype == np.float64 else 1e-3)
+        assert_same_up_to_signs(kp.features(points, found), kp.features(points, exact), far)
+    assert np.abs(kp.features(X, found).mean(0)).max() < (1e-9 if dtype == np.float64 else 1e-3)
     # for a linear kernel, the mean of the points is one more point
     assert found.coef.dtype == dtype and found.mean.shape == (90 + kp._is_linear(kernel),)
     assert np.allclose(kp.residual(X, found), kp.residual(X, exact), atol=far)
@@ -1001,12 +1005,12 @@ def test_centred_components_over_few_landmarks_are_those_of_their_matrix(rng):
     found = kp.nystrom_kpca(X, rows, kernel, 4, 0, centered=True)
     assert np.allclose(found.values, values[::-1][:4])
     assert_same_up_to_signs(
-        kp.expand(X, found), (vectors * np.sqrt(np.abs(values)))[:, ::-1][:, :4], 1e-6
+        kp.features(X, found), (vectors * np.sqrt(np.abs(values)))[:, ::-1][:, :4], 1e-6
     )
-    uncentred = kp.nystrom_kpca(X, rows, kernel, 4)
+    uncentred = kp.nystrom_kpca(X, rows, kernel, 4, centered=False)
     assert uncentred.mean.size == 0 and not uncentred.offset.any()
     point = kp.nystrom_kpca(X[:1], np.array([0]), kernel, 1, 0, centered=True)  # nothing varies
-    assert point.values[0] == 0.0 and not kp.expand(X, point).any()
+    assert point.values[0] == 0.0 and not kp.features(X, point).any()
 
 
 @pytest.mark.parametrize(
@@ -1016,7 +1020,7 @@ def test_centred_values_in_single_precision_were_rounding(move, kernel, rng):
     # of 20,000 points near each other, or far from the origin, what the mean took was rounded in float32
     X = move(rng.standard_normal((20_000, 4))).astype(np.float32)
     found = kp.nystrom_kpca(X, np.arange(50), kernel, 4, 0, centered=True)
-    features = kp.expand(
+    features = kp.features(
         X, kp.nystrom_kpca(X.astype(float), np.arange(50), kernel, 4, 0, centered=True)
     )
     assert np.allclose(found.values, (features**2).sum(0), rtol=2e-3)
@@ -1027,7 +1031,7 @@ def test_centred_components_over_landmarks_have_preimages(rng):
     model = kp.nystrom_kpca(
         X, kp.rpcholesky(X, kp.gaussian(2.0), 40), kp.gaussian(2.0), 8, 0, centered=True
     )
-    assert np.abs(kp.kernel_pca_preimage(kp.expand(X[:9], model), model) - X[:9]).max() < 0.3
+    assert np.abs(kp.kernel_pca_preimage(kp.features(X[:9], model), model) - X[:9]).max() < 0.3
 
 
 @pytest.mark.parametrize("k", [1, 9, 20])
@@ -1061,43 +1065,47 @@ def test_ridge_regression_on_all_points_solves_its_system(n, s, dtype, tolerance
     Y = np.column_stack([np.sin(X[:, 0]), 1e8 * X[:, 1], np.zeros(n)])
     K = naive.gaussian(X.astype(float), X.astype(float), 1.5)
     expected = np.linalg.solve(K + 0.1 * np.eye(n), Y)
-    found = kp.kernel_ridge_cg(X, Y, kp.gaussian(1.5), 0.1, s, tol=1e-12)
+    found = kp.kernel_ridge(X, Y, kp.gaussian(1.5), 0.1, s, tol=1e-12, intercept=False)
     sizes = np.abs(expected).max(0) + 1e-300
     assert (np.abs(found.coef - expected) / sizes).max() < tolerance and found.coef.dtype == dtype
     assert found.values.max() < tolerance and found.values[2] == 0 and not found.coef[:, 2].any()
-    alone = kp.kernel_ridge_cg(X, Y[:, 0], kp.gaussian(1.5), 0.1, s, tol=1e-12)
-    assert np.abs(kp.expand(X, alone) - K @ expected[:, 0]).max() < 10 * tolerance
+    alone = kp.kernel_ridge(X, Y[:, 0], kp.gaussian(1.5), 0.1, s, tol=1e-12, intercept=False)
+    assert np.abs(kp.features(X, alone) - K @ expected[:, 0]).max() < 10 * tolerance
 
 
 @pytest.mark.usefixtures("preconditioner")
 def test_ridge_regression_on_points_far_apart_divides_by_the_diagonal():
     X, Y = 100.0 * np.arange(30.0)[:, None], np.arange(30.0) - 7
-    found = kp.kernel_ridge_cg(X, Y, kp.scaled(kp.gaussian(1.0), 3.0), 0.5, 4)
+    found = kp.kernel_ridge(X, Y, kp.scaled(kp.gaussian(1.0), 3.0), 0.5, 4, intercept=False)
     assert np.allclose(found.coef[:, 0], Y / 3.5, atol=1e-12) and found.values[0] < 1e-12
 
 
 def test_ridge_regression_on_all_points_stops_early_and_says_so(monkeypatch, rng):
     X, kernel = rng.standard_normal((500, 2)), kp.gaussian(0.5)
     Y = rng.standard_normal(500)
-    direct = kp.kernel_ridge_cg(X, Y, kernel, 1e-3)
+    direct = kp.kernel_ridge(X, Y, kernel, 1e-3, intercept=False)
     monkeypatch.setattr(kp, "_CHOLESKY_POINTS", 499)
-    early = kp.kernel_ridge_cg(X, Y, kernel, 1e-3, 50, max_iterations=3)
+    early = kp.kernel_ridge(X, Y, kernel, 1e-3, 50, max_iterations=3, intercept=False)
     K = naive.gaussian(X, X, 0.5)
     rest = np.linalg.norm(Y - K @ early.coef[:, 0] - 1e-3 * early.coef[:, 0]) / np.linalg.norm(Y)
     assert early.values[0] == pytest.approx(rest, rel=1e-9) and rest > 1e-8
-    stored = kp.kernel_ridge_cg(X, Y, kernel, 1e-3, 100)
+    stored = kp.kernel_ridge(X, Y, kernel, 1e-3, 100, intercept=False)
     monkeypatch.setattr(kp, "_DENSE_POINTS", 499)  # the Gram matrix is never formed
-    implicit = kp.kernel_ridge_cg(X, Y, kernel, 1e-3, 100)
+    implicit = kp.kernel_ridge(X, Y, kernel, 1e-3, 100, intercept=False)
     for found in (stored, implicit):
         assert np.abs(found.coef - direct.coef).max() < 1e-5 * np.abs(direct.coef).max()
     with pytest.raises(
         ValueError, match="kernel_ridge_cg: kernel values on X must be finite and form"
     ):
-        kp.kernel_ridge_cg(
-            np.arange(4.0)[:, None], np.ones(4), kp.precomputed(np.diag([1.0, -1.0, 2.0, 3.0])), 0.1
+        kp.kernel_ridge(
+            np.arange(4.0)[:, None],
+            np.ones(4),
+            kp.precomputed(np.diag([1.0, -1.0, 2.0, 3.0])),
+            0.1,
+            intercept=False,
         )
     with pytest.raises(ValueError, match="kernel_ridge_cg: Y must have 500 rows"):
-        kp.kernel_ridge_cg(X, Y[:-1], kernel, 0.1)
+        kp.kernel_ridge(X, Y[:-1], kernel, 0.1, intercept=False)
 
 
 # Landmarks of a stream
@@ -1119,7 +1127,7 @@ def arriving_clusters(n):
 def stream_of_landmarks(X, kernel, s, seed, block):
     state = kp.rls_start(kernel, s, X.shape[1], seed)
     for begin in range(0, len(X), block):
-        state = kp.rls_update(state, X[begin : begin + block])
+        state = kp.update(state, X[begin : begin + block])
     return state
 
 
@@ -1134,7 +1142,7 @@ def test_landmarks_of_a_stream_keep_clusters_that_arrive_one_after_the_other():
     errors = np.mean(
         [
             [
-                error(kp.rls_finish(stream_of_landmarks(X, kernel, 150, seed, 400))),
+                error(kp.finish(stream_of_landmarks(X, kernel, 150, seed, 400))),
                 error(kp.recursive_rls_accelerated(X, kernel, 150, seed)),
                 error(kp.uniform_landmarks(len(X), 150, seed)),
             ]
@@ -1148,7 +1156,7 @@ def test_landmarks_of_a_stream_keep_clusters_that_arrive_one_after_the_other():
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_landmarks_of_a_stream_are_points_of_it_with_unbiased_weights(dtype):
     X, kernel = arriving_clusters(2000).astype(dtype), kp.laplacian(3.0)
-    found = [kp.rls_finish(stream_of_landmarks(X, kernel, 60, seed, 301)) for seed in range(30)]
+    found = [kp.finish(stream_of_landmarks(X, kernel, 60, seed, 301)) for seed in range(30)]
     for one in found:
         assert (
             np.array_equal(one.points, X[one.indices])
@@ -1163,7 +1171,7 @@ def test_landmarks_of_a_stream_are_points_of_it_with_unbiased_weights(dtype):
         stream_of_landmarks(part, kernel, 60, seed, 301)
         for seed, part in enumerate((X[:900], X[900:]))
     ]
-    merged = kp.rls_merge(*halves)
+    merged = kp.merge(*halves)
     points, rows = merged.points, merged.indices
     assert (
         merged.count == 2000
@@ -1178,7 +1186,7 @@ def test_merged_streams_with_one_seed_tossed_the_same_coins(rng):
     sums = []
     for seed in range(100):
         parts = [stream_of_landmarks(X[rows::4], kernel, 20, seed, 300) for rows in range(4)]
-        pairs = [kp.rls_merge(*parts[:2]), kp.rls_merge(*parts[2:])]
+        pairs = [kp.merge(*parts[:2]), kp.merge(*parts[2:])]
         sums.append([np.square(state.weights).sum() for state in (*parts, *pairs)])
     correlations = np.corrcoef(np.array(sums).T)
     assert np.abs(np.triu(correlations[:4, :4], 1)).max() < 0.4  # 4 standard errors
@@ -1188,7 +1196,7 @@ def test_merged_streams_with_one_seed_tossed_the_same_coins(rng):
 def test_streams_of_few_points_keep_all_and_refuse_what_does_not_fit(tmp_path):
     X, kernel = np.random.default_rng(0).standard_normal((20, 3)), kp.gaussian(1.0)
     state = stream_of_landmarks(X, kernel, 25, 0, 7)
-    found = kp.rls_finish(state)
+    found = kp.finish(state)
     assert (
         np.array_equal(found.points, X)
         and (found.weights == 1).all()
@@ -1197,20 +1205,20 @@ def test_streams_of_few_points_keep_all_and_refuse_what_does_not_fit(tmp_path):
     assert np.array_equal(kp.nystrom(X, found, kernel), kp.nystrom(X, X, kernel))
     kp.save(tmp_path / "state.npz", state)
     assert np.array_equal(
-        kp.rls_update(kp.load(tmp_path / "state.npz"), X).points, kp.rls_update(state, X).points
+        kp.update(kp.load(tmp_path / "state.npz"), X).points, kp.update(state, X).points
     )
-    assert np.array_equal(kp.rls_merge(kp.rls_start(kernel, 25, 3), state).points, X)
+    assert np.array_equal(kp.merge(kp.rls_start(kernel, 25, 3), state).points, X)
     for call, words in (
         (
-            lambda: kp.rls_finish(kp.rls_start(kernel, 5, 3)),
+            lambda: kp.finish(kp.rls_start(kernel, 5, 3)),
             "rls_finish: state must have seen a point",
         ),
         (
-            lambda: kp.rls_update(state, X[:, :2]),
+            lambda: kp.update(state, X[:, :2]),
             "rls_update: X must have 3 columns, got",
         ),
         (
-            lambda: kp.rls_merge(state, kp.rls_start(kp.gaussian(2.0), 25, 3)),
+            lambda: kp.merge(state, kp.rls_start(kp.gaussian(2.0), 25, 3)),
             "rls_merge: a and b must",
         ),
         (lambda: kp.rls_start(kernel, 0, 3), "rls_start: s must be an int from 1 to 2"),
@@ -1224,10 +1232,10 @@ def test_a_ridge_below_rounding_left_nothing_of_the_preconditioner(rng):
     # I - C C^T cancelled: .08 of the targets was left where the matrix has condition 3; and steps went astray to 1e24
     X, y = rng.standard_normal((300, 5)), rng.standard_normal(300)
     for lam in (1e-13, 1e-15, 1e-300):
-        assert kp.kernel_ridge_cg(X, y, kp.laplacian(0.3), lam).values[0] < 1e-8
+        assert kp.kernel_ridge(X, y, kp.laplacian(0.3), lam, intercept=False).values[0] < 1e-8
     for kernel in (kp.linear(), kp.gaussian(1e6)):
-        assert kp.kernel_ridge_cg(X, y, kernel, 1e-15).values[0] <= 1 + 1e-9
-    nothing = kp.kernel_ridge_cg(np.zeros((9, 2)), y[:9], kp.linear(), 0.5)
+        assert kp.kernel_ridge(X, y, kernel, 1e-15, intercept=False).values[0] <= 1 + 1e-9
+    nothing = kp.kernel_ridge(np.zeros((9, 2)), y[:9], kp.linear(), 0.5, intercept=False)
     assert np.allclose(nothing.coef[:, 0], y[:9] / 0.5) and nothing.values[0] < 1e-12
 
 
@@ -1238,7 +1246,7 @@ def test_coefficients_of_all_points_overflowed_without_a_word(rng):
         (X, kp.scaled(kp.gaussian(1.0), 1e-200), 1e-250),
     ):
         with pytest.raises(ValueError, match="kernel_ridge_cg: Y must be smaller"):
-            kp.kernel_ridge_cg(points, np.full(10, 1e149), kernel, lam)
+            kp.kernel_ridge(points, np.full(10, 1e149), kernel, lam, intercept=False)
 
 
 def test_certificates_of_values_without_digits_were_below_the_error(rng):

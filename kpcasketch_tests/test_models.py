@@ -38,7 +38,7 @@ def sketches(points, kernel, centered):
                 name,
                 A,
                 A.values,
-                (kp.expand if isinstance(A, kp.Expansion) else kp.skpca_transform)(points, A),
+                (kp.features if isinstance(A, kp.Expansion) else kp.features)(points, A),
             )
         else:
             found = kp.block_lanczos(kp.LowRank(F) if name == "map" else A, 12)
@@ -97,12 +97,12 @@ def test_a_few_rows_tell_the_errors_of_a_sketch(dtype, shift, rng):
     )
     for sketch in (
         kp.block_lanczos(kp.quantize_gram(points, kernel), 14),
-        kp.rnca(points, kp.fourier_features_map(kernel, 4, 400), 14),
+        kp.rnca(points, kp.fourier_features_map(kernel, 4, 400), 14, centered=False),
     ):
         V = (
             sketch.vectors
             if isinstance(sketch, kp.Eigen)
-            else kp.skpca_transform(points, sketch).astype(float)
+            else kp.features(points, sketch).astype(float)
         )
         found = kp.sketch_error(sketch, points, kernel, 3)
         largest = np.abs(sketch.values[:3] - exact.values).max()
@@ -112,11 +112,11 @@ def test_a_few_rows_tell_the_errors_of_a_sketch(dtype, shift, rng):
 
 def test_without_the_next_components_an_angle_would_be_a_guess():
     # .4 to 1.7 times the truth on real data: it is refused
-    model = kp.rnca(X, kp.fourier_features_map(KERNEL, 3, 100), 12)
+    model = kp.rnca(X, kp.fourier_features_map(KERNEL, 3, 100), 12, centered=False)
     few = model._replace(basis=model.basis[:, :4], values=model.values[:4])
     whole = kp.sketch_error(model, X, KERNEL, 4, 0, rows=600).angles[0]
-    true = kp.principal_angles(naive.eigenpairs(K, 4)[1], kp.skpca_transform(X, few))[0]
-    alone = naive.sketch_error(K, few.values, np.linalg.qr(kp.skpca_transform(X, few))[0], 4)[1][0]
+    true = kp.principal_angles(naive.eigenpairs(K, 4)[1], kp.features(X, few))[0]
+    alone = naive.sketch_error(K, few.values, np.linalg.qr(kp.features(X, few))[0], 4)[1][0]
     assert abs(whole / true - 1.0) < 0.1 and abs(alone / true - 1.0) > 0.5
     with pytest.raises(
         ValueError,
@@ -127,7 +127,7 @@ def test_without_the_next_components_an_angle_would_be_a_guess():
 
 
 def test_sketch_error_of_an_exact_matrix_is_rounding():
-    for sketch in (K, kp.Implicit(X, KERNEL), kp.kpca(X, KERNEL, 20)):
+    for sketch in (K, kp.Implicit(X, KERNEL), kp.kpca(X, KERNEL, 20, centered=False)):
         found = kp.sketch_error(sketch, X, KERNEL)
         assert (
             found.values.size == 10
@@ -167,7 +167,7 @@ def test_what_is_not_centred_was_judged_about_the_mean_as_if_it_were():
         plain.angles, done.angles, atol=1e-4
     )
     found = kp.nystrom_map(X, kp.uniform_landmarks(600, 30), KERNEL)
-    F = kp.nystrom_features(X, found)
+    F = kp.features(X, found)
     a, b = [
         kp.sketch_error(A, X, KERNEL, 4, 0, rows=600, centered=True)
         for A in (found, kp.LowRank(F - F.mean(0)))
@@ -182,7 +182,7 @@ def test_what_is_not_centred_was_judged_about_the_mean_as_if_it_were():
 
 
 def test_components_that_depend_on_others_are_none():
-    model = kp.kpca(X, KERNEL, 12)
+    model = kp.kpca(X, KERNEL, 12, centered=False)
     coef = model.coef.copy()
     coef[:, 5] = coef[:, 0] + coef[:, 1]
     twice = model._replace(coef=coef)
@@ -193,7 +193,7 @@ def test_components_that_depend_on_others_are_none():
 
 def test_a_kernel_of_low_rank_has_nothing_beyond_its_rank():
     sketch = kp.nystrom_map(X, kp.uniform_landmarks(600, 30), kp.linear())
-    for made in (sketch, kp.kpca(X, kp.linear(), 6), kp.LowRank(X)):
+    for made in (sketch, kp.kpca(X, kp.linear(), 6, centered=False), kp.LowRank(X)):
         found = kp.sketch_error(made, X, kp.linear())
         assert (
             found.values.size == 3
@@ -203,7 +203,7 @@ def test_a_kernel_of_low_rank_has_nothing_beyond_its_rank():
 
 
 def test_more_components_than_points_were_an_error_of_numpy():
-    found = kp.sketch_error(kp.kpca(X, KERNEL, 20), X[:9], KERNEL, 2)
+    found = kp.sketch_error(kp.kpca(X, KERNEL, 20, centered=False), X[:9], KERNEL, 2)
     assert np.isfinite(found.values).all()
 
 
@@ -245,13 +245,17 @@ def test_sketch_error_in_another_order_of_points_is_the_same_on_all_rows(rng):
         ({"seed": -1}, "seed"),
         ({"kernel": None}, "kernel must be a Kernel"),
         ({"X": X[:, :0]}, "X must have"),
-        ({"sketch": kp.kpca(X[:, :2], KERNEL, 20)}, "same number of columns"),
+        ({"sketch": kp.kpca(X[:, :2], KERNEL, 20, centered=False)}, "same number of columns"),
         (
-            {"sketch": kp.kpca(X, KERNEL, 20)._replace(kernel=kp.polynomial(64, 1e9, 0.0))},
+            {
+                "sketch": kp.kpca(X, KERNEL, 20, centered=False)._replace(
+                    kernel=kp.polynomial(64, 1e9, 0.0)
+                )
+            },
             "must be finite",
         ),
         (
-            {"sketch": kp.kpca(X, KERNEL, 1), "k": None},
+            {"sketch": kp.kpca(X, KERNEL, 1, centered=False), "k": None},
             "to judge k = 1; got 1 components, the first .* nonzero: use a smaller k or",
         ),
         (
@@ -317,9 +321,9 @@ def test_residuals_are_those_of_explicit_features(make, shift, dtype, rng):
         directions = explicit(model.points.astype(float)).T
     else:
         model = {
-            "kpca": lambda: kp.kpca(X, SQUARE, 2),
+            "kpca": lambda: kp.kpca(X, SQUARE, 2, centered=False),
             "centered_kpca": lambda: kp.kpca(X, SQUARE, 2, centered=True),
-            "nystrom_kpca": lambda: kp.nystrom_kpca(X, rows, SQUARE, 2),
+            "nystrom_kpca": lambda: kp.nystrom_kpca(X, rows, SQUARE, 2, centered=False),
             "centred landmarks": lambda: kp.nystrom_kpca(X, rows, SQUARE, 2, 0, centered=True),
             "sketch": lambda: kp.kpca_from_eigen(
                 X, SQUARE, kp.block_lanczos(kp.quantize_gram(X, SQUARE), 2)
@@ -330,7 +334,8 @@ def test_residuals_are_those_of_explicit_features(make, shift, dtype, rng):
                 )
             ),
             "thinned": lambda: kp.thin_expansion(
-                kp.kpca(X, SQUARE, 2), kp.round_expansion(kp.kpca(X, SQUARE, 2).coef, 3.0)
+                kp.kpca(X, SQUARE, 2, centered=False),
+                kp.round_expansion(kp.kpca(X, SQUARE, 2, centered=False).coef, 3.0),
             ),
         }[make]()
         directions = explicit(model.points.astype(float)).T @ model.coef
@@ -350,10 +355,10 @@ def test_residuals_of_random_features_and_at_the_ends(rng):
     kernel = kp.scaled(kp.gaussian(2.0), 9.0)
     for centered in (False, True):
         model = kp.skpca(X, kernel, 3, 50, 12, 0, centered=centered)
-        Z = kp.fourier_features(X, model.feature_map) - model.means
+        Z = kp.features(X, model.feature_map) - model.means
         expected = np.linalg.norm(Z - Z @ model.basis @ model.basis.T, axis=1) / 3.0
         assert np.allclose(kp.residual(X, model), expected, atol=1e-10)
-    whole = kp.kpca(X, kernel, 80)
+    whole = kp.kpca(X, kernel, 80, centered=False)
     assert (
         kp.residual(X, whole).max() < 1e-5
         and np.abs(kp.residual(X + 99.0, whole) - 1.0).max() < 1e-12
@@ -365,7 +370,9 @@ def test_residuals_of_random_features_and_at_the_ends(rng):
     flat = alone._replace(coef=np.zeros((2, 1)))
     assert kp.residual(two, flat) == pytest.approx(np.sqrt((1.0 - np.exp(-0.5)) / 2.0))
     assert kp.residual(two, alone).max() < 1e-7
-    assert np.array_equal(kp.residual(np.zeros((2, 3)), kp.kpca(X, kp.linear(), 1)), [0.0, 0.0])
+    assert np.array_equal(
+        kp.residual(np.zeros((2, 3)), kp.kpca(X, kp.linear(), 1, centered=False)), [0.0, 0.0]
+    )
 
 
 @pytest.mark.parametrize("shift", [0.0, 100.0])
@@ -443,7 +450,7 @@ def test_explained_variance_of_random_features(rng):
     X = rng.standard_normal((60, 2))
     for paired in (False, True):
         drawn = kp.fourier_features_map(kp.gaussian(1.0), 2, 40, 0, stored=True, paired=paired)
-        model, Z = kp.rnca(X, drawn, 40, 0, centered=True), kp.fourier_features(X, drawn)
+        model, Z = kp.rnca(X, drawn, 40, 0, centered=True), kp.features(X, drawn)
         found = kp.explained_variance_ratio(X, model)
         total = ((Z - Z.mean(0)) ** 2).sum()  # of unpaired features |z(x)|^2 is not k(x, x)
         expected = (((Z - Z.mean(0)) @ model.basis) ** 2).sum(0) / total
@@ -506,7 +513,7 @@ def test_what_is_kept_of_a_model_is_computed_anew_when_an_entry_changes(centered
 def test_tables_of_precomputed_kernels_are_told_apart(rng):
     F = rng.standard_normal((30, 5))
     rows = np.arange(30)[:, None]
-    model = kp.kpca(rows, kp.precomputed(F @ F.T), 2)
+    model = kp.kpca(rows, kp.precomputed(F @ F.T), 2, centered=False)
     other = model._replace(kernel=kp.precomputed(F[:, :4] @ F[:, :4].T))
     for made in (model, other, model):
         alike = made._replace(coef=made.coef.copy())
@@ -518,7 +525,7 @@ def test_what_is_kept_of_a_model_goes_with_the_model(rng):
     X = rng.standard_normal((20, 2))
     gc.collect()
     before = len(kp._spans)
-    models = [kp.kpca(X, kp.gaussian(1.0), k) for k in (1, 2, 3)]
+    models = [kp.kpca(X, kp.gaussian(1.0), k, centered=False) for k in (1, 2, 3)]
     for model in models:
         for _ in range(3):
             kp.residual(X, model)
@@ -571,40 +578,57 @@ def test_shares_of_many_components_cost_a_pseudoinverse_each(rng):
     "call, text",
     [
         (
-            lambda X: kp.residual(X, kp.kpca(X, SQUARE, 2)._replace(coef=np.full((9, 2), np.nan))),
+            lambda X: kp.residual(
+                X, kp.kpca(X, SQUARE, 2, centered=False)._replace(coef=np.full((9, 2), np.nan))
+            ),
             "residual: features of the expansion's points must be finite",
         ),
         (
-            lambda X: kp.residual(X, kp.kpca(X, SQUARE, 1)._replace(offset=np.array([np.nan]))),
+            lambda X: kp.residual(
+                X, kp.kpca(X, SQUARE, 1, centered=False)._replace(offset=np.array([np.nan]))
+            ),
             "residual: model.mean must be known",
         ),
         (
-            lambda X: kp.residual(X, kp.kpca(X, SQUARE, 1)._replace(mean=np.full(9, np.nan))),
+            lambda X: kp.residual(
+                X, kp.kpca(X, SQUARE, 1, centered=False)._replace(mean=np.full(9, np.nan))
+            ),
             "residual: model.mean must be known",
         ),
         (
-            lambda X: kp.residual(X, kp.kpca(X, SQUARE, 1)._replace(mean=np.array([0.5]))),
+            lambda X: kp.residual(
+                X, kp.kpca(X, SQUARE, 1, centered=False)._replace(mean=np.array([0.5]))
+            ),
             "residual: model must be an Expansion whose coef has a row",
         ),
         (
-            lambda X: kp.residual(X, kp.kpca(X, SQUARE, 1)._replace(points=X * np.nan)),
+            lambda X: kp.residual(
+                X, kp.kpca(X, SQUARE, 1, centered=False)._replace(points=X * np.nan)
+            ),
             "residual: features of the expansion's points must be finite",
         ),
         (
-            lambda X: kp.residual(X, kp.kpca(X, SQUARE, 1)._replace(coef=np.ones((8, 1)))),
+            lambda X: kp.residual(
+                X, kp.kpca(X, SQUARE, 1, centered=False)._replace(coef=np.ones((8, 1)))
+            ),
             "residual: model must be an Expansion whose coef has a row",
         ),
         (
             lambda X: kp.residual(X, kp.linear()),
             "residual: model must be one of Expansion, NystromMap, Subspace; got Kernel",
         ),
-        (lambda X: kp.residual(X[0], kp.kpca(X, SQUARE, 1)), "residual: X must be a 2-D array"),
         (
-            lambda X: kp.residual(X * np.nan, kp.kpca(X, SQUARE, 1)),
+            lambda X: kp.residual(X[0], kp.kpca(X, SQUARE, 1, centered=False)),
+            "residual: X must be a 2-D array",
+        ),
+        (
+            lambda X: kp.residual(X * np.nan, kp.kpca(X, SQUARE, 1, centered=False)),
             "residual: X must be finite .* row 0 is not",
         ),
         (
-            lambda X: kp.residual(X, kp.kpca(X, SQUARE, 1)._replace(offset=np.ones(1))),
+            lambda X: kp.residual(
+                X, kp.kpca(X, SQUARE, 1, centered=False)._replace(offset=np.ones(1))
+            ),
             "residual: model.mean must be known",
         ),
         (
@@ -612,7 +636,7 @@ def test_shares_of_many_components_cost_a_pseudoinverse_each(rng):
             "explained_variance_ratio: model must be one of Expansion, NystromMap, Subspace; got Ker",
         ),
         (
-            lambda X: kp.explained_variance_ratio(X[:1], kp.kpca(X, SQUARE, 1)),
+            lambda X: kp.explained_variance_ratio(X[:1], kp.kpca(X, SQUARE, 1, centered=False)),
             "explained_variance_ratio: X must have points that",
         ),
     ],
@@ -627,12 +651,12 @@ def test_models_that_tell_nothing_are_refused(call, text, rng):
 def test_a_model_with_nan_is_refused_and_not_answered_with_nan(make, rows, rng):
     X, kernel = rng.standard_normal((300, 2)), kp.gaussian(1.0)
     model = {
-        "kpca": lambda: kp.kpca(X, kernel, 3),
+        "kpca": lambda: kp.kpca(X, kernel, 3, centered=False),
         "centered_kpca": lambda: kp.kpca(X, kernel, 3, centered=True),
         "nystrom_map": lambda: kp.nystrom_map(X, X[:9], kernel),
         "skpca": lambda: kp.skpca(X, kernel, 3, 40, 9, centered=True),
         "drawn anew": lambda: kp.rnca(
-            X, kp.fourier_features_map(kernel, 2, 40, 0, stored=False), 3
+            X, kp.fourier_features_map(kernel, 2, 40, 0, stored=False), 3, centered=False
         ),
     }[make]()
     new = X[:rows]
@@ -712,9 +736,9 @@ def test_features_of_one_point_are_those_of_all(rng):
     for dtype, tolerance in ((np.float64, 1e-11), (np.float32, 2e-4)):
         P = X.astype(dtype)
         models = [
-            (kp.kpca(P, kernel, 4, centered=True), kp.expand),
-            (kp.kpca(P, kernel, 4)._replace(offset=np.empty(0)), kp.expand),
-            (kp.nystrom_map(P, np.r_[:20, 3], kernel), kp.nystrom_features),
+            (kp.kpca(P, kernel, 4, centered=True), kp.features),
+            (kp.kpca(P, kernel, 4, centered=False)._replace(offset=np.empty(0)), kp.features),
+            (kp.nystrom_map(P, np.r_[:20, 3], kernel), kp.features),
         ]
         for model, features in models:
             expected = features(new, model)
@@ -723,7 +747,7 @@ def test_features_of_one_point_are_those_of_all(rng):
             ), model
     out = np.empty(4)
     assert kp.features_of(new[0], models[0][0], out) is None
-    assert np.allclose(out, kp.expand(new[:1], models[0][0])[0], atol=2e-4)
+    assert np.allclose(out, kp.features(new[:1], models[0][0])[0], atol=2e-4)
 
 
 @numba.njit
@@ -751,7 +775,7 @@ def test_residuals_from_compiled_code_are_those_of_residual(kernel, dtype, rng):
 
 def test_residual_of_other_models_is_refused(rng):
     points, out = rng.standard_normal((30, 3)), np.empty((30, 3))
-    model = kp.kpca(points, kp.gaussian(1.0), 3)
+    model = kp.kpca(points, kp.gaussian(1.0), 3, centered=False)
     with pytest.raises(
         ValueError, match="^residual_of: model must be one of NystromMap; got Expan"
     ):
@@ -780,7 +804,7 @@ def test_random_features_of_one_point_are_for_python_alone(rng):
 
 def test_one_point_from_python_was_interpreted_and_lengths_were_not_checked(rng):
     X, kernel = rng.standard_normal((30, 3)), kp.gaussian(1.0)
-    for model in (kp.kpca(X, kernel, 4), kp.nystrom_map(X, X[:4], kernel)):
+    for model in (kp.kpca(X, kernel, 4, centered=False), kp.nystrom_map(X, X[:4], kernel)):
         out = np.full(4, np.nan)
         kp.features_of(X[0], model, out)
         assert np.array_equal(out, kp.features(X[:1], model)[0])
@@ -794,18 +818,24 @@ def test_one_point_from_python_was_interpreted_and_lengths_were_not_checked(rng)
             with pytest.raises(ValueError, match=f"features_of: {text}"):
                 kp.features_of(x, model, short)
     with pytest.raises(ValueError, match="out must be an array of 1 numbers"):
-        kp.features_of(X[0], kp.kpca(X, kernel, 1), out)  # one number would fill all of `out`
+        kp.features_of(
+            X[0], kp.kpca(X, kernel, 1, centered=False), out
+        )  # one number would fill all of `out`
 
 
 def test_models_of_other_columns_or_without_an_offset_broke_within(rng):
     X, kernel = rng.standard_normal((50, 2)), kp.gaussian(1.0)
-    plain = kp.kpca(X, kernel, 3)
+    plain = kp.kpca(X, kernel, 3, centered=False)
     bare = plain._replace(offset=np.empty(0))
     assert np.array_equal(kp.residual(X, bare), kp.residual(X, plain))
     assert np.array_equal(
         kp.explained_variance_ratio(X, bare), kp.explained_variance_ratio(X, plain)
     )
-    for model in (plain, kp.nystrom_map(X, np.arange(5), kernel), kp.skpca(X, kernel, 2, 20, 5)):
+    for model in (
+        plain,
+        kp.nystrom_map(X, np.arange(5), kernel),
+        kp.skpca(X, kernel, 2, 20, 5, centered=False),
+    ):
         for function in (kp.residual, kp.explained_variance_ratio):
             with pytest.raises(ValueError, match=f"^{function.__name__}: X .*columns"):
                 function(np.ones((3, 3)), model)
@@ -864,12 +894,12 @@ def test_features_of_what_is_no_model_are_refused():
     ):
         kp.features(np.eye(2), kp.gaussian(1.0))
     with pytest.raises(ValueError, match="^features: X and .*same number of columns"):
-        kp.features(np.eye(2), kp.kpca(np.eye(3), kp.gaussian(1.0), 1))
+        kp.features(np.eye(2), kp.kpca(np.eye(3), kp.gaussian(1.0), 1, centered=False))
 
 
 def test_the_span_of_a_model_that_does_not_know_its_mean_was_computed_in_every_call(rng):
     X = rng.random((9, 3))
-    model = kp.kpca(X, kp.gaussian(1.0), 2)._replace(mean=np.full(9, np.nan))
+    model = kp.kpca(X, kp.gaussian(1.0), 2, centered=False)._replace(mean=np.full(9, np.nan))
     assert kp._span_of(model)[0] is kp._span_of(model)[0]
     model.mean[0] = 1.0
     before = kp._span_of(model)[0]
@@ -880,7 +910,7 @@ def test_the_span_of_a_model_that_does_not_know_its_mean_was_computed_in_every_c
 @pytest.mark.parametrize("columns", [2, 5])
 def test_shares_of_variance_read_panels_before_points_were_refused(rng, monkeypatch, columns):
     X = rng.random((30, 3))
-    model = kp.skpca(X, kp.gaussian(1.0), 2, 32, 8)
+    model = kp.skpca(X, kp.gaussian(1.0), 2, 32, 8, centered=False)
 
     def read(*arguments):
         raise AssertionError("features of points that do not fit")

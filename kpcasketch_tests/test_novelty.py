@@ -12,12 +12,12 @@ from kpcasketch_tests import naive
 
 KERNEL = kp.gaussian(2.0)
 RESIDUAL_MODELS = {
-    "kpca": lambda X: kp.kpca(X, kp.gaussian(3.0), min(5, len(X))),
-    "all components": lambda X: kp.kpca(X, kp.gaussian(3.0), len(X)),
+    "kpca": lambda X: kp.kpca(X, kp.gaussian(3.0), min(5, len(X)), centered=False),
+    "all components": lambda X: kp.kpca(X, kp.gaussian(3.0), len(X), centered=False),
     "centered": lambda X: kp.kpca(X, kp.gaussian(3.0), 3, centered=True),
-    "linear": lambda X: kp.kpca(X, kp.linear(), 2),
+    "linear": lambda X: kp.kpca(X, kp.linear(), 2, centered=False),
     "map": lambda X: kp.nystrom_map(X, np.arange(len(X) // 2), kp.gaussian(3.0)),
-    "skpca": lambda X: kp.skpca(X, kp.gaussian(3.0), 3, 40, 8),
+    "skpca": lambda X: kp.skpca(X, kp.gaussian(3.0), 3, 40, 8, centered=False),
 }
 
 
@@ -52,7 +52,7 @@ def test_equal_points_are_no_novelty(make, dtype):
 
 def test_pvalues_of_fresh_points_have_the_law_of_ranks(rng):
     X = rng.standard_normal((12_000, 3))
-    model = kp.kpca(X[:60], kp.gaussian(2.0), 12)
+    model = kp.kpca(X[:60], kp.gaussian(2.0), 12, centered=False)
     ranks, shares = [], []
     for fresh in X[100:].reshape(-1, 34, 3)[:340]:
         p = kp.novelty_pvalues(fresh[19:], model, kp.residual(fresh[:19], model))
@@ -71,7 +71,7 @@ def test_pvalues_of_fresh_points_have_the_law_of_ranks(rng):
 
 def test_false_discoveries_among_many_points_are_a_share(rng):
     X = rng.standard_normal((60, 3))
-    model, false, found = kp.kpca(X, kp.gaussian(2.0), 12), [], []
+    model, false, found = kp.kpca(X, kp.gaussian(2.0), 12, centered=False), [], []
     for _ in range(200):
         known = kp.residual(rng.standard_normal((199, 3)), model)
         points = rng.standard_normal((50, 3))
@@ -84,7 +84,7 @@ def test_false_discoveries_among_many_points_are_a_share(rng):
 
 
 def test_a_window_of_known_residuals_follows_a_drift(rng):
-    model = kp.kpca(rng.standard_normal((200, 3)), kp.gaussian(2.0), 12)
+    model = kp.kpca(rng.standard_normal((200, 3)), kp.gaussian(2.0), 12, centered=False)
     known = kp.residual(rng.standard_normal((400, 3)), model)
     alarms = []
     for _ in range(6):
@@ -101,7 +101,7 @@ def test_infinite_residuals_and_what_novelty_refuses(rng):
     assert np.isinf(kp.residual(origin, model)).all()
     assert kp.novelty_pvalues(origin, model, [0.1, np.inf, 0.2]) == 0.5
     assert kp.novelty_pvalues(origin, model, [0.1, 0.2]) == 1 / 3
-    model = kp.kpca(X, kp.polynomial(2, 1.0, 1.0), 2)
+    model = kp.kpca(X, kp.polynomial(2, 1.0, 1.0), 2, centered=False)
     for known, text in (
         (X, "known must be a 1-D array of real numbers"),
         ([], "known must hold one or more residuals"),

@@ -724,7 +724,7 @@ def test_a_descent_that_was_stopped_goes_on_to_the_same_bits(tmp_path, monkeypat
         headlines.HEADLINES["dsgd-hermite"][1](headlines.Run("dsgd-hermite", options))
         return (folder / "dsgd-hermite-steps.npz").read_bytes()
 
-    whole, update, calls = run(tmp_path / "whole"), kp.dsgd_update, []
+    whole, update, calls = run(tmp_path / "whole"), kp.update, []
 
     def stopped(*arguments):
         calls.append(1)
@@ -755,14 +755,14 @@ def test_implicit_steps_come_to_the_exact_correlations(task, tmp_path):
     if task == "kcca":
         map_y = kp.fourier_features_map(kp.laplacian(2.0), 2, 60, 2)
         state = kp.dsgd_kcca_start(X, Y, map_x, map_y, 3, **settings)
-        B, ridge = kp.fourier_features(Y, map_y), 0.01 * np.eye(60)
+        B, ridge = kp.features(Y, map_y), 0.01 * np.eye(60)
     else:
         state = kp.dsgd_ksir_start(X, Y, map_x, 3, **settings, slices=5)
         B = implicit_steps.second_features(state, Y)
         ridge = np.zeros((B.shape[1], B.shape[1]))
     found = implicit_steps.start(state, X, Y if task == "kcca" else None)
     found = found._make(state._replace(theta0=100.0, theta1=0.0) for state in found)
-    A = kp.fourier_features(X, map_x)
+    A = kp.features(X, map_x)
     A, B = A - A.mean(0), B - B.mean(0)
     roots = [
         np.linalg.cholesky(np.linalg.inv(F.T @ F / 699 + held))
@@ -772,7 +772,7 @@ def test_implicit_steps_come_to_the_exact_correlations(task, tmp_path):
     for _ in range(300):
         found = implicit_steps.dsgd_update(found, np.concatenate([X, X]), np.concatenate([Y, Y]))
     assert np.abs(kp.dsgd_values(found.mean) / exact[:3] - 1).max() < 1e-3
-    functions = kp.dsgd_evaluate(X, kp.dsgd_finish(found.mean))
+    functions = kp.dsgd_evaluate(X, kp.finish(found.mean))
     angle = tools.sin2(functions - functions.mean(0), A @ roots[0] @ left[:, :3])
     assert angle < 1e-4
     implicit_steps.save(tmp_path / "kept.npz", found)
@@ -818,14 +818,15 @@ def test_the_dimension_of_projections_is_that_of_theorem_6():
 def test_the_bound_of_projections_is_that_of_theorem_5_4(rng):
     X, kernel = rng.standard_normal((800, 1)), kp.gaussian(1.0)
     found = kp.shadow_select(X, 0.01)
-    values = kp.kpca(X, kernel, 3).values / 800
+    values = kp.kpca(X, kernel, 3, centered=False).values / 800
     for k in (1, 2):
         bound = rskpca2013.shadow_projection_bound(kernel, 0.01, values, k)
         phi, delta = math.exp(-0.5e-4), (values[k - 1] - values[k]) / 2
         assert bound == pytest.approx(2 * math.sqrt(2 * (1 - phi)) / delta)
         assert (
             kp.projection_distance(
-                kp.kpca(X, kernel, k), kp.rskpca(found.centers, found.weights, kernel, k)
+                kp.kpca(X, kernel, k, centered=False),
+                kp.rskpca(found.centers, found.weights, kernel, k, centered=False),
             )
             <= bound
         )
@@ -838,7 +839,7 @@ def test_subsampled_points_are_pared_ones_of_equal_weight(rng):
     X, kernel = rng.standard_normal((50, 2)), kp.gaussian(1.0)
     model = rskpca2013.subsampled_kpca(X, 50, kernel, 3, 1)
     assert np.array_equal(model.points, kp.kde_pare(X, 50, 1).centers)
-    assert np.allclose(model.values, kp.kpca(X, kernel, 3).values, rtol=1e-11)
+    assert np.allclose(model.values, kp.kpca(X, kernel, 3, centered=False).values, rtol=1e-11)
 
 
 def test_random_noisy_has_the_spectrum_of_its_description():

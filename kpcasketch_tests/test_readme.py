@@ -68,7 +68,7 @@ def test_the_snippets_run(tmp_path, monkeypatch, capsys):
     assert names["novelty"].shape == (100,) and (names["novelty"] < 1).all()
     assert names["cosine"].values[0] > 100
     if "classifier" in names:
-        features = kp.nystrom_features(names["X"], names["to_features"])
+        features = kp.features(names["X"], names["to_features"])
         assert names["classifier"].score(features, (names["X"] ** 2).sum(1) > 150) > 0.85
 
 

@@ -118,8 +118,8 @@ def test_distances_equal_to_eps_fall_as_in_the_naive_pass(d, eps):
 
 def test_a_point_that_joins_many_centers_leaves_them_alone(rng):
     points = rng.standard_normal((5000, 5)) * [0.0, 1.0, 1e-9, 2.0, 3.0]
-    state = kp.shadow_update(kp.shadow_start(0.2, 5), points[:-1])
-    again = kp.shadow_update(state, points[-1:])
+    state = kp.update(kp.shadow_start(0.2, 5), points[:-1])
+    again = kp.update(state, points[-1:])
     assert again.count == 5000
     assert np.array_equal(again.weights, kp.shadow_select(points, 0.2).weights)
 
@@ -139,7 +139,7 @@ def test_batches_and_runs_leave_no_trace(shift, dtype, rng):
     assert found.weights.size > 2000
     state = kp.shadow_start(0.9, 6)
     for part in np.split(points, [5000, 5001, 9000]):
-        state = kp.shadow_update(state, part)
+        state = kp.update(state, part)
     assert np.array_equal(state.centers, found.centers) and np.array_equal(
         state.weights, found.weights
     )
@@ -206,17 +206,17 @@ def test_streams_of_shadows_do_not_depend_on_the_cut(d, eps, rng):
         state = kp.shadow_start(eps, d)
         for part in np.split(points, parts):
             before = state
-            state = kp.shadow_update(state, part)
+            state = kp.update(state, part)
             assert before.count + len(part) == state.count
-        found = kp.shadow_finish(state)
+        found = kp.finish(state)
         assert np.array_equal(found.centers, whole.centers) and np.array_equal(
             found.weights, whole.weights
         )
         assert found.labels.size == 0
         assert np.array_equal(kp.shadow_labels(points, found.centers, eps), whole.labels)
     with pytest.raises(ValueError, match="shadow_update: X must be finite"):
-        kp.shadow_update(state, np.full((2, d), np.nan))
-    assert np.array_equal(kp.shadow_finish(state).weights, whole.weights)
+        kp.update(state, np.full((2, d), np.nan))
+    assert np.array_equal(kp.finish(state).weights, whole.weights)
 
 
 def test_points_in_no_shadow_have_no_label():
@@ -454,8 +454,8 @@ def test_reduced_set_kpca_is_kpca_of_the_quantized_points(kernel, centered, rng)
         < 1e-12 * values[0]
     )
     exact = kp.kpca(C[at], kernel, 6, centered=centered)
-    assert np.abs(np.abs(kp.expand(new, found)) - np.abs(kp.expand(new, exact))).max() < 1e-9
-    features = kp.expand(C[at], found)
+    assert np.abs(np.abs(kp.features(new, found)) - np.abs(kp.features(new, exact))).max() < 1e-9
+    features = kp.features(C[at], found)
     assert np.abs(features.T @ features - np.diag(values[:6])).max() < 1e-10 * values[0]
     if centered:
         assert np.abs(features.mean(0)).max() < 1e-12
@@ -466,24 +466,24 @@ def test_reduced_set_kpca_is_kpca_of_the_quantized_points(kernel, centered, rng)
 def test_reduced_sets_in_single_precision(rng):
     C, w = rng.standard_normal((200, 4)).astype(np.float32), rng.integers(1, 6, 200).astype(float)
     single, double = (
-        kp.rskpca(C, w, kp.gaussian(2.0), 3),
-        kp.rskpca(C.astype(float), w, kp.gaussian(2.0), 3),
+        kp.rskpca(C, w, kp.gaussian(2.0), 3, centered=False),
+        kp.rskpca(C.astype(float), w, kp.gaussian(2.0), 3, centered=False),
     )
     assert (
         single.coef.dtype == np.float32 and np.abs(single.values / double.values - 1).max() < 1e-5
     )
-    assert np.abs(np.abs(kp.expand(C, single)) - np.abs(kp.expand(C, double))).max() < 1e-3
+    assert np.abs(np.abs(kp.features(C, single)) - np.abs(kp.features(C, double))).max() < 1e-3
 
 
 def test_all_points_as_their_own_reduced_set_are_kernel_pca():
     kernel = kp.gaussian(8.0)
-    exact = kp.kpca(X, kernel, 5)
+    exact = kp.kpca(X, kernel, 5, centered=False)
     for found in (
-        kp.rskpca(X, np.ones(300), kernel, 5),
+        kp.rskpca(X, np.ones(300), kernel, 5, centered=False),
         kp.weighted_nystrom(X, X, np.ones(300), kernel, 5),
     ):
         assert np.abs(found.values / exact.values - 1).max() < 1e-11
-        assert np.abs(np.abs(kp.expand(X, found)) - np.abs(kp.expand(X, exact))).max() < 1e-9
+        assert np.abs(np.abs(kp.features(X, found)) - np.abs(kp.features(X, exact))).max() < 1e-9
 
 
 def test_weighted_nystrom_extends_eigenvectors_to_all_points():
@@ -516,16 +516,16 @@ def test_manifolds_of_reduced_sets_are_those_of_the_quantized_points(alpha, time
     found = kp.diffusion_map(C, w, kernel, 4, 0, alpha=alpha, time=time)
     assert np.abs(found.values - values[1:5]).max() < 1e-12
     expected = psi[:, 1:5] * values[1:5] ** time
-    assert np.abs(np.abs(kp.manifold_features(C[at], found)) - np.abs(expected)).max() < 1e-8
+    assert np.abs(np.abs(kp.features(C[at], found)) - np.abs(expected)).max() < 1e-8
     if alpha == 0:
         values, psi, D = naive.diffusion(K, 0)
         maps = kp.laplacian_eigenmap(C, w, kernel, 4)
-        f = kp.manifold_features(C[at], maps)
+        f = kp.features(C[at], maps)
         assert np.abs(maps.values - (1 - values[1:5])).max() < 1e-12
         assert np.abs(f.T @ np.diag(D) @ f - np.eye(4)).max() < 1e-9 and np.abs(D @ f).max() < 1e-9
         assert np.abs((np.diag(D) - K) @ f - D[:, None] * f * maps.values).max() < 1e-9
         cut = kp.normalized_cut(C, w, kernel, 4)
-        v = kp.manifold_features(C[at], cut)
+        v = kp.features(C[at], cut)
         S = K / np.sqrt(np.outer(D, D))
         assert (
             np.abs(v.T @ v - np.eye(4)).max() < 1e-9
@@ -538,24 +538,21 @@ def test_new_points_between_two_equal_ones_get_their_coordinates(rng):
     # the extension is the eigenproblem itself: a new point equal to a center gets what the center has, to rounding
     C = rng.standard_normal((80, 3))
     found = kp.diffusion_map(C, np.ones(80), kp.gaussian(1.5), 3)
-    assert (
-        np.abs(kp.manifold_features(C[:5].copy(), found) - kp.manifold_features(C, found)[:5]).max()
-        < 1e-13
-    )
-    single = kp.manifold_features(
+    assert np.abs(kp.features(C[:5].copy(), found) - kp.features(C, found)[:5]).max() < 1e-13
+    single = kp.features(
         C.astype(np.float32),
         kp.diffusion_map(C.astype(np.float32), np.full(80, 1e6), kp.gaussian(1.5), 3),
     )
     assert (
         single.dtype == np.float32
-        and np.abs(np.abs(single) - np.abs(kp.manifold_features(C, found))).max() < 1e-3
+        and np.abs(np.abs(single) - np.abs(kp.features(C, found))).max() < 1e-3
     )
 
 
 def test_components_of_a_graph_that_falls_apart_do_not_mix_with_the_constant(rng):
     C = np.concatenate([rng.standard_normal((20, 2)), 1e3 + rng.standard_normal((20, 2))])
     found = kp.laplacian_eigenmap(C, np.ones(40), kp.gaussian(1.0), 1)
-    f = kp.manifold_features(C, found)[:, 0]
+    f = kp.features(C, found)[:, 0]
     assert (
         abs(found.values[0]) < 1e-12
         and np.ptp(f[:20]) < 1e-9
@@ -568,7 +565,7 @@ def test_manifolds_refuse_what_has_no_degrees(rng):
     C = rng.standard_normal((10, 2))
     far = kp.laplacian_eigenmap(C, np.ones(10), kp.gaussian(1.0), 2)
     with pytest.raises(ValueError, match="manifold_features: X must be closer to manifold.points"):
-        kp.manifold_features(np.full((1, 2), 1e4), far)
+        kp.features(np.full((1, 2), 1e4), far)
     for function in (kp.laplacian_eigenmap, kp.diffusion_map, kp.normalized_cut):
         with pytest.raises(
             ValueError,
@@ -600,13 +597,18 @@ def test_distance_of_projections_is_that_in_feature_space(rng):
         V = np.linalg.svd(points)[2][:2]
         return V.T @ V
 
-    found = kp.projection_distance(kp.kpca(A, kp.linear(), 2), kp.kpca(B, kp.linear(), 2))
+    found = kp.projection_distance(
+        kp.kpca(A, kp.linear(), 2, centered=False), kp.kpca(B, kp.linear(), 2, centered=False)
+    )
     assert found == pytest.approx(np.linalg.norm(projection(A) - projection(B)), rel=1e-9)
-    same = kp.kpca(A, kp.gaussian(2.0), 3)
+    same = kp.kpca(A, kp.gaussian(2.0), 3, centered=False)
     assert kp.projection_distance(same, same) < 1e-6
-    assert kp.projection_distance(same, kp.rskpca(A, np.ones(30), kp.gaussian(2.0), 3)) < 1e-6
+    assert (
+        kp.projection_distance(same, kp.rskpca(A, np.ones(30), kp.gaussian(2.0), 3, centered=False))
+        < 1e-6
+    )
     with pytest.raises(ValueError, match="must have the same kernel"):
-        kp.projection_distance(same, kp.kpca(A, kp.gaussian(2.1), 3))
+        kp.projection_distance(same, kp.kpca(A, kp.gaussian(2.1), 3, centered=False))
     with pytest.raises(ValueError, match="must have no offset"):
         kp.projection_distance(kp.kpca(A, kp.gaussian(2.0), 3, centered=True), same)
 
@@ -616,11 +618,11 @@ def test_distance_of_projections_on_oblique_components_is_that_of_their_spans(rn
     kernel = kp.gaussian(1.5)
     C = kp.kmeans_select(A, 12)
     oblique = kp.weighted_nystrom(A, C.centers, C.weights, kernel, 4)  # was .99 from itself
-    plain = kp.kpca(A, kernel, 4)
+    plain = kp.kpca(A, kernel, 4, centered=False)
     thin = kp.thin_expansion(plain, kp.round_expansion(plain.coef, 8.0, 1))
     twice = plain._replace(coef=plain.coef @ rng.standard_normal((4, 4)))
     repeated = plain._replace(coef=plain.coef[:, [0, 1, 2, 3, 1]], offset=np.empty(0))
-    other = kp.kpca(B, kernel, 3)
+    other = kp.kpca(B, kernel, 3, centered=False)
     models = [oblique, thin, twice, repeated, other]
     points = np.concatenate([E.points for E in models])
     values, vectors = np.linalg.eigh(naive.gaussian(points, points, 1.5))
@@ -660,28 +662,28 @@ def test_bad_reduced_sets_are_refused():
     with pytest.raises(ValueError, match="shadow_select: X must be finite"):
         kp.shadow_select(np.array([[np.inf]]), 1.0)
     with pytest.raises(ValueError, match="rskpca: w must be finite and at least zero"):
-        kp.rskpca(X[:3], np.array([1.0, -1.0, 1.0]), kernel, 1)
+        kp.rskpca(X[:3], np.array([1.0, -1.0, 1.0]), kernel, 1, centered=False)
     with pytest.raises(
         ValueError,
         match="rskpca: w must be finite and at least zero, with a sum from 1e-15 to 1e18",
     ):
-        kp.rskpca(X[:3], np.zeros(3), kernel, 1)
+        kp.rskpca(X[:3], np.zeros(3), kernel, 1, centered=False)
     with pytest.raises(ValueError, match="rskpca: w must have one weight per point"):
-        kp.rskpca(X[:3], np.ones(4), kernel, 1)
+        kp.rskpca(X[:3], np.ones(4), kernel, 1, centered=False)
     with pytest.raises(ValueError, match="mmd: w must sum to the number of rows of X"):
         kp.mmd(X, X[:3], np.ones(3), kernel)
     with pytest.raises(ValueError, match="shadow_finish: state must have seen a point"):
-        kp.shadow_finish(kp.shadow_start(1.0, 2))
+        kp.finish(kp.shadow_start(1.0, 2))
     with pytest.raises(ValueError, match="shadow_update: X must have 2 columns"):
-        kp.shadow_update(kp.shadow_start(1.0, 2), X)
+        kp.update(kp.shadow_start(1.0, 2), X)
 
 
 def test_sets_states_and_manifolds_are_saved_and_pickled(tmp_path):
     # save knew its classes by a list, in which new ones were missing
-    state = kp.shadow_update(kp.shadow_start(2.0, 3), X)
+    state = kp.update(kp.shadow_start(2.0, 3), X)
     for model in (
         state,
-        kp.shadow_finish(state),
+        kp.finish(state),
         kp.shadow_bounds(kp.gaussian(1.0), 0.1),
         kp.diffusion_map(X[:50], np.ones(50), kp.gaussian(9.0), 2),
     ):
@@ -693,8 +695,8 @@ def test_sets_states_and_manifolds_are_saved_and_pickled(tmp_path):
             )
     kp.save(tmp_path / "state.npz", state)
     cut, whole = (
-        kp.shadow_update(kp.load(tmp_path / "state.npz"), X[:40] + 1.0),
-        kp.shadow_update(state, X[:40] + 1.0),
+        kp.update(kp.load(tmp_path / "state.npz"), X[:40] + 1.0),
+        kp.update(state, X[:40] + 1.0),
     )
     assert all(np.array_equal(a, b) for a, b in zip(cut, whole))
 
@@ -709,14 +711,14 @@ def test_manifold_coordinates_of_small_eigenvalues_were_lost_in_the_constant():
         kp.gram(C, C, kp.gaussian(6.0)).astype(np.longdouble).astype(float), 0
     )
     maps = kp.diffusion_map(C, np.ones(12), kp.gaussian(6.0), 11, 0, alpha=0.0, time=0.0)
-    found = kp.manifold_features(C, maps)
+    found = kp.features(C, maps)
     good = values[1:] > 1e-9
     assert good.sum() > 5
     assert (
         np.abs(np.abs(found) - np.abs(psi[:, 1:])).max(0)[good] < 1e-14 / values[1:][good] * 10
     ).all()
     assert (found[:, values[1:] < 1e-15] == 0).all() and np.abs(found).max() < 10
-    single = kp.manifold_features(
+    single = kp.features(
         C.astype(np.float32),
         kp.laplacian_eigenmap(C.astype(np.float32), np.ones(12), kp.gaussian(6.0), 11),
     )
@@ -733,19 +735,19 @@ def test_weights_and_scales_of_any_size_serve_manifolds(dtype, rng):
         (kp.normalized_cut, -0.5, 0.0),
     ]
     for maker, by_weight, by_scale in makers:
-        plain = kp.manifold_features(C, maker(C, w, kernel, 3)).astype(float)
+        plain = kp.features(C, maker(C, w, kernel, 3)).astype(float)
         for size in (1e-14, 1e16):
-            found = kp.manifold_features(C, maker(C, w * size, kernel, 3)) / size**by_weight
+            found = kp.features(C, maker(C, w * size, kernel, 3)) / size**by_weight
             assert np.abs(found - plain).max() < 1e-3 * np.abs(plain).max()
         for kappa in (1e-37, 1e-20, 1e36):
-            found = (
-                kp.manifold_features(C, maker(C, w, kp.scaled(kernel, kappa), 3)) / kappa**by_scale
-            )
+            found = kp.features(C, maker(C, w, kp.scaled(kernel, kappa), 3)) / kappa**by_scale
             assert np.abs(found - plain).max() < 1e-3 * np.abs(plain).max()
     for size in (1e-14, 1e16):
         assert (
             np.abs(
-                kp.rskpca(C, w * size, kernel, 3).values / size / kp.rskpca(C, w, kernel, 3).values
+                kp.rskpca(C, w * size, kernel, 3, centered=False).values
+                / size
+                / kp.rskpca(C, w, kernel, 3, centered=False).values
                 - 1
             ).max()
             < 1e-5
@@ -825,14 +827,14 @@ def test_choices_do_not_depend_on_the_scale_of_the_kernel(power):
 def test_new_points_whose_kernel_values_vanish_are_refused():
     P = np.array([[0.0, 0.0], [0.3, 0.0]], np.float32)
     with pytest.raises(ValueError, match="manifold_features: X must be closer to manifold.points"):
-        kp.manifold_features(
+        kp.features(
             np.array([[-13.0, 0.0]], np.float32),
             kp.diffusion_map(P, np.ones(2), kp.gaussian(1.0), 1),
         )
 
 
 def test_states_and_models_that_no_function_made_are_refused():
-    state = kp.shadow_update(kp.shadow_start(1.0, 3), X)
+    state = kp.update(kp.shadow_start(1.0, 3), X)
     for change in (
         {"count": None},
         {"count": "a"},
@@ -840,14 +842,14 @@ def test_states_and_models_that_no_function_made_are_refused():
         {"count": 1.5},
         {"eps": None},
     ):
-        for function in (lambda s: kp.shadow_update(s, X), kp.shadow_finish):
+        for function in (lambda s: kp.update(s, X), kp.finish):
             with pytest.raises(ValueError, match="shadow_(update|finish): state"):
                 function(state._replace(**change))
     with pytest.raises(ValueError, match="shadow_update: state must be a ShadowState"):
-        kp.shadow_update(state._replace(weights=state.weights[1:]), X)
+        kp.update(state._replace(weights=state.weights[1:]), X)
     manifold = kp.diffusion_map(X[:30], np.ones(30), kp.gaussian(9.0), 2)
     with pytest.raises(ValueError, match="manifold_features: manifold must be a Manifold"):
-        kp.manifold_features(X, manifold._replace(degrees=manifold.degrees[1:]))
+        kp.features(X, manifold._replace(degrees=manifold.degrees[1:]))
     with pytest.raises(ValueError, match="weighted_nystrom: C must be finite"):
         kp.weighted_nystrom(
             X.astype(np.float32),
@@ -867,14 +869,14 @@ def test_centred_features_of_a_reduced_set_lacked_the_mean_of_the_excess():
     # the offset was made of coefficients whose sum was taken off afterwards: 2.6e-3 and 596 standard deviations
     C, w = np.linspace(0.0, 1.0, 200)[:, None], np.ones(200)
     model = kp.rskpca(C, w, kp.gaussian(3.0), 6, 0, centered=True)
-    means, kept = kp.expand(C, model).mean(0), model.values > 0
+    means, kept = kp.features(C, model).mean(0), model.values > 0
     assert kept.sum() == 5 and (np.abs(means[:4]) < 1e-5 * np.sqrt(model.values[:4] / 200)).all()
     # a law beside the oracle: weights of whole numbers are copies of points
     w = 1.0 + np.arange(200) % 3
     copies = kp.kpca(np.repeat(C, w.astype(int), axis=0), kp.gaussian(3.0), 4, centered=True)
     model = kp.rskpca(C, w, kp.gaussian(3.0), 4, 0, centered=True)
     assert np.allclose(model.values, copies.values, rtol=1e-6)
-    a, b = kp.expand(C, model), kp.expand(C, copies)
+    a, b = kp.features(C, model), kp.features(C, copies)
     assert (np.abs(np.abs(a) - np.abs(b)).max(0) < 1e-4 * np.sqrt(model.values / w.sum())).all()
 
 
@@ -894,7 +896,7 @@ def test_a_reduced_set_in_float32_had_eigenvalues_of_rounding():
             and kept.sum() >= 2
             and model.coef.dtype == np.float32
         )
-        gaps = np.abs(kp.expand(C, model) - kp.expand(C.astype(float), exact))[:, kept].max(0)
+        gaps = np.abs(kp.features(C, model) - kp.features(C.astype(float), exact))[:, kept].max(0)
         assert (gaps < 0.1 * np.sqrt(exact.values[kept] / 200)).all()
 
 
@@ -939,12 +941,7 @@ def test_an_isolated_center_that_stands_for_no_point_was_refused(make, rng):
     without = make(C, np.ones(8), kernel, 3)
     found = make(np.concatenate([C, [[1e3, 0.0]]]), np.append(np.ones(8), 0.0), kernel, 3)
     assert np.array_equal(found.values, without.values) and np.array_equal(found.points, C)
-    assert (
-        np.abs(
-            np.abs(kp.manifold_features(C, found)) - np.abs(kp.manifold_features(C, without))
-        ).max()
-        < 1e-9
-    )
+    assert np.abs(np.abs(kp.features(C, found)) - np.abs(kp.features(C, without))).max() < 1e-9
     with pytest.raises(ValueError, match="positive sums"):
         make(np.zeros((2, 1)), np.ones(2), kp.linear(), 1)
 
@@ -1039,16 +1036,18 @@ def test_distances_of_predictions_were_0_without_a_word(rng):
     points, y = rng.standard_normal((60, 2)), rng.standard_normal(60)
     kernel = kp.gaussian(1.0)
     components, few = (
-        kp.kpca(points, kernel, 2),
-        kp.nystrom_ridge(points, y, np.arange(9), kernel, 1e-3),
+        kp.kpca(points, kernel, 2, centered=False),
+        kp.nystrom_ridge(points, y, np.arange(9), kernel, 1e-3, intercept=False),
     )
     words = "projection_distance: model and other must have no offset, and must not predict targets"
-    for predicts in (few, kp.kernel_ridge_cg(points, y, kernel, 1e-3)):
+    for predicts in (few, kp.kernel_ridge(points, y, kernel, 1e-3, intercept=False)):
         for pair in ((predicts, predicts), (components, predicts), (predicts, components)):
             with pytest.raises(ValueError, match=words):
                 kp.projection_distance(*pair)
     with pytest.raises(ValueError, match="sketch_error: sketch must not predict targets"):
-        kp.sketch_error(kp.kernel_ridge_cg(points, np.c_[y, y**2], kernel, 1e-3), points, kernel)
+        kp.sketch_error(
+            kp.kernel_ridge(points, np.c_[y, y**2], kernel, 1e-3, intercept=False), points, kernel
+        )
 
 
 @pytest.mark.parametrize("choose", [kp.kernel_thin, kp.compress_thin])

@@ -23,7 +23,9 @@ def test_ridge_regression_of_fewer_points_than_targets(rng):
     )
     K = np.exp(-squares(X, X) / 2)
     expected = np.exp(-squares(new, X) / 2) @ np.linalg.solve(K + lam * np.eye(5), Y)
-    found = kp.expand(new, kp.nystrom_ridge(X, Y, np.arange(5), kp.gaussian(1.0), lam))
+    found = kp.features(
+        new, kp.nystrom_ridge(X, Y, np.arange(5), kp.gaussian(1.0), lam, intercept=False)
+    )
     assert np.abs(found - expected).max() < 1e-10
 
 
@@ -31,16 +33,18 @@ def test_more_components_than_distinct_rows(rng):
     X = np.repeat(rng.standard_normal((3, 4)), 10, axis=0)
     # of the three, ten times each
     values = 10 * np.linalg.eigvalsh(np.exp(-squares(X[::10], X[::10]) / 2))[::-1]
-    model = kp.kpca(X, kp.gaussian(1.0), 12)
+    model = kp.kpca(X, kp.gaussian(1.0), 12, centered=False)
     assert model.values[:3] == pytest.approx(values, rel=1e-12) and not model.values[3:].any()
-    features = kp.expand(X, model)
+    features = kp.features(X, model)
     assert not features[:, 3:].any() and np.abs((features**2).sum(0)[:3] - values).max() < 1e-10
 
 
 def test_eigenvalues_of_one_hot_rows_are_the_counts():
     labels = np.repeat([0, 1, 2, 3], [7, 5, 4, 2])
     X = np.eye(4)[labels]
-    assert kp.kpca(X, kp.linear(), 4).values == pytest.approx([7, 5, 4, 2], rel=1e-13)
+    assert kp.kpca(X, kp.linear(), 4, centered=False).values == pytest.approx(
+        [7, 5, 4, 2], rel=1e-13
+    )
     assert kp.gram(X, X, kp.gaussian(1.0)) == pytest.approx(
         np.where(labels[:, None] == labels, 1.0, np.exp(-1.0))
     )
@@ -69,7 +73,7 @@ def test_a_row_without_length_in_the_cosine_recipe_is_named(rng):
     with np.errstate(invalid="ignore"):
         U = X / np.linalg.norm(X, axis=1, keepdims=True)
     with pytest.raises(ValueError, match="row 4 is not"):
-        kp.kpca(U, kp.linear(), 2)
+        kp.kpca(U, kp.linear(), 2, centered=False)
 
 
 def test_powers_of_large_numbers_are_those_of_exact_fractions(rng):

@@ -209,7 +209,7 @@ def test_rounded_features_are_those_of_the_rounded_coefficients(dtype, tolerance
         and np.abs(features - expected).max() < tolerance * np.abs(expected).max() * 10
     )
     thin = kp.thin_expansion(f, rows)
-    assert np.array_equal(kp.expand(new, thin), features)
+    assert np.array_equal(kp.features(new, thin), features)
     assert np.array_equal(thin.points, points[np.unique(rows.indices)]) and len(thin.points) < 250
 
 
@@ -222,7 +222,7 @@ def test_rounding_serves_kernel_machines_as_well(rng):
     # any coefficients, any points, an offset: the decision values of a trained machine
     points, alpha = rng.standard_normal((4000, 2)), np.sign(rng.standard_normal(4000)) * 0.1
     machine = kp.Expansion(points, alpha[:, None], np.ones(1), np.array([-0.5]), KERNEL)
-    exact = kp.expand(points[:50], machine)
+    exact = kp.features(points[:50], machine)
     rounded = [ams2001.expand_rounded(points[:50], machine, 20.0, seed) for seed in range(60)]
     spread = np.linalg.norm(alpha) * np.sqrt(np.sqrt(4000) * 0.9 / 20)
     assert np.abs(np.mean(rounded, 0) - exact).max() < 6 * spread / np.sqrt(60)

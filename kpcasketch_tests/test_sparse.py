@@ -94,8 +94,8 @@ def test_products_of_many_points_are_computed_block_by_block(rng, monkeypatch):
     assert np.array_equal(K[:150], kp.gram(S[:150], S, kernel))
     map_ = kp.nystrom_map(sparse(X), np.arange(0, 700, 9), kernel)
     same(
-        kp.nystrom_features(sparse(X), map_),
-        kp.nystrom_features(X, kp.nystrom_map(X, np.arange(0, 700, 9), kernel)),
+        kp.features(sparse(X), map_),
+        kp.features(X, kp.nystrom_map(X, np.arange(0, 700, 9), kernel)),
         1e-9,
     )
 
@@ -186,7 +186,7 @@ def test_linear_models_of_sparse_points_lost_columns_far_from_0(rng):
     for own in ({}, {"weights": weights}):
         found = kp.nystrom_ridge(S, y, rows, kp.linear(), 1e-3, intercept=True, **own)
         wanted = kp.nystrom_ridge(X, y, rows, kp.linear(), 1e-3, intercept=True, **own)
-        assert np.abs(kp.expand(S, found) - kp.expand(X, wanted)).max() < 1e-5
+        assert np.abs(kp.features(S, found) - kp.features(X, wanted)).max() < 1e-5
     for maker in (
         lambda X: kp.kpca(X, kp.linear(), 3, centered=True),
         lambda X: kp.nystrom_kpca(X, rows, kp.linear(), 3, centered=True),
@@ -194,9 +194,9 @@ def test_linear_models_of_sparse_points_lost_columns_far_from_0(rng):
         found = maker(S)
         wanted = maker(X)
         same(found.values, wanted.values, 1e-6)
-        features = kp.expand(S, found)
-        signs = np.sign((features * kp.expand(X, wanted)).sum(0))
-        assert np.abs(features - signs * kp.expand(X, wanted)).max() < 1e-5
+        features = kp.features(S, found)
+        signs = np.sign((features * kp.features(X, wanted)).sum(0))
+        assert np.abs(features - signs * kp.features(X, wanted)).max() < 1e-5
         # the square root of a rounding error, relative to |x|
         assert np.abs(kp.residual(S, found) - kp.residual(X, wanted)).max() < 1e-7
         shares = kp.explained_variance_ratio(S, found)
@@ -214,7 +214,7 @@ def test_named_tuples_of_sparse_points_had_as_many_fields_as_points(rng):
         assert type(other) is kp.SparsePoints and len(other) == n
         assert kp.SparsePoints._make(tuple(other)).indptr is other.indptr
         with pytest.raises(ValueError, match="sparse and dense points must not be mixed"):
-            kp.nystrom_features(S.toarray()[:2], model)
+            kp.features(S.toarray()[:2], model)
 
 
 @pytest.mark.parametrize("m", [2, 200])
@@ -233,7 +233,7 @@ FORMS = {
     "int64": lambda X: scipy.sparse.csr_array(
         ((S := sparse(X)).data, S.indices.astype(np.int64), S.indptr.astype(np.int64)), S.shape
     ),
-    "SparsePoints": lambda X: kp.kpca(sparse(X), kp.linear(), 1).points,
+    "SparsePoints": lambda X: kp.kpca(sparse(X), kp.linear(), 1, centered=False).points,
 }
 
 
@@ -242,8 +242,10 @@ def test_forms_of_sparse_matrices(rng, form):
     X = counts(rng, 50)
     S = FORMS[form](X)
     same(kp.gram(S, S, kp.gaussian(2.0)), naive.gaussian(X, X, 2.0))
-    model = kp.kpca(S, kp.gaussian(2.0), 3)
-    same(kp.expand(S, model), kp.expand(X, kp.kpca(X, kp.gaussian(2.0), 3)), 1e-9)
+    model = kp.kpca(S, kp.gaussian(2.0), 3, centered=False)
+    same(
+        kp.features(S, model), kp.features(X, kp.kpca(X, kp.gaussian(2.0), 3, centered=False)), 1e-9
+    )
 
 
 def test_unsorted_columns_zeros_and_duplicate_entries_were_other_points():
@@ -272,7 +274,10 @@ def test_a_matrix_changed_in_place_was_believed_to_be_sorted():
 def test_models_do_not_share_memory_with_sparse_points(rng):
     X = counts(rng, 20)
     S = sparse(X)
-    models = [kp.kpca(S, kp.gaussian(2.0), 3), kp.nystrom_map(S, S, kp.gaussian(2.0))]
+    models = [
+        kp.kpca(S, kp.gaussian(2.0), 3, centered=False),
+        kp.nystrom_map(S, S, kp.gaussian(2.0)),
+    ]
     before = [kp.features(X=sparse(X), model=model) for model in models]
     S.data[:] = 7.0
     S.indices[:] = 0
@@ -281,7 +286,7 @@ def test_models_do_not_share_memory_with_sparse_points(rng):
 
 
 def test_the_span_of_a_sparse_model_was_computed_in_every_call(rng):
-    model = kp.kpca(sparse(counts(rng, 20)), kp.gaussian(2.0), 3)
+    model = kp.kpca(sparse(counts(rng, 20)), kp.gaussian(2.0), 3, centered=False)
     assert kp._span_of(model)[0] is kp._span_of(model)[0]
     data, indices, indptr, shape = model.points
     other = model._replace(points=kp.SparsePoints(2.0 * data, indices, indptr, shape))
@@ -307,10 +312,10 @@ def test_sparse_and_dense_points_are_not_combined(rng):
     for call in (
         lambda: kp.gram(X[:9], S, kernel),
         lambda: kp.gram(S, X, kernel),
-        lambda: kp.expand(X, kp.kpca(S, kernel, 2)),
-        lambda: kp.expand(S, kp.kpca(X, kernel, 2)),
-        lambda: kp.expand(X, kp.kpca(S, kp.linear(), 2)),
-        lambda: kp.expand(S, kp.kpca(X, kp.linear(), 2)),
+        lambda: kp.features(X, kp.kpca(S, kernel, 2, centered=False)),
+        lambda: kp.features(S, kp.kpca(X, kernel, 2, centered=False)),
+        lambda: kp.features(X, kp.kpca(S, kp.linear(), 2, centered=False)),
+        lambda: kp.features(S, kp.kpca(X, kp.linear(), 2, centered=False)),
         lambda: kp.nystrom(S, X[:5], kernel),
         lambda: kp.nystrom(X, S[:5], kernel),
         lambda: kp.nystrom_ridge(S, X[:, 0], X[:5], kp.linear(), 0.1, intercept=True),
@@ -346,11 +351,11 @@ def test_models_of_sparse_points(rng, name, dtype):
     weights = rng.random(300)
     tolerance = 1e-9 if dtype == np.float64 else 5e-3
     makers = [
-        lambda X: kp.kpca(X, kernel, 4),
+        lambda X: kp.kpca(X, kernel, 4, centered=False),
         lambda X: kp.kpca(X, kernel, 4, centered=True),
-        lambda X: kp.nystrom_kpca(X, rows, kernel, 4),
-        lambda X: kp.nystrom_ridge(X, y, rows, kernel, 0.1),
-        lambda X: kp.nystrom_ridge(X, y, rows, kernel, 0.1, weights=weights),
+        lambda X: kp.nystrom_kpca(X, rows, kernel, 4, centered=False),
+        lambda X: kp.nystrom_ridge(X, y, rows, kernel, 0.1, intercept=False),
+        lambda X: kp.nystrom_ridge(X, y, rows, kernel, 0.1, weights=weights, intercept=False),
     ]
     if not kp._is_linear(kernel):  # a mean is not subtracted from sparse points
         makers += [
@@ -360,7 +365,7 @@ def test_models_of_sparse_points(rng, name, dtype):
     for maker in makers:
         found = maker(sparse(X))
         wanted = maker(X)
-        same(kp.expand(sparse(new), found), kp.expand(new, wanted), tolerance)
+        same(kp.features(sparse(new), found), kp.features(new, wanted), tolerance)
         same(found.values, wanted.values, tolerance)
         if not found.targets:
             # residuals near 0 are roots of rounding errors
@@ -379,7 +384,7 @@ def test_kernel_pca_of_sparse_points_equals_numpy(rng):
     for centered, A in [(False, K), (True, naive.centered(K))]:
         model = kp.kpca(sparse(X), kp.gaussian(1.5), 5, centered=centered)
         same(model.values, np.linalg.eigvalsh(A)[:-6:-1])
-        features = kp.expand(sparse(X), model)
+        features = kp.features(sparse(X), model)
         same(features.T @ features, np.diag(model.values), 1e-11)
 
 
@@ -389,7 +394,7 @@ def test_centered_linear_regression_of_sparse_points_equals_ridge_regression(rng
     found = kp.nystrom_ridge(sparse(X), y, np.arange(100), kp.linear(), 0.1, intercept=True)
     H = X - X.mean(0)
     w = np.linalg.solve(H.T @ H + 0.1 * np.eye(60), H.T @ y)
-    same(kp.expand(sparse(X), found), y.mean() + H @ w, 1e-9)
+    same(kp.features(sparse(X), found), y.mean() + H @ w, 1e-9)
 
 
 def test_kernel_pca_of_many_sparse_points_formed_their_gram_matrix_in_every_step():
@@ -397,7 +402,7 @@ def test_kernel_pca_of_many_sparse_points_formed_their_gram_matrix_in_every_step
     with pytest.raises(
         ValueError, match="^kpca: the number of sparse points .nystrom_kpca .* to 8192, got 8193$"
     ):
-        kp.kpca(S, kp.gaussian(2.0), 3)
+        kp.kpca(S, kp.gaussian(2.0), 3, centered=False)
 
 
 def test_centered_linear_models_equal_dense_ones_if_the_landmarks_span_the_points(rng):
@@ -410,12 +415,12 @@ def test_centered_linear_models_equal_dense_ones_if_the_landmarks_span_the_point
             found = kp.nystrom_kpca(sparse(X), landmarks, kernel, 3, centered=True)
             wanted = kp.nystrom_kpca(X, landmarks, kernel, 3, centered=True)
             same(found.values, wanted.values, 1e-9)
-            features = kp.expand(sparse(X), found)
-            same(features @ features.T, (F := kp.expand(X, wanted)) @ F.T, 1e-9)
+            features = kp.features(sparse(X), found)
+            same(features @ features.T, (F := kp.features(X, wanted)) @ F.T, 1e-9)
             options = {"intercept": True, "weights": weights}
             found = kp.nystrom_ridge(sparse(X), y, landmarks, kernel, 0.1, **options)
             wanted = kp.nystrom_ridge(X, y, landmarks, kernel, 0.1, **options)
-            same(kp.expand(sparse(X), found), kp.expand(X, wanted), 1e-9)
+            same(kp.features(sparse(X), found), kp.features(X, wanted), 1e-9)
 
 
 # Bandwidths and random features
@@ -444,13 +449,13 @@ def test_random_features(rng, make, dtype):
     X = (4 * counts(rng, 150)).astype(dtype)
     for kernel in (kp.gaussian(4.0), kp.scaled(kp.laplacian(4.0), 3.0)):
         map_ = getattr(kp, f"{make}_features_map")(kernel, 60, 130, 1, paired=True)
-        found = kp.fourier_features(sparse(X), map_)
-        same(found, kp.fourier_features(X.astype(float), map_))
+        found = kp.features(sparse(X), map_)
+        same(found, kp.features(X.astype(float), map_))
         assert np.array_equal(found, kp.features(sparse(X), map_))
-        assert np.array_equal(found[:3], kp.fourier_features(sparse(X[:3]), map_))
+        assert np.array_equal(found[:3], kp.features(sparse(X[:3]), map_))
     city = kp.fourier_features_map(kp.laplacian(4.0, norm=1), 60, 40, stored=False)
     # angles of Cauchy's law reach 10^4
-    same(kp.fourier_features(sparse(X), city), kp.fourier_features(X.astype(float), city), 1e-11)
+    same(kp.features(sparse(X), city), kp.features(X.astype(float), city), 1e-11)
 
 
 def test_maps_without_frequencies_want_dense_points(rng):
@@ -461,7 +466,7 @@ def test_maps_without_frequencies_want_dense_points(rng):
         (S, kp.orthogonal_features_map(kp.gaussian(1.0), 60, 8, stored=False)),
         (few, kp.equispaced_features_map(kp.gaussian(1.0), [0.0, 0.0], [1.0, 1.0], 0.1)),
     ):
-        for function in (kp.fourier_features, kp.features):
+        for function in (kp.features, kp.features):
             with pytest.raises(ValueError, match="feature_map must come from fourier_features_map"):
                 function(points, map_)
 
@@ -529,7 +534,7 @@ def test_ridge_and_classifier(rng, lam):
         found = make(40, lam=lam).fit(S, targets, weights)
         wanted = make(40, lam=lam).fit(X, targets, weights)
         assert np.array_equal(found.landmarks_, wanted.landmarks_)
-        same(kp.expand(S, found), kp.expand(X, wanted), 1e-9)
+        same(kp.features(S, found), kp.features(X, wanted), 1e-9)
         assert found.score(S, targets) == pytest.approx(wanted.score(X, targets), rel=1e-9)
 
 
@@ -598,7 +603,7 @@ def test_files_and_pickles(rng):
     X = counts(rng, 60)
     S = sparse(X)
     for model in (
-        kp.nystrom_kpca(S, np.arange(20), kp.gaussian(2.0), 3),
+        kp.nystrom_kpca(S, np.arange(20), kp.gaussian(2.0), 3, centered=False),
         kp.nystrom_map(S, np.arange(20), kp.gaussian(2.0)),
     ):
         file = io.BytesIO()
@@ -628,7 +633,7 @@ class KernelPCA:
         return self
 
     def transform(self, X):
-        return kp.expand(X, self.model)
+        return kp.features(X, self.model)
 
     def fit_transform(self, X):
         return self.fit(X).transform(X)
@@ -671,7 +676,7 @@ class Nystroem:
         return self
 
     def transform(self, X):
-        return kp.nystrom_features(X, self.map)
+        return kp.features(X, self.map)
 
     def fit_transform(self, X):
         return self.fit(X).transform(X)
@@ -706,7 +711,7 @@ def test_the_test_of_input_of_the_peer_random_features(container):
     # after scikit-learn's test_input_validation of RBFSampler: lists, and small sparse integers
     X = [[1, 2], [3, 4], [5, 6]]
     map_ = kp.fourier_features_map(kp.gaussian(2.0), 2, 100)
-    same(kp.fourier_features(container(X), map_), kp.fourier_features(X, map_))
+    same(kp.features(container(X), map_), kp.features(X, map_))
 
 
 def test_one_hot_columns_of_real_data():
@@ -741,7 +746,7 @@ def test_shapes_and_indices_are_refused(rng):
     with pytest.raises(ValueError, match="^gram: Y must have 60 columns, got 9"):
         kp.gram(S, S[:, :9], kp.gaussian(1.0))
     with pytest.raises(ValueError, match="^nystrom_features: X and feature_map.points must have"):
-        kp.nystrom_features(S[:, :9], model)
+        kp.features(S[:, :9], model)
     with pytest.raises(ValueError, match="^gram_diagonal: X must have at least one row"):
         kp.gram_diagonal(S[:0], kp.linear())
     with pytest.raises(ValueError, match="^gram_diagonal: X.data must be a 1-D array of real"):
@@ -750,20 +755,20 @@ def test_shapes_and_indices_are_refused(rng):
         kp.gram_diagonal(scipy.sparse.coo_array(np.ones(3)), kp.linear())
     with pytest.raises(ValueError, match="^expand: .*ind"):  # made by hand
         points = kp.SparsePoints(np.ones(1), np.array([70]), np.array([0, 1]), (1, 60))
-        kp.expand(S, kp.Expansion(points, np.ones((1, 1)), np.ones(1), np.empty(0), kp.linear()))
+        kp.features(S, kp.Expansion(points, np.ones((1, 1)), np.ones(1), np.empty(0), kp.linear()))
 
 
 def test_kernels_of_other_functions_want_dense_points(rng):
     S = sparse(counts(rng, 20))
     for kernel in (kp.laplacian(1.0, norm=1), kp.precomputed(np.eye(60))):
         with pytest.raises(ValueError, match="^kpca: kernel must depend on x.y or .* sparse"):
-            kp.kpca(S, kernel, 2)
+            kp.kpca(S, kernel, 2, centered=False)
 
 
 def test_other_functions_refuse_sparse_points_and_models_of_them(rng):
     S = sparse(counts(rng, 20))
     g = kp.gaussian(2.0)
-    model = kp.kpca(S, g, 2)
+    model = kp.kpca(S, g, 2, centered=False)
     words = "must be dense, such as rademacher_projection.* Only gram, kpca"
     for call in (
         lambda: kp.sample_gram(S, g, 2.0),
@@ -773,16 +778,16 @@ def test_other_functions_refuse_sparse_points_and_models_of_them(rng):
         lambda: kp.gradient(S.toarray(), model),
         lambda: kp.kernel_pca_preimage(np.ones((1, 2)), model),
         lambda: kp.frequent_directions(S, 2),
-        lambda: kp.skpca(S, kp.fourier_features_map(g, 60, 8), 4, 2),
-        lambda: kp.kernel_ridge(S, np.ones(20), 1.0),
+        lambda: kp.skpca(S, kp.fourier_features_map(g, 60, 8), 4, 2, centered=False),
+        lambda: kp.factor_ridge(S, np.ones(20), 1.0),
         lambda: kp.kernel_value(g, S[:1], S[:1]),
         lambda: kp.block_lanczos(S @ S.T, 2),
-        lambda: kp.rls_update(kp.rls_start(g, 4, 60), S),
+        lambda: kp.update(kp.rls_start(g, 4, 60), S),
     ):
         with pytest.raises(ValueError, match=words):
             call()
     with pytest.raises(ValueError, match="Y must be a 2-D array of real numbers, got csr"):
-        kp.nystrom_ridge(S, S, np.arange(4), g, 1.0)
+        kp.nystrom_ridge(S, S, np.arange(4), g, 1.0, intercept=False)
 
 
 # Memory
@@ -793,7 +798,7 @@ def test_products_of_sparse_points_formed_their_gram_matrix(rng, monkeypatch):
     n = 6000  # 288 MB as a Gram matrix
     S = sparse(counts(rng, n))
     kernel = kp.gaussian(10.0)
-    model = kp.nystrom_kpca(S, np.arange(30), kernel, 3)
+    model = kp.nystrom_kpca(S, np.arange(30), kernel, 3, centered=False)
 
     def work():
         kp.gram_matmat(S, S, np.ones((n, 1)), kernel)
@@ -802,7 +807,7 @@ def test_products_of_sparse_points_formed_their_gram_matrix(rng, monkeypatch):
         landmarks = np.arange(1000)  # each result takes 48 MB
         kp.gram(S, S[:1000], kernel)
         kp.nystrom(S, landmarks, kernel)
-        kp.nystrom_features(S, kp.nystrom_map(S, landmarks, kernel))
+        kp.features(S, kp.nystrom_map(S, landmarks, kernel))
 
     work()  # compiles, which takes memory, too
     tracemalloc.start()
@@ -835,13 +840,13 @@ def test_sparse_points_are_never_stored_densely(rng):
         landmarks = kp.rpcholesky(S, kernel, 100)
         kp.recursive_rls_accelerated(S, kernel, 100)
         model = kp.nystrom_kpca(S, landmarks, kernel, 5, centered=True)
-        kp.expand(S, model)
+        kp.features(S, model)
         kp.residual(S, model)
         kp.nystrom_ridge(S, np.ones(n), landmarks, kernel, 1.0, intercept=True)
-        kp.expand(S, kp.kpca(S, kernel, 3, centered=True))
+        kp.features(S, kp.kpca(S, kernel, 3, centered=True))
         kp.median_bandwidth(S)
         kp.choose(S, np.arange(n) * 1.0, landmarks, kernel, factors=[1.0])
-        kp.fourier_features(S, kp.fourier_features_map(kernel, d, 4))
+        kp.features(S, kp.fourier_features_map(kernel, d, 4))
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()

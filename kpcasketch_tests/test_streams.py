@@ -33,7 +33,7 @@ def hadamard(n):
 def test_features_give_the_kernel_on_average(name, maker):
     # the deviation of one entry has standard error sqrt(3/2 / m) or so: six of them
     kernel, m = RADIAL[name].make(2.0), 6000
-    Z = kp.fourier_features(X[:60], maker(kernel, 5, m, 3))
+    Z = kp.features(X[:60], maker(kernel, 5, m, 3))
     assert (
         np.abs(Z @ Z.T - kp.gram(X[:60], X[:60], kernel)).max()
         < 6 * math.sqrt(1.5 / m) * kernel.scale
@@ -53,7 +53,7 @@ def test_features_of_the_city_block_laplacian_have_a_law_of_their_own():
     assert (
         np.abs(kp.dense(kp.sample_gram(X, kernel, 1.0)) - naive.city_block(X, X, 3.0)).max() < 1e-14
     )
-    Z = kp.fourier_features(X[:60], kp.fourier_features_map(kernel, 5, 6000))
+    Z = kp.features(X[:60], kp.fourier_features_map(kernel, 5, 6000))
     assert np.abs(Z @ Z.T - naive.city_block(X[:60], X[:60], 3.0)).max() < 0.1
     for row in FEATURES.values():
         if not row.any_law:
@@ -69,7 +69,7 @@ def test_features_of_the_city_block_laplacian_have_a_law_of_their_own():
 def test_features_are_cosines_of_the_frequencies(n, d, m, dtype, tolerance, rng):
     points = rng.standard_normal((n, d))
     found = kp.fourier_features_map(G, d, m, 7)
-    at_0 = kp.fourier_features(np.zeros((1, d)), found)[0]  # sqrt(2 / m) cos of the phases
+    at_0 = kp.features(np.zeros((1, d)), found)[0]  # sqrt(2 / m) cos of the phases
     quarter = np.array(
         [
             kp._uniform(
@@ -80,9 +80,7 @@ def test_features_are_cosines_of_the_frequencies(n, d, m, dtype, tolerance, rng)
     )
     assert np.allclose(at_0, math.sqrt(2 / m) * np.cos(2 * np.pi * quarter), atol=1e-14)
     expected = math.sqrt(2 / m) * np.cos(points @ found.frequencies.T + 2 * np.pi * quarter)
-    assert (
-        np.abs(kp.fourier_features(points.astype(dtype), found) - expected).max() < tolerance * 10
-    )
+    assert np.abs(kp.features(points.astype(dtype), found) - expected).max() < tolerance * 10
 
 
 @pytest.mark.parametrize(
@@ -91,10 +89,8 @@ def test_features_are_cosines_of_the_frequencies(n, d, m, dtype, tolerance, rng)
 def test_maps_are_drawn_again_from_their_seed(maker):
     stored, drawn = maker(G, 5, 70, 11), maker(G, 5, 70, 11, stored=False)
     assert drawn.frequencies.shape == (0, 5)
-    assert np.array_equal(kp.fourier_features(X, stored), kp.fourier_features(X, drawn))
-    assert not np.array_equal(
-        kp.fourier_features(X, stored), kp.fourier_features(X, maker(G, 5, 70, 12))
-    )
+    assert np.array_equal(kp.features(X, stored), kp.features(X, drawn))
+    assert not np.array_equal(kp.features(X, stored), kp.features(X, maker(G, 5, 70, 12)))
 
 
 def test_kinds_of_maps_are_different():
@@ -158,8 +154,7 @@ def test_fastfood_is_its_product_of_matrices(d, m, paired, rng):
     )
     assert (
         np.abs(
-            kp.fourier_features(points, kp.fastfood_features_map(G, d, m, 4, paired=paired))
-            - expected
+            kp.features(points, kp.fastfood_features_map(G, d, m, 4, paired=paired)) - expected
         ).max()
         < 1e-12
     )
@@ -172,10 +167,10 @@ def test_fastfood_is_its_product_of_matrices(d, m, paired, rng):
 @pytest.mark.parametrize("maker", MAKERS, ids=lambda maker: maker.__name__)
 def test_features_have_the_same_bits_for_any_threads_and_any_cut(maker, same_bits):
     found = maker(G, 5, 150, 2)
-    same_bits(kp.fourier_features, X, found)
-    whole = kp.fourier_features(X, found)
+    same_bits(kp.features, X, found)
+    whole = kp.features(X, found)
     assert np.array_equal(
-        np.concatenate([kp.fourier_features(part, found) for part in np.array_split(X, 7)]), whole
+        np.concatenate([kp.features(part, found) for part in np.array_split(X, 7)]), whole
     )
 
 
@@ -184,22 +179,22 @@ def test_features_have_the_same_bits_for_any_threads_and_any_cut(maker, same_bit
 def test_fastfood_features_of_a_point_do_not_depend_on_others(d, dtype, rng, same_bits):
     points = rng.standard_normal((70, d)).astype(dtype)
     found = kp.fastfood_features_map(kp.gaussian(10.0), d, 600, 2)
-    same_bits(kp.fourier_features, points, found)
-    whole = kp.fourier_features(points, found)
+    same_bits(kp.features, points, found)
+    whole = kp.features(points, found)
     for rows in (slice(0, 1), slice(1, 3), slice(60, 67)):
-        assert np.array_equal(kp.fourier_features(points[rows], found), whole[rows])
+        assert np.array_equal(kp.features(points[rows], found), whole[rows])
 
 
 def test_large_angles_are_still_cosines():
     found = kp.fourier_features_map(kp.gaussian(1e-3), 1, 50)
     points = np.array([[1e6], [0.5]])
     for dtype in (np.float64, np.float32):
-        Z = kp.fourier_features(points.astype(dtype), found)
+        Z = kp.features(points.astype(dtype), found)
         assert np.isfinite(Z).all() and np.abs(Z).max() <= math.sqrt(2 / 50) * (1 + 1e-6)
     with pytest.raises(
         ValueError, match="fourier_features: X must be smaller relative to the kernel's bandwidth"
     ):
-        kp.fourier_features(
+        kp.features(
             np.ones((1, 1), np.float32), kp.fourier_features_map(kp.laplacian(1e-150), 1, 50)
         )
 
@@ -241,8 +236,10 @@ def test_frequent_directions_are_the_naive_ones_and_keep_their_bounds(n, m, ell,
 
 def test_short_directions_of_a_stream_were_not_orthogonal(rng):
     feature_map = kp.fourier_features_map(kp.gaussian(4.0), 2, 256)
-    state = kp.skpca_update(kp.skpca_start(feature_map, 40), rng.standard_normal((3000, 2)))
-    basis = kp.skpca_finish(state, 40).basis
+    state = kp.update(
+        kp.skpca_start(feature_map, 40, centered=False), rng.standard_normal((3000, 2))
+    )
+    basis = kp.finish(state, 40).basis
     squares = basis.T @ basis
     lengths = np.diagonal(squares)
     assert np.abs(squares - np.diag(np.round(lengths))).max() < 1e-13
@@ -271,14 +268,14 @@ def test_streams_of_wide_kernels_waited_for_the_threads_of_lapack(
     drawn = kp.fourier_features_map(
         kp.gaussian(sigma or kp.median_bandwidth(points)), points.shape[1], 150
     )
-    Z = kp.fourier_features(points, drawn)
+    Z = kp.features(points, drawn)
     tail = np.cumsum(np.linalg.svd(Z, compute_uv=False)[::-1] ** 2)[::-1]
     monkeypatch.setattr(np.linalg, "svd", None)  # 5 to 127 times as slow, beside other processes
     monkeypatch.setattr(np.linalg, "qr", None)
     for ell in (12, 24):
-        start = kp.skpca_start(drawn, ell)
-        same_bits(kp.skpca_update, start, points)
-        found = kp.fd_finish(kp.skpca_update(start, points).sketch)
+        start = kp.skpca_start(drawn, ell, centered=False)
+        same_bits(kp.update, start, points)
+        found = kp.finish(kp.update(start, points).sketch)
         error = np.linalg.eigvalsh(Z.T @ Z - found.B.T @ found.B)
         assert (
             error[0] > -1e-13 * found.squares and error[-1] <= found.shrunk + 1e-13 * found.squares
@@ -351,12 +348,12 @@ def test_the_last_rows_were_lost_without_a_last_decomposition():
 def test_what_fits_exactly_was_shrunk_to_zeros(n, m, ell, rank, half, rng):
     Z = rng.standard_normal((n, rank)) @ rng.standard_normal((rank, m))
     parts = [
-        kp.fd_update(kp.fd_start(ell, m, half=half), part) for part in np.array_split(Z, min(n, 3))
+        kp.update(kp.fd_start(ell, m, half=half), part) for part in np.array_split(Z, min(n, 3))
     ]
     merged = parts[0]
     for part in parts[1:]:
-        merged = kp.fd_merge(merged, part)
-    for found in (kp.frequent_directions(Z, ell, half=half), kp.fd_finish(merged)):
+        merged = kp.merge(merged, part)
+    for found in (kp.frequent_directions(Z, ell, half=half), kp.finish(merged)):
         assert np.abs(found.B.T @ found.B - Z.T @ Z).max() <= 1e-12 * np.linalg.norm(Z) ** 2
         assert found.shrunk <= 1e-12 * found.squares and found.B.shape == (ell, m)
 
@@ -377,11 +374,11 @@ def test_rows_beyond_the_rank_that_fits_are_paid_for(
 @pytest.mark.parametrize("half", [True, False])
 def test_a_stream_has_the_same_bits_however_it_is_cut(half, rng):
     Z = rng.standard_normal((301, 40))
-    whole = kp.fd_update(kp.fd_start(10, 40, half=half), Z)
+    whole = kp.update(kp.fd_start(10, 40, half=half), Z)
     state, before = kp.fd_start(10, 40, half=half), []
     for part in np.split(Z, [1, 2, 9, 10, 11, 29, 30, 150]):
         before.append((state, state.run.columns.copy()))
-        state = kp.fd_update(state, part)
+        state = kp.update(state, part)
     assert bits_of(state) == bits_of(whole)
     assert all(np.array_equal(old.run.columns, columns) for old, columns in before)
 
@@ -392,7 +389,7 @@ def altered(state, **fields):
 
 
 def run_of_one_row(ell, m):
-    return kp.fd_update(kp.fd_start(ell, m), np.ones((1, m))).run
+    return kp.update(kp.fd_start(ell, m), np.ones((1, m))).run
 
 
 def bits_of(state):
@@ -407,21 +404,21 @@ def bits_of(state):
 def test_runs_of_a_long_stream_begin_at_the_same_rows_however_it_is_cut(centered, maker, tmp_path):
     points = np.random.default_rng(2).standard_normal((3700, 3))
     start = kp.skpca_start(maker(G, 3, 130, 1), 8, centered=centered)
-    whole, cut = kp.skpca_update(start, points), start
+    whole, cut = kp.update(start, points), start
     for part in np.split(points, [1, 999, 1000, 1001, 2500, 3000]):
         kp.save(tmp_path / "state.npz", cut)
-        cut = kp.skpca_update(kp.load(tmp_path / "state.npz"), part)
+        cut = kp.update(kp.load(tmp_path / "state.npz"), part)
     assert bits_of(cut) == bits_of(whole) and whole.sketch.older.count == 3000
-    Z = kp.fourier_features(points, start.feature_map)
+    Z = kp.features(points, start.feature_map)
     mean = Z.mean(0) if centered else 0.0
-    for state in (whole, kp.skpca_merge(whole, cut)):
-        found = kp.fd_finish(kp.skpca_merge(state, start).sketch)
+    for state in (whole, kp.merge(whole, cut)):
+        found = kp.finish(kp.merge(state, start).sketch)
         share = 1 + (state.sketch.count == 7400)
         error = np.linalg.eigvalsh(share * (Z - mean).T @ (Z - mean) - found.B.T @ found.B)
         assert error[0] > -1e-9 * error[-1] and error[-1] <= found.shrunk * (1 + 1e-9)
         assert found.squares == pytest.approx(share * ((Z - mean) ** 2).sum())
         if centered:
-            assert np.allclose(kp.skpca_finish(state, 3).means, mean, rtol=0, atol=1e-14)
+            assert np.allclose(kp.finish(state, 3).means, mean, rtol=0, atol=1e-14)
 
 
 @pytest.mark.parametrize("n", [999, 1000, 1001, 17_000, 17_001])
@@ -451,11 +448,11 @@ def test_rows_of_many_runs_are_weighted_by_their_age(centered, rng):
     )
     state = start
     for part in np.split(points, [5, 1000, 3333]):
-        state = kp.skpca_update(state, part)
-    Z = kp.fourier_features(points, start.feature_map)
+        state = kp.update(state, part)
+    Z = kp.features(points, start.feature_map)
     weights = 2.0 ** (-np.arange(n)[::-1] / half_life)
     mean = np.average(Z, 0, weights) if centered else 0.0
-    found = kp.skpca_finish(state, 12)
+    found = kp.finish(state, 12)
     scatter = (found.basis * found.values) @ found.basis.T
     expected = ((Z - mean) * weights[:, None]).T @ (Z - mean)
     assert np.abs(scatter - expected).max() <= 1e-12 * np.trace(expected)
@@ -465,9 +462,7 @@ def test_rows_of_many_runs_are_weighted_by_their_age(centered, rng):
 def test_saved_states_with_earlier_fields_are_refused(tmp_path):
     # their sketches had no field for the current run, but its fields
     points = np.random.default_rng(3).standard_normal((1900, 3))
-    state = kp.skpca_update(
-        kp.skpca_start(kp.fourier_features_map(G, 3, 40), 6, centered=True), points
-    )
+    state = kp.update(kp.skpca_start(kp.fourier_features_map(G, 3, 40), 6, centered=True), points)
     kp.save(tmp_path / "new.npz", state)
     with np.load(tmp_path / "new.npz") as held:
         old = {name.replace(".run.", "."): held[name] for name in held if name != "sketch.run"}
@@ -478,8 +473,8 @@ def test_saved_states_with_earlier_fields_are_refused(tmp_path):
 
 def test_merged_sketches_keep_the_bound(rng):
     Z = rng.standard_normal((300, 40)) * np.geomspace(1, 0.1, 40)
-    parts = [kp.fd_update(kp.fd_start(10, 40), part) for part in np.array_split(Z, 3)]
-    found = kp.fd_finish(kp.fd_merge(kp.fd_merge(*parts[:2]), parts[2]))
+    parts = [kp.update(kp.fd_start(10, 40), part) for part in np.array_split(Z, 3)]
+    found = kp.finish(kp.merge(kp.merge(*parts[:2]), parts[2]))
     error = np.linalg.eigvalsh(Z.T @ Z - found.B.T @ found.B)
     tail = np.cumsum(np.linalg.svd(Z, compute_uv=False)[::-1] ** 2)[::-1]
     assert error[0] > -1e-10 and error[-1] <= found.shrunk + 1e-10
@@ -499,7 +494,7 @@ def test_streaming_kernel_pca_is_near_the_exact_one(centered):
     )
     best = np.linalg.eigvalsh(K)[-11]
     for found in (streamed, rival):
-        F = kp.skpca_transform(points, found)
+        F = kp.features(points, found)
         assert np.linalg.norm(K - F @ F.T, 2) < best + 0.06 * 700
         lengths = (F**2).sum(0)
         assert (lengths >= found.values * (1 - 1e-9)).all() and (
@@ -515,32 +510,31 @@ def test_streaming_kernel_pca_is_near_the_exact_one(centered):
 def test_streaming_kernel_pca_in_any_cut_merged_and_resumed(centered, tmp_path):
     drawn = kp.fourier_features_map(G, 5, 90, 5)
     start = kp.skpca_start(drawn, 12, centered=centered)
-    whole, cut = kp.skpca_update(start, X), start
+    whole, cut = kp.update(start, X), start
     for part in np.split(X, [1, 7, 100, 101]):
         kp.save(tmp_path / "state.npz", cut)
-        cut = kp.skpca_update(kp.load(tmp_path / "state.npz"), part)
+        cut = kp.update(kp.load(tmp_path / "state.npz"), part)
     assert bits_of(whole) == bits_of(cut)
     moved = X[100:] + 0.5
-    merged = kp.skpca_merge(kp.skpca_update(start, X[:100]), kp.skpca_update(start, moved))
-    Z = kp.fourier_features(np.concatenate([X[:100], moved]), drawn)
+    merged = kp.merge(kp.update(start, X[:100]), kp.update(start, moved))
+    Z = kp.features(np.concatenate([X[:100], moved]), drawn)
     Z = Z - Z.mean(0) if centered else Z
-    found = kp.fd_finish(merged.sketch)
+    found = kp.finish(merged.sketch)
     error = np.linalg.eigvalsh(Z.T @ Z - found.B.T @ found.B)
     assert error[0] > -1e-9 and error[-1] <= found.shrunk + 1e-9 and found.count == 300
     assert (
         not centered
         or np.abs(
-            merged.sketch.run.means
-            - kp.fourier_features(np.concatenate([X[:100], moved]), drawn).mean(0)
+            merged.sketch.run.means - kp.features(np.concatenate([X[:100], moved]), drawn).mean(0)
         ).max()
         < 1e-14
     )
 
 
 def test_novel_points_stand_out():
-    found = kp.skpca(X, G, 30, 800, 60)
+    found = kp.skpca(X, G, 30, 800, 60, centered=False)
     near, far = kp.skpca_residual(X, found), kp.skpca_residual(X + 30.0, found)
-    Z = kp.fourier_features(X, found.feature_map)
+    Z = kp.features(X, found.feature_map)
     assert np.allclose(
         near, np.linalg.norm(Z - Z @ found.basis @ found.basis.T, axis=1), atol=1e-12
     )
@@ -549,12 +543,12 @@ def test_novel_points_stand_out():
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_streams_take_both_precisions(dtype):
-    found = kp.skpca(X.astype(dtype), G, 4, 100, 10)
-    assert kp.skpca_transform(X.astype(dtype), found).dtype == dtype
+    found = kp.skpca(X.astype(dtype), G, 4, 100, 10, centered=False)
+    assert kp.features(X.astype(dtype), found).dtype == dtype
     assert (
         np.abs(
-            np.abs(kp.skpca_transform(X.astype(dtype), found))
-            - np.abs(kp.skpca_transform(X, kp.skpca(X, G, 4, 100, 10)))
+            np.abs(kp.features(X.astype(dtype), found))
+            - np.abs(kp.features(X, kp.skpca(X, G, 4, 100, 10, centered=False)))
         ).max()
         < 2e-3
     )
@@ -592,14 +586,14 @@ def test_reservoirs_of_more_points_than_there_are_numbers_never_ended():
 
 def test_reservoir_nystrom_is_c_w_c():
     found = kp.reservoir_nystrom(X, G, 40, 40, 2)
-    points, F = found.points, kp.expand(X, found)
+    points, F = found.points, kp.features(X, found)
     C, W = naive.gaussian(X, points, 2.0), naive.gaussian(points, points, 2.0)
     assert (
         np.abs(F @ F.T - C @ np.linalg.pinv(W, rcond=40 * 8.9e-16, hermitian=True) @ C.T).max()
         < 1e-6
     )
     values, V = np.linalg.eigh(W)
-    few = kp.expand(X, kp.reservoir_nystrom(X, G, 7, 40, 2))
+    few = kp.features(X, kp.reservoir_nystrom(X, G, 7, 40, 2))
     assert np.abs(few @ few.T - C @ (V[:, -7:] / values[-7:]) @ V[:, -7:].T @ C.T).max() < 1e-10
 
 
@@ -619,12 +613,12 @@ def test_reservoir_nystrom_is_c_w_c():
             "fourier_features_map: m must be an int from 1 to 2147483647",
         ),
         (
-            lambda: kp.fourier_features(X[:, :2], kp.fourier_features_map(G, 5, 3)),
+            lambda: kp.features(X[:, :2], kp.fourier_features_map(G, 5, 3)),
             "fourier_features: X must have 5 columns",
         ),
-        (lambda: kp.fourier_features(X, G), "fourier_features: feature_map must be a FourierMap"),
+        (lambda: kp.features(X, G), "fourier_features: feature_map must be a FourierMap"),
         (
-            lambda: kp.fourier_features(X, kp.fourier_features_map(G, 5, 3)._replace(m=4)),
+            lambda: kp.features(X, kp.fourier_features_map(G, 5, 3)._replace(m=4)),
             "fourier_features: feature_map must be a FourierMap",
         ),
         (lambda: kp.fd_start(5, 4), "fd_start: ell must be an int from 1 to 4, got 5"),
@@ -636,65 +630,71 @@ def test_reservoir_nystrom_is_c_w_c():
             lambda: kp.frequent_directions(X, 6),
             "frequent_directions: ell must be an int from 1 to 5, got 6",
         ),
-        (lambda: kp.fd_update(kp.fd_start(2, 4), X), "fd_update: Z must have 4 columns"),
+        (lambda: kp.update(kp.fd_start(2, 4), X), "fd_update: Z must have 4 columns"),
         (
-            lambda: kp.fd_update(kp.fd_start(2, 5), np.full((1, 5), np.nan)),
+            lambda: kp.update(kp.fd_start(2, 5), np.full((1, 5), np.nan)),
             "fd_update: Z must be finite",
         ),
-        (lambda: kp.fd_update(kp.fd_start(2, 5), X[:0]), "fd_update: Z must have at least one row"),
-        (lambda: kp.fd_update(X, X), "fd_update: state must be an FDState"),
+        (lambda: kp.update(kp.fd_start(2, 5), X[:0]), "fd_update: Z must have at least one row"),
+        (lambda: kp.update(X, X), "fd_update: state must be an FDState"),
         (
-            lambda: kp.fd_update(altered(kp.fd_start(2, 5), used=3), X),
+            lambda: kp.update(altered(kp.fd_start(2, 5), used=3), X),
             "fd_update: state must be an FDState",
         ),
         (
-            lambda: kp.fd_update(altered(kp.fd_start(2, 5), means=np.zeros(4)), X),
+            lambda: kp.update(altered(kp.fd_start(2, 5), means=np.zeros(4)), X),
             "fd_update: state.run must be FDRuns of an FDState",
         ),
         (
-            lambda: kp.fd_finish(kp.fd_start(2, 5)._replace(older=run_of_one_row(3, 5))),
+            lambda: kp.finish(kp.fd_start(2, 5)._replace(older=run_of_one_row(3, 5))),
             "fd_finish: state must be an FDState",
         ),
         (
-            lambda: kp.fd_merge(kp.fd_start(2, 5), altered(kp.fd_start(2, 5), means=np.zeros(5))),
+            lambda: kp.merge(kp.fd_start(2, 5), altered(kp.fd_start(2, 5), means=np.zeros(5))),
             "fd_merge: a and b must have been started with the same arguments",
         ),
         (
-            lambda: kp.fd_merge(kp.fd_start(2, 5), kp.fd_start(3, 5)),
+            lambda: kp.merge(kp.fd_start(2, 5), kp.fd_start(3, 5)),
             "fd_merge: a and b must have been started with the same arguments",
         ),
         (
-            lambda: kp.skpca_start(kp.fourier_features_map(G, 5, 3), 4),
+            lambda: kp.skpca_start(kp.fourier_features_map(G, 5, 3), 4, centered=False),
             "skpca_start: ell must be an int from 1 to 3, got 4",
         ),
         (
-            lambda: kp.skpca_update(kp.skpca_start(kp.fourier_features_map(G, 5, 3), 2), X[:, :2]),
+            lambda: kp.update(
+                kp.skpca_start(kp.fourier_features_map(G, 5, 3), 2, centered=False), X[:, :2]
+            ),
             "skpca_update: X must have 5 columns",
         ),
         (
-            lambda: kp.skpca_merge(
-                kp.skpca_start(kp.fourier_features_map(G, 5, 3), 2),
-                kp.skpca_start(kp.fourier_features_map(G, 5, 3, 1), 2),
+            lambda: kp.merge(
+                kp.skpca_start(kp.fourier_features_map(G, 5, 3), 2, centered=False),
+                kp.skpca_start(kp.fourier_features_map(G, 5, 3, 1), 2, centered=False),
             ),
             "skpca_merge: a and b must have been started with the same arguments",
         ),
         (
-            lambda: kp.skpca_merge(
-                kp.skpca_start(kp.fourier_features_map(G, 5, 3), 2),
+            lambda: kp.merge(
+                kp.skpca_start(kp.fourier_features_map(G, 5, 3), 2, centered=False),
                 kp.skpca_start(kp.fourier_features_map(G, 5, 3), 2, centered=True),
             ),
             "skpca_merge: a and b must have been started with the same arguments",
         ),
         (
-            lambda: kp.skpca_finish(kp.skpca_start(kp.fourier_features_map(G, 5, 3), 2), 3),
+            lambda: kp.finish(
+                kp.skpca_start(kp.fourier_features_map(G, 5, 3), 2, centered=False), 3
+            ),
             "skpca_finish: k must be an int from 1 to",
         ),
         (
-            lambda: kp.skpca_transform(X[:, :2], kp.skpca(X, G, 2, 20, 5)),
+            lambda: kp.features(X[:, :2], kp.skpca(X, G, 2, 20, 5, centered=False)),
             "skpca_transform: X must have 5 columns",
         ),
         (
-            lambda: kp.skpca_transform(X, kp.skpca(X, G, 2, 20, 5)._replace(values=np.ones(9))),
+            lambda: kp.features(
+                X, kp.skpca(X, G, 2, 20, 5, centered=False)._replace(values=np.ones(9))
+            ),
             "skpca_transform: subspace must be a Subspace",
         ),
         (
@@ -711,7 +711,7 @@ def test_reservoir_nystrom_is_c_w_c():
         ),
         (lambda: kp.fd_start(0, 4), "fd_start: ell must be an int from 1 to 4, got 0"),
         (
-            lambda: kp.rnca(X, kp.fourier_features_map(G, 5, 3), 4),
+            lambda: kp.rnca(X, kp.fourier_features_map(G, 5, 3), 4, centered=False),
             "rnca: k must be an int from 1 to 3, got 4",
         ),
         (
@@ -735,15 +735,13 @@ def test_wrong_arguments_are_refused_by_name(call, text):
 
 
 def test_a_refused_block_leaves_the_state_as_it_was():
-    state = kp.skpca_update(
-        kp.skpca_start(kp.fourier_features_map(G, 5, 30), 6, centered=True), X[:50]
-    )
+    state = kp.update(kp.skpca_start(kp.fourier_features_map(G, 5, 30), 6, centered=True), X[:50])
     before = bits_of(state)
     with pytest.raises(ValueError, match="skpca_update: X must be finite"):
-        kp.skpca_update(state, np.where(np.arange(5) == 2, np.nan, X))
+        kp.update(state, np.where(np.arange(5) == 2, np.nan, X))
     assert bits_of(state) == before
-    whole = kp.skpca_update(kp.skpca_start(kp.fourier_features_map(G, 5, 30), 6, centered=True), X)
-    assert bits_of(kp.skpca_update(state, X[50:])) == bits_of(whole)
+    whole = kp.update(kp.skpca_start(kp.fourier_features_map(G, 5, 30), 6, centered=True), X)
+    assert bits_of(kp.update(state, X[50:])) == bits_of(whole)
 
 
 @pytest.mark.parametrize("maker", [kp.fourier_features_map, kp.fastfood_features_map])
@@ -751,12 +749,12 @@ def test_a_refused_block_leaves_the_state_as_it_was():
 def test_features_of_a_point_depended_on_outliers_beside_it(maker, dtype):
     X = np.random.default_rng(0).standard_normal((100, 4)).astype(dtype)
     drawn = maker(kp.gaussian(1.0), 4, 50, 3)
-    alone = kp.fourier_features(X, drawn)
+    alone = kp.features(X, drawn)
     X[70] *= 1e7  # angles beyond what `_cos` is made for
-    beside = kp.fourier_features(X, drawn)
+    beside = kp.features(X, drawn)
     others = np.arange(100) != 70
     assert np.array_equal(alone[others], beside[others])
-    assert np.array_equal(beside[70], kp.fourier_features(X[70:71], drawn)[0])
+    assert np.array_equal(beside[70], kp.features(X[70:71], drawn)[0])
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
@@ -766,7 +764,7 @@ def test_means_were_taken_off_squares_at_the_end(sigma, dtype):
     points = np.random.default_rng(3).standard_normal((9000, 2)).astype(dtype)
     drawn = kp.fourier_features_map(kp.gaussian(sigma), 2, 40)
     # in the precision of the points: what is summed is judged
-    Z = kp.fourier_features(points, drawn).astype(float)
+    Z = kp.features(points, drawn).astype(float)
     exact = np.linalg.svd(Z - Z.mean(0), compute_uv=False)[:3] ** 2
     found = kp.rnca(points, drawn, 3, 0, centered=True)
     assert np.allclose(
@@ -786,25 +784,23 @@ def test_random_components_in_a_stream_are_those_of_all_points(centered, tmp_pat
     states, whole = [], start
     for part in np.split(points, [1, 7, 100, 101]):
         kp.save(tmp_path / "state.npz", whole)
-        whole = kp.rnca_update(kp.load(tmp_path / "state.npz"), part)
-        states.append(kp.rnca_update(start, part))
-    Z = kp.fourier_features(points, drawn)
+        whole = kp.update(kp.load(tmp_path / "state.npz"), part)
+        states.append(kp.update(start, part))
+    Z = kp.features(points, drawn)
     Z = Z - Z.mean(0) if centered else Z
     for state in (
         whole,
-        functools.reduce(kp.rnca_merge, states),
-        functools.reduce(kp.rnca_merge, states[::-1]),
+        functools.reduce(kp.merge, states),
+        functools.reduce(kp.merge, states[::-1]),
     ):
         assert state.count == len(points) and np.abs(state.squares - Z.T @ Z).max() < 1e-11
-        found, once = kp.rnca_finish(state, 4), kp.rnca(points, drawn, 4, 0, centered=centered)
+        found, once = kp.finish(state, 4), kp.rnca(points, drawn, 4, 0, centered=centered)
         assert np.allclose(found.values, once.values, rtol=1e-11) and np.allclose(
             found.means, once.means, atol=1e-14
         )
         assert np.allclose(np.abs(np.diag(found.basis.T @ once.basis)), 1.0, atol=1e-9)
     for a, b in ((start, whole), (whole, start)):
-        assert all(
-            np.array_equal(u, v) for u, v in zip(kp.rnca_merge(a, b)[1:], whole[1:], strict=True)
-        )
+        assert all(np.array_equal(u, v) for u, v in zip(kp.merge(a, b)[1:], whole[1:], strict=True))
     assert not start.squares.any() and start.count == 0
 
 
@@ -815,8 +811,8 @@ def test_merged_centred_streams_lost_the_squares_between_their_means():
         kp.skpca_start(drawn, 4, centered=True),
         np.repeat([[0.0, 0.0], [3.0, 3.0]], [7, 5], axis=0),
     )
-    merged = kp.skpca_merge(kp.skpca_update(start, points[:7]), kp.skpca_update(start, points[7:]))
-    Z = kp.fourier_features(points, drawn)
+    merged = kp.merge(kp.update(start, points[:7]), kp.update(start, points[7:]))
+    Z = kp.features(points, drawn)
     assert merged.sketch.run.squares == pytest.approx(((Z - Z.mean(0)) ** 2).sum())
 
 
@@ -825,12 +821,12 @@ def test_merging_with_an_empty_state_changed_the_other(centered, rng):
     drawn = kp.fourier_features_map(G, 5, 50)
     for n in (1, 5, 6, 7, 11, 12, 40):
         start = kp.skpca_start(drawn, 6, centered=centered)
-        state = kp.skpca_update(start, rng.standard_normal((n, 5)))
+        state = kp.update(start, rng.standard_normal((n, 5)))
         for a, b in ((state, start), (start, state)):
-            merged = kp.skpca_merge(a, b)
+            merged = kp.merge(a, b)
             assert bits_of(merged) == bits_of(state)
-            assert bits_of(kp.fd_merge(a.sketch, b.sketch)) == bits_of(state.sketch)
-    empty = kp.skpca_merge(start, start)
+            assert bits_of(kp.merge(a.sketch, b.sketch)) == bits_of(state.sketch)
+    empty = kp.merge(start, start)
     assert empty.sketch.count == 0 and not empty.sketch.run.columns.any()
 
 
@@ -840,13 +836,10 @@ def test_merging_with_an_empty_state_changed_the_other(centered, rng):
 def test_paired_features_are_cosine_and_sine_of_one_angle(maker, m, rng):
     points = rng.standard_normal((40, 5))
     drawn = maker(G, 5, m, 3, paired=True)
-    Z = kp.fourier_features(points, drawn) / math.sqrt(2 / m)
+    Z = kp.features(points, drawn) / math.sqrt(2 / m)
     whole = Z[:, : m // 2 * 2]
     assert np.abs(whole[:, ::2] ** 2 + whole[:, 1::2] ** 2 - 1).max(initial=0.0) < 1e-14
-    assert (
-        np.abs(kp.fourier_features(points.astype(np.float32), drawn) / math.sqrt(2 / m) - Z).max()
-        < 1e-5
-    )
+    assert np.abs(kp.features(points.astype(np.float32), drawn) / math.sqrt(2 / m) - Z).max() < 1e-5
     if drawn.frequencies.size:
         angles = points @ drawn.frequencies.T
         for j in range(0, m - 1, 2):  # the products know the difference of two points alone
@@ -863,7 +856,7 @@ def test_phases_of_their_own_threw_away_what_low_discrepancy_gains(dimension, mo
     def error(maker, paired):
         draws = []
         for seed, step in enumerate(steps):
-            Z = kp.fourier_features(
+            Z = kp.features(
                 np.stack([step, 2 * step]),
                 maker(kp.gaussian(1.0), dimension, 256, seed, paired=paired),
             )
@@ -883,7 +876,7 @@ def test_errors_of_low_discrepancy_fall_faster_than_one_over_m():
         errors = []
         for seed, step in enumerate(steps):
             drawn = kp.quasi_features_map(kp.gaussian(1.0), 3, m, seed)
-            Z = kp.fourier_features(np.stack([step, 2 * step]), drawn)
+            Z = kp.features(np.stack([step, 2 * step]), drawn)
             errors.append(Z[0] @ Z[1] - math.exp(-0.5))
         assert 0.6 < m * np.mean(np.square(errors)) / stated < 1.6  # 12 % is a standard error
 
@@ -895,26 +888,28 @@ def test_streams_and_gradients_take_paired_features(rng):
     )
     stored = kp.fourier_features_map(kp.gaussian(2.0), 3, 300, 1, stored=True, paired=True)
     assert drawn.frequencies.size == 0
-    assert np.array_equal(kp.fourier_features(points, drawn), kp.fourier_features(points, stored))
-    exact = kp.kpca(points, kp.gaussian(2.0), 3).values
+    assert np.array_equal(kp.features(points, drawn), kp.features(points, stored))
+    exact = kp.kpca(points, kp.gaussian(2.0), 3, centered=False).values
     assert np.allclose(
-        kp.skpca_finish(kp.skpca_update(kp.skpca_start(drawn, 40), points), 3).values,
+        kp.finish(kp.update(kp.skpca_start(drawn, 40, centered=False), points), 3).values,
         exact,
         rtol=0.2,
     )
     states = [
-        kp.dsgd_start(points, map, 2, steps=kp.DSGDSteps(feature_batch=33, initial=41))
+        kp.dsgd_start(
+            points, map, 2, steps=kp.DSGDSteps(feature_batch=33, initial=41), centered=False
+        )
         for map in (drawn, stored)
     ]
     for _ in range(12):
-        states = [kp.dsgd_update(state, points[:200]) for state in states]
+        states = [kp.update(state, points[:200]) for state in states]
     assert np.array_equal(states[0].coef, states[1].coef)
-    Z = math.sqrt(300) * kp.fourier_features(points, stored)
+    Z = math.sqrt(300) * kp.features(points, stored)
     assert np.abs(kp.dsgd_evaluate(points, states[0]) - Z @ states[0].coef).max() < 1e-12
     with pytest.raises(ValueError, match="a and b must have been started with the same arguments"):
-        kp.skpca_merge(
-            kp.skpca_start(drawn, 4),
-            kp.skpca_start(kp.fourier_features_map(kp.gaussian(2.0), 3, 300, 1), 4),
+        kp.merge(
+            kp.skpca_start(drawn, 4, centered=False),
+            kp.skpca_start(kp.fourier_features_map(kp.gaussian(2.0), 3, 300, 1), 4, centered=False),
         )
 
 
@@ -1036,7 +1031,7 @@ def test_reservoirs_took_kernels_whose_chances_they_do_not_have():
     ],
 )
 def test_maps_on_disk_have_a_seed_alone_and_would_have_drawn_other_features(maker, expected):
-    found = kp.fourier_features(np.arange(5.0)[None] / 5, maker(kp.gaussian(2.0), 5, 37, 3))
+    found = kp.features(np.arange(5.0)[None] / 5, maker(kp.gaussian(2.0), 5, 37, 3))
     assert found[0, :3] == pytest.approx(expected, rel=1e-12)
 
 
@@ -1058,9 +1053,9 @@ def in_blocks(update, state, X, block):
 def test_rows_of_a_sketch_that_forgets_halve_in_weight(half, share, block, rng):
     Z = rng.standard_normal((400, 12)) * 0.8 ** np.arange(12) + np.linspace(0, 2, 400)[:, None]
     state = in_blocks(
-        kp.fd_update, kp.fd_start(6, 12, half=half, share=share, half_life=50.0), Z, block
+        kp.update, kp.fd_start(6, 12, half=half, share=share, half_life=50.0), Z, block
     )
-    found = kp.fd_finish(state)
+    found = kp.finish(state)
     weighted = np.sqrt(weights_of(400, 50.0))[:, None] * Z
     values = np.linalg.eigvalsh(weighted.T @ weighted - found.B.T @ found.B)
     assert (
@@ -1070,12 +1065,10 @@ def test_rows_of_a_sketch_that_forgets_halve_in_weight(half, share, block, rng):
         -1e-9 * found.squares < values[0]
         and values[-1] <= found.shrunk * (1 + 1e-9) < found.squares
     )
-    whole = kp.fd_finish(
-        kp.fd_update(kp.fd_start(6, 12, half=half, share=share, half_life=50.0), Z)
-    )
+    whole = kp.finish(kp.update(kp.fd_start(6, 12, half=half, share=share, half_life=50.0), Z))
     assert np.abs(found.B.T @ found.B - whole.B.T @ whole.B).max() < 1e-9 * found.squares
-    exact = kp.fd_finish(
-        kp.fd_update(kp.fd_start(12, 12, half=half, share=share, half_life=50.0), Z)
+    exact = kp.finish(
+        kp.update(kp.fd_start(12, 12, half=half, share=share, half_life=50.0), Z)
     ).B  # of full rank
     assert np.abs(exact.T @ exact - weighted.T @ weighted).max() < 1e-10 * found.squares
 
@@ -1085,22 +1078,20 @@ def test_rows_of_a_sketch_that_forgets_halve_in_weight(half, share, block, rng):
 def test_moments_of_features_that_are_forgotten_are_weighted_ones(centered, block, rng):
     X = rng.standard_normal((600, 3)) + np.linspace(0, 3, 600)[:, None]
     map, w = kp.fourier_features_map(kp.gaussian(2.0), 3, 24), weights_of(600, 80.0)
-    Z = kp.fourier_features(X, map)
+    Z = kp.features(X, map)
     means = w @ Z / w.sum()
     centred = Z - means * centered
     C = (w[:, None] * centred).T @ centred
-    moments = in_blocks(
-        kp.rnca_update, kp.rnca_start(map, centered=centered, half_life=80.0), X, block
-    )
+    moments = in_blocks(kp.update, kp.rnca_start(map, centered=centered, half_life=80.0), X, block)
     sketch = in_blocks(
-        kp.skpca_update, kp.skpca_start(map, 24, centered=centered, half_life=80.0), X, block
+        kp.update, kp.skpca_start(map, 24, centered=centered, half_life=80.0), X, block
     )
     assert np.abs(moments.squares - C).max() < 1e-10 and np.abs(moments.means - means).max() < 1e-12
-    B = kp.fd_finish(sketch.sketch).B
+    B = kp.finish(sketch.sketch).B
     assert np.abs(B.T @ B - C).max() < 1e-10 and (
         not centered or np.abs(sketch.sketch.run.means - means).max() < 1e-12
     )
-    for found in (kp.rnca_finish(moments, 3), kp.skpca_finish(sketch, 3)):
+    for found in (kp.finish(moments, 3), kp.finish(sketch, 3)):
         assert np.allclose(found.values, np.linalg.eigvalsh(C)[::-1][:3], rtol=1e-10)
         assert found.count == round(w.sum())
 
@@ -1128,12 +1119,12 @@ def test_a_stream_that_forgets_follows_its_subspace_within_two_half_lives(rng):
     ]
     angles = {}
     for forget in (None, 500.0):
-        state = kp.fd_update(
-            kp.fd_update(kp.fd_start(6, 6, half=False, share=1.0, half_life=forget), first),
+        state = kp.update(
+            kp.update(kp.fd_start(6, 6, half=False, share=1.0, half_life=forget), first),
             second[:1000],
         )
         angles[forget] = np.degrees(
-            kp.principal_angles(kp.fd_finish(state).B[:2].T, np.eye(6)[:, 3:5])[0]
+            kp.principal_angles(kp.finish(state).B[:2].T, np.eye(6)[:, 3:5])[0]
         )
     assert angles[500.0] < 20 and angles[None] > 80
 
@@ -1160,7 +1151,7 @@ def test_more_components_than_rows_were_refused_after_the_pass(monkeypatch):
 
     monkeypatch.setattr(kp, "skpca_update", read)
     with pytest.raises(ValueError, match="^skpca: k must be an int from 1 to 4, got 5"):
-        kp.skpca(X, kp.gaussian(2.0), 5, 16, 4)
+        kp.skpca(X, kp.gaussian(2.0), 5, 16, 4, centered=False)
 
 
 def test_fields_of_a_new_reservoir_were_one_array():
@@ -1188,7 +1179,7 @@ def test_equispaced_features_are_the_sum_over_the_grid_within_eps(d, eps, sigma,
     X, low, high = in_a_box(d, 60)
     kernel = kp.scaled(kp.gaussian(sigma), scale)
     found = kp.equispaced_features_map(kernel, low, high, eps)
-    Z = kp.fourier_features(X, found)
+    Z = kp.features(X, found)
     assert Z.shape == (len(X), found.m) and found.m == found.grid[3].prod()
     sums = scale * naive.equispaced(X - low, X - low, sigma, *found.grid[2:])
     assert np.abs(Z @ Z.T - sums).max() < 1e-13 * scale
@@ -1196,7 +1187,7 @@ def test_equispaced_features_are_the_sum_over_the_grid_within_eps(d, eps, sigma,
     error = np.abs(Z @ Z.T - scale * naive.gaussian(X, X, sigma)).max() / scale
     assert 1e-3 * eps < error <= eps
     assert np.allclose((Z**2).sum(1), scale, rtol=1e-13)  # so no distance exceeds sqrt(k(x, x))
-    single = kp.fourier_features(
+    single = kp.features(
         (X - low).astype(np.float32),
         kp.equispaced_features_map(kernel, np.zeros(d), np.ones(d) * (high - low + 1e-3), eps),
     )
@@ -1221,23 +1212,23 @@ def test_an_equispaced_stream_gives_the_components_of_its_features(d, centered, 
     )
     for part in np.split(X, [1, 7, 400]):
         kp.save(tmp_path / "state.npz", whole)
-        whole = kp.rnca_update(kp.load(tmp_path / "state.npz"), part)
-        states.append(kp.rnca_update(start, part))
-    merged = functools.reduce(kp.rnca_merge, states[::-1])
+        whole = kp.update(kp.load(tmp_path / "state.npz"), part)
+        states.append(kp.update(start, part))
+    merged = functools.reduce(kp.merge, states[::-1])
     assert whole.count == merged.count == len(X) and not start.squares.any()
     assert np.abs(whole.squares - merged.squares).max() < 1e-12 * len(X)
-    Z = kp.fourier_features(X, found)
+    Z = kp.features(X, found)
     K = Z - Z.mean(0) * centered
     values = np.linalg.eigvalsh(K @ K.T)[::-1][:5]
     exact = kp.dense(kp.center(kp.gram(X, X, kernel))) if centered else kp.gram(X, X, kernel)
-    kp.save(tmp_path / "model.npz", kp.rnca_finish(merged, 5))
+    kp.save(tmp_path / "model.npz", kp.finish(merged, 5))
     exact_values = np.linalg.eigvalsh(exact)[::-1][:5]
     for model in (kp.load(tmp_path / "model.npz"), kp.rnca(X, found, 5, 0, centered=centered)):
         assert np.abs(model.values - values).max() < 1e-12 * values[0] + 1e-13 * len(X)
         limit = 3 * len(X) * (1e-9 if d < 3 else 1e-3)
         assert np.abs(model.values - exact_values).max() < limit
         assert np.abs(model.means - Z.mean(0) * centered).max() < 1e-13 and model.count == len(X)
-        F = kp.skpca_transform(X, model)
+        F = kp.features(X, model)
         assert np.abs(F - K @ model.basis).max() < 1e-12
         assert np.abs(F.T @ F - np.diag(model.values)).max() < 1e-10 * values[0]
         lengths = np.linalg.norm(K - K @ model.basis @ model.basis.T, axis=1)
@@ -1250,7 +1241,7 @@ def test_an_equispaced_stream_gives_the_components_of_its_features(d, centered, 
 
 def test_eigenvalues_of_two_points_are_known():
     found = kp.equispaced_features_map(kp.gaussian(1.0), [0.0], [3.0], 1e-12)
-    values = kp.rnca(np.array([[0.5], [2.0]]), found, 2).values
+    values = kp.rnca(np.array([[0.5], [2.0]]), found, 2, centered=False).values
     assert np.allclose(values, [1 + math.exp(-1.125), 1 - math.exp(-1.125)], atol=3e-12, rtol=0)
 
 
@@ -1258,13 +1249,13 @@ def test_weights_of_an_equispaced_stream_halve():
     X, low, high = in_a_box(2, 900)
     found = kp.equispaced_features_map(kp.gaussian(1.0), low, high, 1e-6)
     start = kp.rnca_start(found, centered=True, half_life=300.0)
-    state = kp.rnca_update(start, X)
-    assert np.abs(state.squares - in_blocks(kp.rnca_update, start, X, 77).squares).max() < 1e-12
+    state = kp.update(start, X)
+    assert np.abs(state.squares - in_blocks(kp.update, start, X, 77).squares).max() < 1e-12
     w = weights_of(len(X), 300.0)
-    Z = kp.fourier_features(X, found)
+    Z = kp.features(X, found)
     means = w @ Z / w.sum()
     values = np.linalg.eigvalsh((w[:, None] * (Z - means)).T @ (Z - means))[::-1][:4]
-    model = kp.rnca_finish(state, 4)
+    model = kp.finish(state, 4)
     assert np.allclose(model.values, values, rtol=1e-11) and model.count == round(w.sum())
     assert np.abs(model.means - means).max() < 1e-13
 
@@ -1272,7 +1263,7 @@ def test_weights_of_an_equispaced_stream_halve():
 def test_equal_points_single_points_and_flat_boxes_have_one_component():
     for X in (np.full((7, 2), 4e8), np.full((1, 2), -3.0), np.repeat([[1.0, 2.0]], 3000, axis=0)):
         found = kp.equispaced_features_map(kp.gaussian(2.0), X[0], X[0], 1e-6)
-        model = kp.rnca(X, found, 3)
+        model = kp.rnca(X, found, 3, centered=False)
         assert np.allclose(model.values, [len(X), 0, 0], atol=1e-11 * len(X))
         assert kp.rnca(X, found, 3, 0, centered=True).values.max() < 1e-24 * len(X)
 
@@ -1297,7 +1288,7 @@ def test_centered_components_of_nearly_equal_points_are_those_of_a_line_or_zero(
 def test_the_error_of_a_wide_box_is_within_eps_with_rounding():
     X = 1e5 - np.geomspace(1e-3, 6.0, 12)[:, None]  # the largest angles
     found = box_map([0.0], [1e5], eps=1.79e-10)
-    Z = kp.fourier_features(X, found)
+    Z = kp.features(X, found)
     gaps = (X - X.T).astype(np.longdouble)
     error = np.abs(Z @ Z.T - np.exp(-0.5 * gaps**2)).max()
     # with eps = 1e-12, rounding errors of 7e-12 were no part of it
@@ -1306,20 +1297,22 @@ def test_the_error_of_a_wide_box_is_within_eps_with_rounding():
 
 def test_a_stream_without_rows_can_be_finished():
     empty = kp.fd_start(6, 9)
-    assert not kp.fd_finish(empty).B.any() and not kp.fd_finish(kp.fd_merge(empty, empty)).B.any()
+    assert not kp.finish(empty).B.any() and not kp.finish(kp.merge(empty, empty)).B.any()
     drawn = kp.fourier_features_map(G, 5, 30)
-    assert not kp.skpca_finish(kp.skpca_start(drawn, 4), 2).values.any()
+    assert not kp.finish(kp.skpca_start(drawn, 4, centered=False), 2).values.any()
     for map in (drawn, box_map()):  # the second one was refused, and sketches never ended
         for centered in (False, True):
-            found = kp.rnca_finish(kp.rnca_start(map, centered=centered), 2)
+            found = kp.finish(kp.rnca_start(map, centered=centered), 2)
             assert not found.values.any() and not found.basis.any() and found.count == 0
 
 
 def test_sketches_take_equispaced_features():
     X, low, high = in_a_box(2, 600)
     found = kp.equispaced_features_map(kp.gaussian(2.0), low, high, 1e-6)
-    model = kp.skpca_finish(kp.skpca_update(kp.skpca_start(found, 40), X), 3)
-    assert np.allclose(model.values, kp.kpca(X, kp.gaussian(2.0), 3).values, rtol=1e-4)
+    model = kp.finish(kp.update(kp.skpca_start(found, 40, centered=False), X), 3)
+    assert np.allclose(
+        model.values, kp.kpca(X, kp.gaussian(2.0), 3, centered=False).values, rtol=1e-4
+    )
 
 
 def test_bits_of_an_equispaced_stream_do_not_depend_on_threads(same_bits):
@@ -1349,27 +1342,40 @@ def box_map(low=(0.0, 0.0), high=(1.0, 1.0), kernel=kp.gaussian(1.0), eps=1e-3):
             "the number of features for high - low, sigma",
         ),
         (lambda: box_map([-1e149] * 2, [1e149] * 2, kp.gaussian(1e-150)), "the number of features"),
-        (lambda: kp.fourier_features([[0.5, 1.1]], box_map()), "X must lie in the box of its map"),
-        (lambda: kp.rnca_start(box_map([0.0], [1e7])), "feature_map.m must be smaller"),
-        (lambda: kp.rnca(np.full((2, 2), -0.1), box_map(), 1), "X must lie in the box of its map"),
-        (lambda: kp.rnca_update(kp.rnca_start(box_map()), X[:, :3]), "X must have 2 columns"),
+        (lambda: kp.features([[0.5, 1.1]], box_map()), "X must lie in the box of its map"),
+        (
+            lambda: kp.rnca_start(box_map([0.0], [1e7]), centered=False),
+            "feature_map.m must be smaller",
+        ),
+        (
+            lambda: kp.rnca(np.full((2, 2), -0.1), box_map(), 1, centered=False),
+            "X must lie in the box of its map",
+        ),
+        (
+            lambda: kp.update(kp.rnca_start(box_map(), centered=False), X[:, :3]),
+            "X must have 2 columns",
+        ),
         (
             lambda: box_map([0.0], [1e5], eps=1e-12),
             "eps for this box and sigma must be from 1.78.*e-10 to 0.5, got 1e-12",
         ),
         (
-            lambda: kp.rnca_merge(
-                kp.rnca_start(box_map()), kp.rnca_start(box_map(high=[1.0, 1.01]))
+            lambda: kp.merge(
+                kp.rnca_start(box_map(), centered=False),
+                kp.rnca_start(box_map(high=[1.0, 1.01]), centered=False),
             ),
             "a and b must have been started with the same arguments",
         ),
-        (lambda: kp.dsgd_start(np.full((50, 2), 0.5), box_map(), 2), "feature_map must come from"),
         (
-            lambda: kp.fourier_features([[0.5, 0.5]], box_map()._replace(grid=np.zeros((4, 2)))),
+            lambda: kp.dsgd_start(np.full((50, 2), 0.5), box_map(), 2, centered=False),
+            "feature_map must come from",
+        ),
+        (
+            lambda: kp.features([[0.5, 0.5]], box_map()._replace(grid=np.zeros((4, 2)))),
             "feature_map must be a FourierMap",
         ),
         (
-            lambda: kp.fourier_features([[0.5, 0.5]], box_map()._replace(grid=np.empty((0, 0)))),
+            lambda: kp.features([[0.5, 0.5]], box_map()._replace(grid=np.empty((0, 0)))),
             "feature_map must be a FourierMap",
         ),
     ],
@@ -1390,8 +1396,8 @@ def test_update_merge_and_finish_find_the_functions_of_a_state():
     rows = np.random.default_rng(0).standard_normal((60, 2))
     for start, name, arguments in (
         (kp.fd_start(2, 2), "fd", ()),
-        (kp.skpca_start(drawn, 6), "skpca", (3,)),
-        (kp.rnca_start(drawn), "rnca", (3,)),
+        (kp.skpca_start(drawn, 6, centered=False), "skpca", (3,)),
+        (kp.rnca_start(drawn, centered=False), "rnca", (3,)),
         (kp.rls_start(G, 9, 2), "rls", ()),
         (kp.reservoir_start(9, 2), "reservoir", (G, 3)),
         (kp.shadow_start(0.5, 2), "shadow", ()),
@@ -1410,11 +1416,11 @@ def test_update_merge_and_finish_find_the_functions_of_a_state():
             ):
                 kp.merge(state, other)
     views = [rows, kp.fourier_features_map(G, 2, 300, stored=False)]
-    state = kp.dsgd_start(*views, 2)
-    assert equal(kp.update(state, rows), kp.dsgd_update(state, rows))
+    state = kp.dsgd_start(*views, 2, centered=False)
+    assert equal(kp.update(state, rows), kp.update(state, rows))
     state = kp.dsgd_ksir_start(rows, rows[:, 0], views[1], 2)
-    assert equal(kp.update(state, rows, rows[:, 0]), kp.dsgd_update(state, rows, rows[:, 0]))
-    assert equal(kp.finish(state), kp.dsgd_finish(state))
+    assert equal(kp.update(state, rows, rows[:, 0]), kp.update(state, rows, rows[:, 0]))
+    assert equal(kp.finish(state), kp.finish(state))
     with pytest.raises(ValueError, match="^update: state must be one of ShadowState, .* got tuple"):
         kp.update((), rows)
 

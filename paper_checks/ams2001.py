@@ -74,7 +74,7 @@ def rounding_scale(m, c, eps, T):
 def expand_rounded(X, expansion, s, seed):
     """Features of X with rounded coefficients, and so with fewer points."""
     rounded = kp.round_expansion(expansion.coef, s, seed)
-    return kp.expand(X, kp.thin_expansion(expansion, rounded))
+    return kp.features(X, kp.thin_expansion(expansion, rounded))
 
 
 def is_trivial(features, m, T):
@@ -833,11 +833,11 @@ def rounded_functions(options, m, eps, T, trials):
     X = np.random.default_rng(options.seed).standard_normal((m, 2)) * 0.15
     f = kp.Expansion(X, np.full((m, 1), m**-0.5), np.ones(1), np.empty(0), kp.gaussian(1.0))
     x, s = np.array([[0.0, 0.0], [0.6, 0.0]]), rounding_scale(m, 1.0, eps, T)
-    exact, failures, most, margin, terms, equal = kp.expand(x, f), 0, 0, 0.0, 0, True
+    exact, failures, most, margin, terms, equal = kp.features(x, f), 0, 0, 0.0, 0, True
     v = kp.gram(x, X, f.kernel)
     for seed in seeds(options, trials):
         rounded = kp.round_expansion(f.coef, s, seed)
-        near = kp.expand(x, kp.thin_expansion(f, rounded))
+        near = kp.features(x, kp.thin_expansion(f, rounded))
         trivial, error = (
             is_trivial(exact, m, T) & is_trivial(near, m, T),
             np.abs(near / exact - 1),
@@ -1358,7 +1358,7 @@ def rounded_support_vectors(options):
         machine.intercept_,
         kernel,
     )
-    exact = kp.expand(X[1200:], f)[:, 0]
+    exact = kp.features(X[1200:], f)[:, 0]
     agreement = np.abs(exact - machine.decision_function(X[1200:])).max()
     m, x = len(f.points), X[1200:1201]
     s, trials, tail, rows = 2 * math.sqrt(m), 300, 0.01, []
@@ -1370,7 +1370,7 @@ def rounded_support_vectors(options):
         rounded = kp.round_expansion(f.coef, s, draws[trial])
         if not signed:
             rounded = rounded._replace(data=np.abs(rounded.data))
-        return abs(kp.expand(x, kp.thin_expansion(f, rounded))[0, 0] - exact[0]) >= t
+        return abs(kp.features(x, kp.thin_expansion(f, rounded))[0, 0] - exact[0]) >= t
 
     for factor in (0.5, 2, 8):
         rounded = expand_rounded(X[1200:], f, factor * math.sqrt(m), options.seed)[:, 0]
@@ -1499,7 +1499,7 @@ def draw_rounding(axes, options):
     rng, m, places = np.random.default_rng(options.seed), 4000, np.geomspace(0.5, 32, 13)
     X, new, kernel = rng.standard_normal((m, 3)), rng.standard_normal((100, 3)), kp.gaussian(4.0)
     f = kp.Expansion(X, np.full((m, 1), m**-0.5), np.ones(1), np.empty(0), kernel)
-    exact = kp.expand(new, f)
+    exact = kp.features(new, f)
     draw_ranges(
         axes,
         places,

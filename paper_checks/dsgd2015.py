@@ -65,9 +65,9 @@ def products(H):
 def setting(options):
     X = np.random.default_rng(options.seed).standard_normal((200, 2))
     K, n = kp.gram(X, X, UNIT), 200
-    found = kp.kpca(X, UNIT, 3)
+    found = kp.kpca(X, UNIT, 3, centered=False)
     # alpha: of functions of norm 1
-    U, lam, alpha = (kp.expand(X, found), found.values / n, found.coef)
+    U, lam, alpha = (kp.features(X, found), found.values / n, found.coef)
     norm = np.abs(alpha.T @ K @ alpha - np.eye(3)).max()
     moments = np.abs(U.T @ U / n - np.diag(lam)).max()
     m = 200_000
@@ -139,11 +139,12 @@ def update_rules(options):
         kp.fourier_features_map(UNIT, 1, 48, options.seed),
         k,
         steps=kp.DSGDSteps(feature_batch=8, theta0=eta, theta1=0.0, initial=40),
+        centered=False,
     )
     at_grid, moves = kp.dsgd_evaluate(grid, base), np.empty((trials, 9, 2))
     for r in range(trials):
         points = np.random.default_rng([options.seed, 1, r]).standard_normal((pool, 1))
-        moved = kp.dsgd_update(base, points)
+        moved = kp.update(base, points)
         new = math.sqrt(48) * fourier(np.concatenate([grid, points]), UNIT, 48, r + 1)[:, 40:]
         coef = eta / (8 * pool) * new[9:].T @ kp.dsgd_evaluate(points, base)
         moves[r] = (
@@ -157,9 +158,7 @@ def update_rules(options):
         - at_grid @ (H.T @ (WEIGHTS[:, None] * H))
     )
     error = moves.std(0) / math.sqrt(trials)
-    still = np.abs(
-        kp.dsgd_update(base._replace(coef=np.zeros((48, 2))), np.ones((5, 1))).coef
-    ).max()
+    still = np.abs(kp.update(base._replace(coef=np.zeros((48, 2))), np.ones((5, 1))).coef).max()
     gradient = gradient_error(rng)
     return bounded(
         (np.abs(moves.mean(0) - expected) / error).max(),
@@ -192,11 +191,12 @@ def single_eigenfunctions(options):
             kp.fourier_features_map(UNIT, 1, 8192, options.seed),
             3,
             individual=individual,
+            centered=False,
         )
         turn = linalg.qr(np.random.default_rng(1).standard_normal((3, 3)))[0]
         state = first._replace(coef=first.coef @ turn)  # any basis of the same subspace
         for t in range(400):
-            state = kp.dsgd_update(state, X[(512 * t) % 99_000 :][:512])
+            state = kp.update(state, X[(512 * t) % 99_000 :][:512])
         return np.abs(products(kp.dsgd_evaluate(NODES[:, None], state)) - np.eye(3)).max()
 
     return bounded(
@@ -410,7 +410,7 @@ def law(frequencies, n=512):
     drawn = kp.fourier_features_map(UNIT, 1, len(frequencies), 0, paired=True)
     drawn = drawn._replace(frequencies=frequencies)
     points = 2 * np.pi * np.arange(n)[:, None] / n
-    Z = kp.fourier_features(points, drawn)
+    Z = kp.features(points, drawn)
     values, vectors = linalg.eigh(Z.T @ Z / n)
     return Law(points, Z, values[::-1], vectors[:, ::-1], drawn)
 
@@ -424,7 +424,7 @@ def law_state(found, G, c, t0):
     """A state whose functions have coordinates G, with steps c / (t + t0)."""
     m, k = G.shape
     steps = kp.DSGDSteps(feature_batch=m, theta0=c / t0, theta1=1 / t0, initial=m)
-    state = kp.dsgd_start(found.points, found.feature_map, k, steps=steps)
+    state = kp.dsgd_start(found.points, found.feature_map, k, steps=steps, centered=False)
     return state._replace(coef=G / math.sqrt(m))
 
 
@@ -442,7 +442,7 @@ def orthogonalised(state, X):
     """The step of F_t: orth(F + eta A_t F). `dsgd_update` makes F + eta (A_t F - F W), W the mean of f f^T."""
     f = kp.dsgd_evaluate(X, state)
     eta = state.theta0 / (1 + state.theta1 * state.step)
-    moved = kp.dsgd_update(state, X)
+    moved = kp.update(state, X)
     grown = moved.coef + eta / len(X) * state.coef @ (f.T @ f)
     return moved._replace(coef=orthonormal(grown) / math.sqrt(len(grown)))
 
@@ -471,7 +471,7 @@ def subspace_runs(k, contraction, batch, explicit, full, seed):
         for t in range(1, steps + 1):
             rows = rng.integers(0, len(found.points), batch)
             X = found.points[rows]
-            state = orthogonalised(state, X) if explicit else kp.dsgd_update(state, X)
+            state = orthogonalised(state, X) if explicit else kp.update(state, X)
             Z = found.features[rows]
             largest = max(largest, norm(Z.T @ Z / batch - A))
             if t >= upcoming:
@@ -566,7 +566,7 @@ def stochastic_rate(options):
     rows = np.random.default_rng(options.seed).integers(0, len(found.points), 4096)
     state = law_state(found, found.vectors[:, :k], 6.4, 32.0)._replace(theta1=0.0)
     for _ in range(500):
-        state = kp.dsgd_update(state, found.points[rows])
+        state = kp.update(state, found.points[rows])
     stalled = sin2(found.vectors[:, :k], coordinates(state))
     Z = found.features[rows]
     limit = sin2(found.vectors[:, :k], np.linalg.eigh(Z.T @ Z)[1][:, -k:])
@@ -604,7 +604,7 @@ def growth(k, sine, draws, rng):
         Z = found.features[rows]
         deviation = norm(Z.T @ Z / batch - A)
         largest = max(largest, deviation)
-        G = orthonormal(coordinates(kp.dsgd_update(state, found.points[rows])))
+        G = orthonormal(coordinates(kp.update(state, found.points[rows])))
         sines = linalg.svdvals(G - V @ (V.T @ G)) ** 2
         out[t] = (
             (sine**2 - sines.max()) / eta,
@@ -700,12 +700,12 @@ def first_order(options):
 
     start = orthonormal(V + 0.2 * rng.standard_normal(V.shape))
     starts = start, start + 0.05 * rng.standard_normal(V.shape)
-    orders = [order(G, kp.dsgd_update, orthogonalised) for G in starts]
+    orders = [order(G, kp.update, orthogonalised) for G in starts]
     return rate(
         [Estimate(one) for one in orders],
         1.8,
         2.2,
-        Estimate(order(start, kp.dsgd_update, lambda state, X: state)),
+        Estimate(order(start, kp.update, lambda state, X: state)),
         f"{orders[0]:.3f} (G orthonormal), {orders[1]:.3f} (not); a step of dsgd_update by 30 points and the "
         f"orthogonalised one.",
         "a kernel of 8 dimensions on a circle, k = 2",
@@ -769,6 +769,7 @@ def hermite_runs(k, c, t0, feature_batch, runs, steps, seed):
             steps=kp.DSGDSteps(
                 feature_batch=feature_batch, theta0=c / t0, theta1=1 / t0, initial=40
             ),
+            centered=False,
         )
         # h = sum over the first points of k^(x_i, .) h(x_i) / (n l), l the mean of h^2, k^ by features
         h = kp.dsgd_evaluate(first, state)
@@ -778,7 +779,7 @@ def hermite_runs(k, c, t0, feature_batch, runs, steps, seed):
             h, Z = kp.dsgd_evaluate(X, state), in_space(X)
             deviations.append(norm(Z.T @ Z / batch - np.diag(values)))
             companion = companion + eta / batch * (Z.T @ h - companion @ (h.T @ h))
-            state = kp.dsgd_update(state, X)
+            state = kp.update(state, X)
             if t + 1 >= upcoming:
                 one = decomposed(companion, kp.dsgd_evaluate(PLACES, state), k)
                 for name, columns in one.items():
@@ -1033,7 +1034,7 @@ def held(state):
 
 def state_of(X, d, features, k, stored, seed=3, **more):
     drawn = kp.fourier_features_map(kp.gaussian(math.sqrt(d)), d, features, seed, stored=stored)
-    return kp.dsgd_start(X, drawn, k, steps=kp.DSGDSteps(**more))
+    return kp.dsgd_start(X, drawn, k, steps=kp.DSGDSteps(**more), centered=False)
 
 
 @claim(
@@ -1052,7 +1053,7 @@ def costs(options):
             state = state_of(X, d, 512, 2, stored, initial=64, feature_batch=32)
             for _ in range(20):
                 used.append(state.used)
-                state = kp.dsgd_update(state, X)
+                state = kp.update(state, X)
             states.append(state)
         same &= np.array_equal(states[0].coef, states[1].coef) and np.array_equal(
             *(kp.dsgd_evaluate(X, state) for state in states)

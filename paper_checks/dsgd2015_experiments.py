@@ -41,10 +41,11 @@ def synthetic(full, seed):
         kp.fourier_features_map(UNIT, 1, features, seed, stored=False),
         3,
         steps=kp.DSGDSteps(theta0=0.8, theta1=0.06, initial=64),
+        centered=False,
     )
     seen, potential, upcoming = [], [], 1
     for t in range(n // 512):
-        state = kp.dsgd_update(state, X[512 * t : 512 * (t + 1)])
+        state = kp.update(state, X[512 * t : 512 * (t + 1)])
         if t + 1 >= upcoming:
             seen.append(512 * (t + 1))
             potential.append(hermite_potential(kp.dsgd_evaluate(NODES[:, None], state), 3))
@@ -63,7 +64,7 @@ def synthetic_converges(options):
     seen, potential, state = synthetic(options.full, options.seed)
     late = seen > 3000
     fit = stats.linregress(np.log(seen[late]), np.log(potential[late]))
-    H = kp.dsgd_evaluate(NODES[:, None], kp.dsgd_finish(state))
+    H = kp.dsgd_evaluate(NODES[:, None], kp.finish(state))
     values, _ = hermite(NODES, 3)
     overlap = np.diag(products(H)) / np.sqrt((H**2 * WEIGHTS[:, None]).sum(0) / values)
     return observation(
@@ -100,7 +101,7 @@ def molecules(folder, full, seed):
         H = kp.dsgd_evaluate(X, state)
         runs.append(H - H.mean(0))
     linear = (X - X.mean(0)) @ linalg.eigh(np.cov(X.T))[1][:, ::-1][:, :2]
-    exact = kp.expand(X, kp.kpca(X, kernel, 2, seed, centered=True))
+    exact = kp.features(X, kp.kpca(X, kernel, 2, seed, centered=True))
     return y, {"kernel PCA by DSGD": runs[0], "PCA": linear, "kernel PCA": exact}, runs, name
 
 
@@ -177,8 +178,8 @@ def latent_errors(full, seed):
                 kp.nystrom_map(view, kp.uniform_landmarks(n, m, r), kernel) for view in (X, Y)
             ]
             for name, of, (a, b) in (
-                ("Fourier", kp.fourier_features, maps),
-                ("Nystrom", kp.nystrom_features, nystrom),
+                ("Fourier", kp.features, maps),
+                ("Nystrom", kp.features, nystrom),
             ):
                 C = sum(
                     of(X[i : i + 20_000], a).T @ of(Y[i : i + 20_000], b)
@@ -206,7 +207,7 @@ def latent_components(options):
         if method != "DSGD"
     }
     X = latent(np.random.default_rng(options.seed), 2000)[0]
-    values = kp.kpca(X, kp.gaussian(0.5), 100).values
+    values = kp.kpca(X, kp.gaussian(0.5), 100, centered=False).values
     rank = int((values > 1e-10 * values[0]).sum())
     return observation(
         {
@@ -288,14 +289,14 @@ def makers(kernels, count):
             kp.fourier_features_map(kernel, view.shape[1], m, 2 * seed + s)
             for s, (kernel, view) in enumerate(zip(kernels, views))
         ]
-        return lambda new: [kp.fourier_features(view, map) for view, map in zip(new, maps)]
+        return lambda new: [kp.features(view, map) for view, map in zip(new, maps)]
 
     def nystrom_maps(views, m, seed):
         maps = [
             kp.nystrom_map(view, kp.uniform_landmarks(count, m, seed), kernel)
             for kernel, view in zip(kernels, views)
         ]
-        return lambda new: [kp.nystrom_features(view, map) for view, map in zip(new, maps)]
+        return lambda new: [kp.features(view, map) for view, map in zip(new, maps)]
 
     return {"Fourier": fourier_maps, "Nystrom": nystrom_maps}
 
@@ -560,7 +561,7 @@ def draw_convergence(axes, options):
     left.set(xlabel="points", ylabel="sin$^2$ of the largest angle")
     x = np.linspace(-2.5, 2.5, 200)
     values, functions = hermite(x, 3)
-    H = kp.dsgd_evaluate(x[:, None], kp.dsgd_finish(state))
+    H = kp.dsgd_evaluate(x[:, None], kp.finish(state))
     for q, true in enumerate((np.sqrt(values) * functions).T):
         right.plot(x, true, "b--", label="true" if q == 0 else None)
         right.plot(
@@ -631,6 +632,7 @@ def draw_costs(axes, options):
                 kp.fourier_features_map(UNIT, 1, 4096, 1000 * options.seed + run),
                 3,
                 individual=individual,
+                centered=False,
             )
             state = state._replace(
                 coef=state.coef @ linalg.qr(np.random.default_rng(run).standard_normal((3, 3)))[0]
@@ -640,7 +642,7 @@ def draw_costs(axes, options):
                     rows[t // 40, run] = np.abs(
                         products(kp.dsgd_evaluate(NODES[:, None], state)) - np.eye(3)
                     ).max()
-                state = kp.dsgd_update(state, X[(256 * t) % 29_000 :][:256])
+                state = kp.update(state, X[(256 * t) % 29_000 :][:256])
         draw_ranges(right, 40 * np.arange(7), rows, name, style)
     finish(
         right,

@@ -147,6 +147,7 @@ def hermite_at_size(run):
             kp.fourier_features_map(dsgd2015.UNIT, 1, features, run.seed, stored=False),
             3,
             steps=kp.DSGDSteps(theta0=0.8, theta1=0.06, initial=64),
+            centered=False,
         )
 
     state, found = run.descend(
@@ -160,7 +161,7 @@ def hermite_at_size(run):
     )
 
     def functions():
-        H = kp.dsgd_evaluate(dsgd2015.NODES[:, None], kp.dsgd_finish(state))
+        H = kp.dsgd_evaluate(dsgd2015.NODES[:, None], kp.finish(state))
         values, _ = hermite(dsgd2015.NODES, 3)
         norms = np.sqrt((H**2 * dsgd2015.WEIGHTS[:, None]).sum(0) / values)
         return {"inner products": (np.diag(dsgd2015.products(H)) / norms).tolist()}
@@ -215,7 +216,7 @@ def latent_at_size(run):
             def fixed(kind, r=r, m=m):
                 if kind == "Fourier":
                     of, maps = (
-                        kp.fourier_features,
+                        kp.features,
                         [kp.fourier_features_map(kernel, 1, m, 2 * r + s) for s in (0, 1)],
                     )
                 else:
@@ -223,7 +224,7 @@ def latent_at_size(run):
                         np.concatenate(views)
                         for views in zip(*(batch(t, r) for t in range(-(-m // batch_size))))
                     ]
-                    of = kp.nystrom_features
+                    of = kp.features
                     maps = [
                         kp.nystrom_map(view, kp.uniform_landmarks(len(view), m, r), kernel)
                         for view in first
@@ -285,7 +286,7 @@ def molecules_at_size(run):
         H = kp.dsgd_evaluate(X, state)
         H -= H.mean(0)
         linear = (X - X.mean(0)) @ linalg.eigh(np.cov(X.T))[1][:, ::-1][:, :2]
-        exact = kp.expand(X, kp.kpca(X, kernel, 2, run.seed, centered=True))
+        exact = kp.features(X, kp.kpca(X, kernel, 2, run.seed, centered=True))
         return {
             "sin2": sin2(exact - exact.mean(0), H),
             "crowding": [dsgd2015_experiments.crowding(Z) for Z in (linear, H)],
@@ -453,7 +454,7 @@ def correlations_at_size(run):
         return implicit_steps.start(state, *some)
 
     found, descent = run.descend("gradients", start, batch, steps, by=implicit_steps)
-    state = kp.dsgd_finish(found.mean)
+    state = kp.finish(found.mean)
     ours = run.piece(
         "gradients",
         lambda: total(
@@ -792,7 +793,7 @@ def landmarks_at_size(run):
             lambda i=indices: {
                 "error": kp.spectral_error(
                     kp.Implicit(near, kernel),
-                    kp.LowRank(kp.nystrom_features(near, kp.nystrom_map(X, i, kernel))),
+                    kp.LowRank(kp.features(near, kp.nystrom_map(X, i, kernel))),
                     0,
                     tol=0.05,
                 )
@@ -822,6 +823,7 @@ def landmarks_at_size(run):
                     np.array(run.kept["pieces"]["landmarks, accelerated"]["rows"]),
                     kernel,
                     1.0,
+                    intercept=False,
                 ).coef.sum()
             )
         },
@@ -848,19 +850,19 @@ def streams_at_size(run):
     K, rows = kp.gram(some, some, kernel), []
     methods = {
         "SKPCA, l = 50": (
-            lambda: kp.skpca(X, kernel, 50, m, 50, run.seed),
-            kp.skpca_transform,
+            lambda: kp.skpca(X, kernel, 50, m, 50, run.seed, centered=False),
+            kp.features,
             d * m + 50 * m,
         ),
         "SKPCA, l = 20": (
-            lambda: kp.skpca(X, kernel, 20, m, 20, run.seed),
-            kp.skpca_transform,
+            lambda: kp.skpca(X, kernel, 20, m, 20, run.seed, centered=False),
+            kp.features,
             d * m + 20 * m,
         ),
-        "RNCA, 50": (lambda: kp.rnca(X, map, 50), kp.skpca_transform, m * m + m * d),
+        "RNCA, 50": (lambda: kp.rnca(X, map, 50, centered=False), kp.features, m * m + m * d),
         "Nystrom, 50": (
             lambda: kp.reservoir_nystrom(X, kernel, 50, m, run.seed),
-            kp.expand,
+            kp.features,
             m * m + m * d,
         ),
     }

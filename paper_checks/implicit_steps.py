@@ -40,7 +40,7 @@ class Implicit(typing.NamedTuple):
 
 def features_of(map, X):
     """phi(x) = sqrt(2 k(x, x)) cos(r.x + gamma), whose products have the kernel as mean."""
-    return np.sqrt(map.m) * kp.fourier_features(X, map)
+    return np.sqrt(map.m) * kp.features(X, map)
 
 
 def second_features(state, Y):
@@ -216,7 +216,7 @@ def compare(folder, seed=0, k=50, features=2048, steps=200, batch=512, block=512
     ]
 
     def total(state):
-        state = kp.dsgd_finish(state)
+        state = kp.finish(state)
         values = [
             kp.dsgd_evaluate(view, state, second=bool(side)) for side, view in enumerate(test)
         ]
@@ -230,5 +230,5 @@ def compare(folder, seed=0, k=50, features=2048, steps=200, batch=512, block=512
         views = [
             view[rows] for rows in (rng.integers(len(train[0]), size=batch),) for view in train
         ]
-        explicit, found = kp.dsgd_update(explicit, *views), dsgd_update(found, *views)
+        explicit, found = kp.update(explicit, *views), dsgd_update(found, *views)
     return total(begin), total(explicit), total(found.mean)

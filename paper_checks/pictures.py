@@ -44,7 +44,7 @@ SKETCHES = {
     "Fourier features": (
         (50, 100, 200, 400, 800, 1600),
         lambda X, kernel, m: kp.LowRank(
-            kp.fourier_features(X, kp.fourier_features_map(kernel, X.shape[1], m))
+            kp.features(X, kp.fourier_features_map(kernel, X.shape[1], m))
         ),
     ),
     "uniform landmarks": (

@@ -1150,20 +1150,20 @@ def kernel_pca_over_landmarks(options):
         few = sample(factor, trial)
         if few.indices.size < k:
             return True
-        found = kp.nystrom_kpca(X, few, kernel, k, 0)
+        found = kp.nystrom_kpca(X, few, kernel, k, 0, centered=False)
         return np.trace(K) - found.values.sum() > (1 + 2 * eps) * tail
 
     for trial in range(trials):
         landmarks = sample(16.0, trial)
-        expansion = kp.nystrom_kpca(X, landmarks, kernel, k, 0)
+        expansion = kp.nystrom_kpca(X, landmarks, kernel, k, 0, centered=False)
         inner = (
             expansion.coef.T @ kp.gram(expansion.points, expansion.points, kernel) @ expansion.coef
         )
-        lost = np.trace(K) - (kp.expand(X, expansion) ** 2).sum()
+        lost = np.trace(K) - (kp.features(X, expansion) ** 2).sum()
         crooked = max(crooked, np.abs(inner - np.eye(k)).max())
         gap = max(gap, abs(lost - (np.trace(K) - expansion.values.sum())) / tail)
         losses.append(lost / tail)
-        later = kp.nystrom_kpca(X, landmarks, kernel, k + 1, 0).values[1:].sum()
+        later = kp.nystrom_kpca(X, landmarks, kernel, k + 1, 0, centered=False).values[1:].sum()
         wrong += np.trace(K) - later > (1 + 2 * eps) * tail
     sharper = judge_failures(sum(loss > 1 + eps for loss in losses), trials, delta)
     return probability(
@@ -1230,7 +1230,7 @@ def ridge_regression_keeps_its_risk(options):
     landmarks = kp.uniform_landmarks(n, 60, options.seed)
     F = kp.nystrom(X, landmarks, kernel)
     inside, whole = (M @ np.linalg.solve(M + lam * np.eye(n), y) for M in (F @ F.T, K))
-    predicted = kp.expand(X, kp.nystrom_ridge(X, y, landmarks, kernel, lam))
+    predicted = kp.features(X, kp.nystrom_ridge(X, y, landmarks, kernel, lam, intercept=False))
     apart, plain = (
         np.abs(other - inside).max() / np.abs(inside).max() for other in (predicted, whole)
     )
@@ -1325,7 +1325,7 @@ def linear_machines(options):
         landmarks = kp.nystrom_map(
             X, kp.recursive_rls_practical(X, kernel, s, options.seed), kernel
         )
-        F = kp.nystrom_features(X, landmarks)
+        F = kp.features(X, landmarks)
         left = np.linalg.eigvalsh(K - F @ F.T)
         error = left[-1]
         value, size = support_vector_machine(F @ F.T, seen, C)
@@ -1338,7 +1338,7 @@ def linear_machines(options):
         )
         rows.append(
             f"s = {s}: lam = {error:.3g}, optimum {value:.4g}, LinearSVC on F right in "
-            f"{linear.score(kp.nystrom_features(test, landmarks), unseen):.3f}"
+            f"{linear.score(kp.features(test, landmarks), unseen):.3f}"
         )
     return bounded(
         max(growth for growth, *_ in growths.values()),
@@ -1606,8 +1606,8 @@ def on_the_factor(X, G, landmarks, kernel, y, lam):
     F = kp.nystrom(X, landmarks, kernel)
     return (
         F,
-        kp.nystrom_ridge(X, y, landmarks, kernel, lam).coef,
-        kp.nystrom_kpca(X, landmarks, kernel, 3, 0).coef,
+        kp.nystrom_ridge(X, y, landmarks, kernel, lam, intercept=False).coef,
+        kp.nystrom_kpca(X, landmarks, kernel, 3, 0, centered=False).coef,
         kp.kernel_kmeans(F, 4, 0, restarts=2).labels,
         kp.kernel_cca(F, G, 1.0, 1.0, 2).values,
     )

@@ -392,7 +392,7 @@ def learning_curves(folder, full, seed):
             if method == "Fourier features":
                 return fourier(X, kernel, s, trial), fourier(new, kernel, s, trial)
             landmarks = kp.nystrom_map(X, SAMPLERS[method](X, kernel, s, trial), kernel)
-            return kp.nystrom_features(X, landmarks), kp.nystrom_features(new, landmarks)
+            return kp.features(X, landmarks), kp.features(new, landmarks)
 
         errors = {
             method: np.zeros((len(LEARNERS), 10))
@@ -610,7 +610,7 @@ def draw_applications(axes, options):
             kp.ridge_leverage_scores(X, kernel, eps / k * tail), seed, delta=0.1, oversampling=1.0
         )
         losses[row, column] = (
-            np.trace(K) - kp.nystrom_kpca(X, found, kernel, k, 0).values.sum()
+            np.trace(K) - kp.nystrom_kpca(X, found, kernel, k, 0, centered=False).values.sum()
         ) / tail - 1
     for axis, drawn, factor, label in zip(
         np.ravel(axes), (risks, losses), (3, 2), ("risk / risk on K - 1", "loss / least loss - 1")
@@ -704,9 +704,9 @@ def steps_behind_a_preconditioner(options):
 
     def errors(s):
         found = [
-            kp.kernel_ridge_cg(X, y, kernel, lam, s, options.seed, tol=0.0, max_iterations=t).coef[
-                :, 0
-            ]
+            kp.kernel_ridge(
+                X, y, kernel, lam, s, options.seed, tol=0.0, max_iterations=t, intercept=False
+            ).coef[:, 0]
             - exact
             for t in steps.tolist()
         ]
@@ -753,8 +753,8 @@ def sums_over_a_stream(options):
         ]
         # two states of two blocks each, merged
         for j, rows in enumerate(np.split(X, [150, 420, 700])):
-            parts[j // 2] = kp.rls_update(parts[j // 2], rows)
-        found = kp.rls_finish(kp.rls_merge(*parts))
+            parts[j // 2] = kp.update(parts[j // 2], rows)
+        found = kp.finish(kp.merge(*parts))
         sums[draw] = found.weights**2 @ of[found.indices]
         equal[draw] = n / s * of[found.indices].sum(0)
     off, wrong = [

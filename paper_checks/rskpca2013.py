@@ -62,7 +62,7 @@ def phi(r, sigma=1.0):
 def subsampled_kpca(X, m, kernel, k, seed):
     """Kernel PCA of m points drawn at random, each with weight n / m: a baseline of section 6."""
     drawn = kp.kde_pare(X, m, seed)
-    return kp.rskpca(drawn.centers, drawn.weights, kernel, k, seed)
+    return kp.rskpca(drawn.centers, drawn.weights, kernel, k, seed, centered=False)
 
 
 def shadow_projection_bound(kernel, eps, values, D):
@@ -197,7 +197,7 @@ def reduced_problem_has_the_spectrum(options):
     m, K_C = len(C), kp.gram(C, C, kernel)
     K_bar = K_C[np.ix_(found.labels, found.labels)]
     expected = np.linalg.eigvalsh(K_bar)[::-1][:m]
-    expansion = kp.rskpca(C, w, kernel, min(m, 8), options.seed)
+    expansion = kp.rskpca(C, w, kernel, min(m, 8), options.seed, centered=False)
     gap = np.abs(expansion.values - expected[: len(expansion.values)]).max() / expected[0]
     values, tilde = (part[..., -1] for part in np.linalg.eigh(np.sqrt(np.outer(w, w)) * K_C))
 
@@ -207,9 +207,9 @@ def reduced_problem_has_the_spectrum(options):
 
     right, printed = residual(tilde / np.sqrt(w)), residual(tilde / w**0.25)
     quantized, k = C[found.labels], len(expansion.values)
-    wanted = np.abs(kp.expand(X, kp.kpca(quantized, kernel, k)))
+    wanted = np.abs(kp.features(X, kp.kpca(quantized, kernel, k, centered=False)))
     same = max(
-        np.abs(np.abs(kp.expand(X, model)) - wanted).max()
+        np.abs(np.abs(kp.features(X, model)) - wanted).max()
         for model in (expansion, kp.weighted_nystrom(quantized, C, w, kernel, k, options.seed))
     )
     largest = np.linalg.eigvalsh(kp.gram(X, X, kernel))[-1] / n
@@ -251,8 +251,10 @@ def weighted_kernel_has_the_eigenvalues(options):
     values, phi = hermite(new, count)
 
     def distance(weights):
-        model = kp.rskpca(nodes[:, None], weights, kp.gaussian(1.0), count, options.seed)
-        features = np.abs(kp.expand(new[:, None], model)) - np.abs(phi * np.sqrt(values))
+        model = kp.rskpca(
+            nodes[:, None], weights, kp.gaussian(1.0), count, options.seed, centered=False
+        )
+        features = np.abs(kp.features(new[:, None], model)) - np.abs(phi * np.sqrt(values))
         return max(np.abs(model.values - values).max(), np.abs(features).max())
 
     at_nodes = hermite(nodes, count)[1]
@@ -317,7 +319,9 @@ def eigenvalues_converge(options):
 
     def error(spread, n, replicate):
         draws = np.random.default_rng([options.seed, n, replicate]).standard_normal((n, 1))
-        return np.abs(kp.kpca(spread * draws, kp.gaussian(1.0), 4).values / n - exact).mean()
+        return np.abs(
+            kp.kpca(spread * draws, kp.gaussian(1.0), 4, centered=False).values / n - exact
+        ).mean()
 
     def exponent(errors):
         return slope(sizes, errors.mean(1))
@@ -596,13 +600,14 @@ def operators_are_close(options):
 def eigenspaces_are_close(options):
     def quotient(X, found, kernel, eps, D):
         """(distance over bound, bound), the assumption met, or infinity."""
-        values = kp.kpca(X, kernel, D + 1).values / len(X)
+        values = kp.kpca(X, kernel, D + 1, centered=False).values / len(X)
         bound, delta = (
             shadow_projection_bound(kernel, eps, values, D),
             (values[D - 1] - values[D]) / 2,
         )
         gap = kp.projection_distance(
-            kp.kpca(X, kernel, D), kp.rskpca(found.centers, found.weights, kernel, D)
+            kp.kpca(X, kernel, D, centered=False),
+            kp.rskpca(found.centers, found.weights, kernel, D, centered=False),
         )
         kappa_phi = kp.gram(np.zeros((1, 1)), np.full((1, 1), eps), kernel)[0, 0]
         return gap / bound if 2 * math.sqrt(2 * (1 - kappa_phi)) < delta / 2 else math.inf, bound
@@ -625,7 +630,7 @@ def eigenspaces_are_close(options):
     }
     usual = []
     for name, Y, sigma in point_sets(options):
-        top = kp.kpca(Y, gaussian(sigma), 2).values / len(Y)
+        top = kp.kpca(Y, gaussian(sigma), 2, centered=False).values / len(Y)
         usual.append(f"{name} {8 * math.sqrt(2) / (top[0] - top[1]):.3g}")
     largest, control = tight.values()
     return bounded(
@@ -673,9 +678,7 @@ def manifold_methods(options):
         gaps = [
             np.abs(
                 np.abs(
-                    kp.manifold_features(
-                        X, kp.diffusion_map(C, weights, kernel, 3, 0, alpha=alpha)
-                    )[rows]
+                    kp.features(X, kp.diffusion_map(C, weights, kernel, 3, 0, alpha=alpha))[rows]
                 )
                 - expected[rows]
             ).max()
@@ -685,7 +688,7 @@ def manifold_methods(options):
         worst, control = max(worst, gaps[0]), min(control, gaps[1])
         if alpha == 0:
             maps, cut = kp.laplacian_eigenmap(C, w, kernel, 3), kp.normalized_cut(C, w, kernel, 4)
-            f, v = (kp.manifold_features(C[found.labels], each) for each in (maps, cut))
+            f, v = (kp.features(C[found.labels], each) for each in (maps, cut))
             worst = max(
                 worst,
                 np.abs(maps.values - (1 - values)).max(),
@@ -717,12 +720,12 @@ def costs(options):
     for n, m in ((1000, 100), (2000, 100), (2000, 200)):
         X, square = rng.standard_normal((n, 3)), m * (m + 1)
         C, w, _ = kp.kde_pare(X, m, options.seed)
-        ours = kp.rskpca(C, w, kernel, r)
+        ours = kp.rskpca(C, w, kernel, r, centered=False)
         theirs = kp.weighted_nystrom(X, C, w, kernel, r)
         at = X[:new].copy()
-        evaluation, kept = (count(lambda f=f: kp.expand(at, f)) / new for f in (ours, theirs))
+        evaluation, kept = (count(lambda f=f: kp.features(at, f)) / new for f in (ours, theirs))
         found[n, m] = (
-            count(lambda: kp.rskpca(C, w, kernel, r)) / square,
+            count(lambda: kp.rskpca(C, w, kernel, r, centered=False)) / square,
             count(lambda: kp.weighted_nystrom(X, C, w, kernel, r)) / (n * m + square),
             evaluation / m,
         )
@@ -851,20 +854,20 @@ def measured_embeddings(name, folder, full, seed):
     kernel, rng = gaussian(sigma), np.random.default_rng(seed)
     ells = np.arange(3.0, 5.01, 0.1 if full else 0.25)
     splits = [rng.permutation(len(X)) for _ in range(50 if full else 24 if len(X) <= 1000 else 6)]
-    whole = kp.kpca(X, kernel, k, seed)
+    whole = kp.kpca(X, kernel, k, seed, centered=False)
     found = {method: np.full((len(ells), len(splits), 4), np.nan) for method in EMBEDDERS}
     for s, order in enumerate(splits):
         train, test = (np.ascontiguousarray(X[part]) for part in np.split(order, [4 * len(X) // 5]))
-        n, O = len(train), kp.expand(test, whole)
-        kpca, taken = timed(lambda: kp.kpca(train, kernel, k, seed))
-        _, tested = timed(lambda: kp.expand(test, kpca))
+        n, O = len(train), kp.features(test, whole)
+        kpca, taken = timed(lambda: kp.kpca(train, kernel, k, seed, centered=False))
+        _, tested = timed(lambda: kp.features(test, kpca))
         for e, ell in enumerate(ells):
             reduced, selecting = timed(lambda: kp.shadow_select(train, sigma / ell))
             m = len(reduced.weights)
             at_random = kp.kde_pare(train, m, s)
             trainers = {
                 "shadow": lambda: kp.rskpca(
-                    reduced.centers, reduced.weights, kernel, min(k, m), seed
+                    reduced.centers, reduced.weights, kernel, min(k, m), seed, centered=False
                 ),
                 "Nystrom": lambda: kp.weighted_nystrom(
                     train, at_random.centers, at_random.weights, kernel, min(k, m), seed
@@ -874,7 +877,7 @@ def measured_embeddings(name, folder, full, seed):
             }
             for method in EMBEDDERS:
                 model, seconds = timed(trainers[method])
-                features, testing = timed(lambda: kp.expand(test, model))
+                features, testing = timed(lambda: kp.features(test, model))
                 values = np.zeros(k)
                 values[: len(model.values)] = model.values / n
                 found[method][e, s] = (
@@ -1108,7 +1111,7 @@ def measured_accuracies(name, folder, full, seed):
     for f, fold in enumerate(np.array_split(np.arange(len(X)), 10)):
         rest = np.setdiff1d(np.arange(len(X)), fold)
         train, test, labels, truth = X[rest], X[fold], y[rest], y[fold]
-        exact = timed(lambda: kp.kpca(train, kernel, k, seed))
+        exact = timed(lambda: kp.kpca(train, kernel, k, seed, centered=False))
         for e, ell in enumerate(CLASS_ELLS):
             reduced, selecting = timed(lambda: kp.shadow_select(train, sigma / ell))
             m = len(reduced.weights)
@@ -1116,11 +1119,13 @@ def measured_accuracies(name, folder, full, seed):
 
             def of_set(select):
                 chosen = select()
-                return kp.rskpca(chosen.centers, chosen.weights, kernel, size, seed)
+                return kp.rskpca(chosen.centers, chosen.weights, kernel, size, seed, centered=False)
 
             trainers = {
                 "kpca": None,
-                "shadow": lambda: kp.rskpca(reduced.centers, reduced.weights, kernel, size, seed),
+                "shadow": lambda: kp.rskpca(
+                    reduced.centers, reduced.weights, kernel, size, seed, centered=False
+                ),
                 "Nystrom": lambda: kp.weighted_nystrom(
                     train,
                     (drawn := kp.kde_pare(train, m, f)).centers,
@@ -1139,8 +1144,8 @@ def measured_accuracies(name, folder, full, seed):
             for method in CLASSIFIERS:
                 model, seconds = exact if method == "kpca" else timed(trainers[method])
                 seconds += selecting if method == "shadow" else 0
-                embedded, embedding = timed(lambda: kp.expand(train, model))
-                features, testing = timed(lambda: kp.expand(test, model))
+                embedded, embedding = timed(lambda: kp.features(train, model))
+                features, testing = timed(lambda: kp.features(test, model))
                 score, classifying = timed(
                     lambda: (
                         neighbors.KNeighborsClassifier(3)
@@ -1477,7 +1482,7 @@ def draw_manifolds(axes, options):
         (left, X, np.ones(800), "all points"),
         (right, found.centers, found.weights, f"{len(found.weights)} centers"),
     ):
-        coordinates = kp.manifold_features(X, kp.diffusion_map(C, w, kernel, 2))
+        coordinates = kp.features(X, kp.diffusion_map(C, w, kernel, 2))
         axis.scatter(*(coordinates * np.sign(coordinates[np.argmax(t)])).T, c=t, s=4)
         axis.set(
             title=f"diffusion map of {title}", xlabel="first component", ylabel="second component"

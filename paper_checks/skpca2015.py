@@ -58,11 +58,11 @@ def blob(options, n, d=3, wider=1.0):
 def streamed(X, kernel, m, ell, seed, features_of=None):
     """Z W of Algorithm 1, so that G~ = Z W W^T Z^T. A wrong implementation draws the features of the transform from
     another seed, `features_of`, than those of the sketch."""
-    found = kp.skpca(X, kernel, ell, m, ell, seed)
+    found = kp.skpca(X, kernel, ell, m, ell, seed, centered=False)
     if features_of is not None:
         drawn = kp.fourier_features_map(kernel, X.shape[1], m, features_of)
         found = found._replace(feature_map=drawn)
-    return kp.skpca_transform(X, found)
+    return kp.features(X, found)
 
 
 def fewer_rows(ell, m, stated):
@@ -290,7 +290,7 @@ def deviations_at_one_point(seed, m, maps):
     found, out = kp.fourier_features_map(kp.gaussian(1.0), 1, m * 2000, seed), []
     for t in range(maps // 2000):
         again = found._replace(seed=1000 * seed + t, frequencies=np.empty((0, 1)))
-        z = kp.fourier_features(np.full((1, 1), 0.37), again)[0]
+        z = kp.features(np.full((1, 1), 0.37), again)[0]
         out.append(np.abs(2000 * (z.reshape(2000, m) ** 2).sum(1) - 1))
     return np.concatenate(out)
 
@@ -436,7 +436,7 @@ def reservoirs_meet_the_quoted_bound(options):
     bound = kp.block_lanczos(K, k + 1, 0).values[k] + eps * n
 
     def error(found):
-        return kp.spectral_error(kp.LowRank(kp.expand(X, found)), K, 0)
+        return kp.spectral_error(kp.LowRank(kp.features(X, found)), K, 0)
 
     def of_reservoirs(size, seed):
         return error(kp.reservoir_nystrom(X, kernel, min(k, size), size, seed))
@@ -488,7 +488,7 @@ def reservoirs_meet_the_quoted_frobenius_bound(options):
     def gap(seed):
         """Relative difference of that error and the error of the library's features, of 15 points."""
         found = reservoirs(15, seed)
-        F = kp.expand(X, kp.reservoir_finish(found, kernel, k))
+        F = kp.features(X, kp.reservoir_finish(found, kernel, k))
         return abs(kp.frobenius_error(K, kp.LowRank(F)) / n / error(found.points) - 1)
 
     draws = seeds(options, trials)
@@ -710,15 +710,13 @@ def features_of_signs(seed, ell, m):
     and l new ones that wipe them. With d = m the angles of a point can be any; first the phases, from two points."""
     drawn = kp.fourier_features_map(kp.gaussian(1.0), m, m, seed)
     quarter = np.linalg.solve(drawn.frequencies, np.full(m, math.pi / 2))
-    at_0, at_quarter = kp.fourier_features(np.stack([np.zeros(m), quarter]), drawn)
+    at_0, at_quarter = kp.features(np.stack([np.zeros(m), quarter]), drawn)
     phases = np.arctan2(-at_quarter, at_0)
     signs = np.array(
         [[(-1.0) ** bin(i & j).count("1") for j in range(m)] for i in range(3 * ell // 2)]
     )
     points = np.linalg.solve(drawn.frequencies, (np.where(signs > 0, 0.0, math.pi) - phases).T).T
-    return kp.fourier_features(
-        np.concatenate([points[: ell // 2]] * 40 + [points[ell // 2 :]]), drawn
-    )
+    return kp.features(np.concatenate([points[: ell // 2]] * 40 + [points[ell // 2 :]]), drawn)
 
 
 @claim(
@@ -1036,7 +1034,7 @@ def frobenius_norm_of_rank_k(options):
     X, kernel = blob(options, 600)
     K, F = (
         kp.gram(X, X, kernel),
-        kp.skpca_transform(X, kp.skpca(X, kernel, 20, 400, 20, options.seed)),
+        kp.features(X, kp.skpca(X, kernel, 20, 400, 20, options.seed, centered=False)),
     )
     actual = max(excess(K, F @ F.T, k) for k in (1, 5, 20))
     return counterexample(
@@ -1122,7 +1120,7 @@ def error_on_a_grid(kernel, found):
     low, high = found.grid[:2]
     axes = [np.linspace(a, b, (200, 17, 7)[found.d - 1]) for a, b in zip(low, high)]
     points = np.stack(np.meshgrid(*axes, indexing="ij"), -1).reshape(-1, found.d)
-    Z = kp.fourier_features(points, found)
+    Z = kp.features(points, found)
     return np.abs(Z @ Z.T - kp.gram(points, points, kernel)).max() / kernel.scale
 
 
@@ -1186,22 +1184,25 @@ def features_on_a_grid_have_a_uniform_error(options):
 def costs_are_counted(options):
     n, d, m, ell, c = 3000, 7, 120, 20, 300
     X = np.random.default_rng(options.seed).standard_normal((n, d))
-    state = kp.skpca_update(
-        kp.skpca_start(kp.fourier_features_map(kp.gaussian(2.0), d, m, options.seed), ell), X
+    state = kp.update(
+        kp.skpca_start(
+            kp.fourier_features_map(kp.gaussian(2.0), d, m, options.seed), ell, centered=False
+        ),
+        X,
     )
     sketches = state.sketch.run.columns, state.sketch.older.columns
     held = state.feature_map.frequencies.size + sum(columns.size for columns in sketches)
     sketch, decompositions = kp.fd_start(ell, m), 0
     # Rows become fewer where there was a decomposition.
-    for z in kp.fourier_features(X, state.feature_map):
-        before, sketch = sketch, kp.fd_update(sketch, z[None])
+    for z in kp.features(X, state.feature_map):
+        before, sketch = sketch, kp.update(sketch, z[None])
         decompositions += sketch.run.used <= before.run.used
     reservoir = kp.reservoir_update(kp.reservoir_start(c, d, options.seed), X)
     changes = int(reservoir.replaced.sum())
     mean, variance = (c * sum(1 / i**p for i in range(1, n + 1)) for p in (1, 2))
     score = abs(changes - mean) / math.sqrt(mean - variance)
     # KPCA: all components of 150 points
-    whole = kp.kpca(X[:150], kp.laplacian(1.0), 150)
+    whole = kp.kpca(X[:150], kp.laplacian(1.0), 150, centered=False)
     quotients, without = {}, []
     for points, width, features, rows in (
         (400, 5, 30, 6),
@@ -1327,9 +1328,9 @@ def novelty_has_the_level_that_is_asked(options):
     rng = np.random.default_rng(options.seed)
     train, kernel = rng.standard_normal((100, 3)), kp.gaussian(2.0)
     models = {
-        "kernel PCA": kp.kpca(train, kernel, 30),
+        "kernel PCA": kp.kpca(train, kernel, 30, centered=False),
         "landmarks": kp.nystrom_map(train, np.arange(30), kernel),
-        "a stream": kp.skpca(train, kernel, 20, 200, 60, options.seed),
+        "a stream": kp.skpca(train, kernel, 20, 200, 60, options.seed, centered=False),
     }
     a = math.floor(alpha * (n + 1))
     law = stats.betabinom(new, a, n + 1 - a)

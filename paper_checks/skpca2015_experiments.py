@@ -78,23 +78,23 @@ def measured_curves(name, folder, full, seed):
                 method,
                 place,
                 lambda: kp.reservoir_nystrom(points, kernel, rank, size, seed),
-                kp.expand,
+                kp.features,
                 size**2 + size * d,
             )
         measure(
             "RNCA",
             place,
-            lambda: kp.rnca(points, features, min(50, size)),
-            kp.skpca_transform,
+            lambda: kp.rnca(points, features, min(50, size), centered=False),
+            kp.features,
             size**2 + size * d,
-            lambda: kp.fourier_features(points, features),
+            lambda: kp.features(points, features),
         )
         for ell in (rows for rows in ROWS if rows <= size):
             measure(
                 f"l = {ell}",
                 place,
-                lambda: kp.skpca(points, kernel, ell, size, ell, seed),
-                kp.skpca_transform,
+                lambda: kp.skpca(points, kernel, ell, size, ell, seed, centered=False),
+                kp.features,
                 size * d + size * ell,
             )
     found["trivial"] = np.array([np.linalg.norm(K) / n**2, kp.spectral_norm(K) / n])
@@ -171,7 +171,9 @@ def crossings(seed):
             rows = np.random.default_rng([seed, draw]).integers(n, size=m)  # with replacement
             rivals = {
                 "RNCA": fourier(X, kernel, m, 2 * seed + draw),
-                "SKPCA": kp.skpca_transform(X, kp.skpca(X, kernel, 50, m, 50, 2 * seed + draw)),
+                "SKPCA": kp.features(
+                    X, kp.skpca(X, kernel, 50, m, 50, 2 * seed + draw, centered=False)
+                ),
             }
             for name, F in {**{k: of_rank(K, rows, k) for k in RANKS}, **rivals}.items():
                 both = np.linalg.norm(K - F @ F.T), kp.spectral_error(K, kp.LowRank(F), 0, tol=0.05)
@@ -439,17 +441,17 @@ def forgotten_rows(options):
         for forget in (half_life, None)
     ]
     for end in range(250, 3001, 250):
-        states = [kp.fd_update(state, Z[end - 250 : end]) for state in states]
+        states = [kp.update(state, Z[end - 250 : end]) for state in states]
         weighted = np.exp2(-np.arange(end)[::-1] / (2 * half_life))[:, None] * Z[:end]
         values = np.linalg.eigvalsh(weighted.T @ weighted)[::-1].clip(0)
         bound = min(values[k:].sum() / (ell - k) for k in range(ell))
-        found = kp.fd_finish(states[0])
+        found = kp.finish(states[0])
         rest = np.linalg.eigvalsh(weighted.T @ weighted - found.B.T @ found.B)
         worst, least = (
             max(worst, rest[-1] / found.shrunk, found.shrunk / bound),
             min(least, rest[0] / values[0]),
         )
-        B = kp.fd_finish(states[1]).B
+        B = kp.finish(states[1]).B
         control = max(control, np.linalg.norm(weighted.T @ weighted - B.T @ B, 2) / bound)
     return bounded(
         worst,
@@ -533,16 +535,18 @@ def estimates_of_errors(options):
         exact = kp.block_lanczos(K, k)
         for sketch, made in (
             ("bits", lambda seed: kp.block_lanczos(kp.quantize_gram(X, kernel, seed), 2 * k + 8)),
-            ("stream", lambda seed: kp.skpca(X, kernel, 4 * k, 600, 60, seed)),
+            ("stream", lambda seed: kp.skpca(X, kernel, 4 * k, 600, 60, seed, centered=False)),
             (
                 "features",
                 lambda seed: kp.rnca(
-                    X, kp.fourier_features_map(kernel, X.shape[1], 600, seed), 4 * k
+                    X, kp.fourier_features_map(kernel, X.shape[1], 600, seed), 4 * k, centered=False
                 ),
             ),
             (
                 "landmarks",
-                lambda seed: kp.nystrom_kpca(X, kp.uniform_landmarks(n, 100, seed), kernel, 4 * k),
+                lambda seed: kp.nystrom_kpca(
+                    X, kp.uniform_landmarks(n, 100, seed), kernel, 4 * k, centered=False
+                ),
             ),
         ):
             ratios = []
@@ -551,9 +555,9 @@ def estimates_of_errors(options):
                 V = (
                     found.vectors
                     if sketch == "bits"
-                    else kp.expand(X, found)
+                    else kp.features(X, found)
                     if sketch == "landmarks"
-                    else kp.skpca_transform(X, found)
+                    else kp.features(X, found)
                 )[:, :k].copy()
                 told, angle = (
                     kp.sketch_error(found, X, kernel, k, seed),
@@ -621,12 +625,12 @@ def draw_forgetting(axes, options):
         ("none forgotten", None),
     ):
         state, angles = (
-            kp.fd_update(kp.fd_start(10, 20, half=True, share=1.0, half_life=forget), Z[:4000]),
+            kp.update(kp.fd_start(10, 20, half=True, share=1.0, half_life=forget), Z[:4000]),
             [],
         )
         for end in ends:
-            state = kp.fd_update(state, Z[end - 50 : end])
-            angles.append(np.degrees(kp.principal_angles(kp.fd_finish(state).B[:3].T, new)[0]))
+            state = kp.update(state, Z[end - 50 : end])
+            angles.append(np.degrees(kp.principal_angles(kp.finish(state).B[:3].T, new)[0]))
         axis.plot((ends - 4000) / 500, angles, label=label)
     finish(axis, xlabel="rows since the change / 500", ylabel="angle, degrees")
 

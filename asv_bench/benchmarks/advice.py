@@ -47,7 +47,7 @@ def recommended(best, X, kernel):
     """The matrix that is advised."""
     if best.method == "skpca":
         return kp.LowRank(
-            kp.fourier_features(X, kp.fourier_features_map(kernel, X.shape[1], int(best.size)))
+            kp.features(X, kp.fourier_features_map(kernel, X.shape[1], int(best.size)))
         )
     found = kp._METHODS[best.method].function(X, kernel, best.size, 0)
     return kp.LowRank(kp.nystrom(X, found, kernel)) if best.method in kp._SAMPLERS else found

@@ -81,14 +81,14 @@ def sklearn_transform(n, rows):
 def preimage(n):
     X = clusters(n)
     model = kp.kpca(X, GAUSSIAN, 5, centered=True)
-    features = kp.expand(X[:50], model)
+    features = kp.features(X[:50], model)
     return lambda: kp.kernel_pca_preimage(features, model)
 
 
 def ridge(n):
     X = clusters(n)
     y = target(X)
-    return lambda: kp.kernel_ridge_cg(X, y, GAUSSIAN, 0.1)
+    return lambda: kp.kernel_ridge(X, y, GAUSSIAN, 0.1, intercept=False)
 
 
 def sklearn_ridge(n):
@@ -134,7 +134,7 @@ def nystrom_features(rows, s):
     X = clusters(3000)
     model = kp.nystrom_map(X, kp.rpcholesky(X, GAUSSIAN, s), GAUSSIAN)
     new = X[:rows].copy()
-    return lambda: kp.nystrom_features(new, model)
+    return lambda: kp.features(new, model)
 
 
 def nystroem_transform(rows, s):
@@ -172,7 +172,7 @@ def eigsh(K, k):
 def fourier(n, m):
     X = clusters(n)
     feature_map = kp.fourier_features_map(GAUSSIAN, 16, m)
-    return lambda: kp.fourier_features(X, feature_map)
+    return lambda: kp.features(X, feature_map)
 
 
 def rbf_sampler(n, m):
@@ -221,12 +221,12 @@ def landmark_features(rows):
 
 
 def skpca_start():
-    return kp.skpca_start(kp.fourier_features_map(GAUSSIAN, 16, 500), 40)
+    return kp.skpca_start(kp.fourier_features_map(GAUSSIAN, 16, 500), 40, centered=False)
 
 
 def dsgd_start():
     feature_map = kp.fourier_features_map(GAUSSIAN, 16, 1024, stored=False)
-    return kp.dsgd_start(clusters(512), feature_map, 3)
+    return kp.dsgd_start(clusters(512), feature_map, 3, centered=False)
 
 
 CALLS = {  # name: (maker of our call, maker of the peer's, or None)
@@ -239,19 +239,23 @@ CALLS = {  # name: (maker of our call, maker of the peer's, or None)
     "kpca 1000, 10": (lambda: kpca(1000, 10), lambda: sklearn_kpca(1000, 10, "arpack")),
     "kpca 1000, 150": (lambda: kpca(1000, 150), lambda: sklearn_kpca(1000, 150, "dense")),
     "kpca 3000, 10": (lambda: kpca(3000, 10), lambda: sklearn_kpca(3000, 10, "randomized")),
-    "expand 450": (lambda: of_model(kp.expand, 450, 450), lambda: sklearn_transform(450, 450)),
-    "expand 1": (lambda: of_model(kp.expand, 450, 1), lambda: sklearn_transform(450, 1)),
+    "expand 450": (lambda: of_model(kp.features, 450, 450), lambda: sklearn_transform(450, 450)),
+    "expand 1": (lambda: of_model(kp.features, 450, 1), lambda: sklearn_transform(450, 1)),
     "residual 450": (lambda: of_model(kp.residual, 450, 450), None),
     "kernel_pca_preimage 50": (lambda: preimage(300), None),
     "kernel_ridge_cg 300": (lambda: ridge(300), lambda: sklearn_ridge(300)),
     "kernel_ridge_cg 1000": (lambda: ridge(1000), lambda: sklearn_ridge(1000)),
     "nystrom_kpca 3000, 300": (
-        lambda: over_landmarks(lambda X, s: kp.nystrom_kpca(X, s, GAUSSIAN, 10), 3000, 300),
+        lambda: over_landmarks(
+            lambda X, s: kp.nystrom_kpca(X, s, GAUSSIAN, 10, centered=False), 3000, 300
+        ),
         lambda: nystroem(3000, 300, sklearn_pca),
     ),
     "nystrom_ridge 3000, 300": (
         lambda: over_landmarks(
-            lambda X, s: kp.nystrom_ridge(X, target(X), s, GAUSSIAN, 1e-3), 3000, 300
+            lambda X, s: kp.nystrom_ridge(X, target(X), s, GAUSSIAN, 1e-3, intercept=False),
+            3000,
+            300,
         ),
         lambda: nystroem(3000, 300, sklearn_linear),
     ),
@@ -294,7 +298,9 @@ CALLS = {  # name: (maker of our call, maker of the peer's, or None)
     ),
     "shadow_select 6000": (lambda: of_points(lambda X: kp.shadow_select(X, 3.0), 6000), None),
     "rskpca 500": (
-        lambda: of_points(lambda X: kp.rskpca(X, np.ones(len(X)), GAUSSIAN, 10), 500),
+        lambda: of_points(
+            lambda X: kp.rskpca(X, np.ones(len(X)), GAUSSIAN, 10, centered=False), 500
+        ),
         None,
     ),
     "herd 1000, 50": (lambda: of_points(lambda X: kp.herd(X, GAUSSIAN, 50), 1000), None),
@@ -324,16 +330,16 @@ CALLS = {  # name: (maker of our call, maker of the peer's, or None)
     ),
     "fourier_features 3000, 500": (lambda: fourier(3000, 500), lambda: rbf_sampler(3000, 500)),
     "skpca_update 2000, 500": (
-        lambda: stream(skpca_start, kp.skpca_update, 2000),
+        lambda: stream(skpca_start, kp.update, 2000),
         lambda: incremental(2000, 500, 20),
     ),
     "frequent_directions 1000, 200": (
         lambda: directions(1000, 200, 20),
         lambda: incremental(1000, 200, 20),
     ),
-    "dsgd_update 512, 1024": (lambda: stream(dsgd_start, kp.dsgd_update, 512), None),
+    "dsgd_update 512, 1024": (lambda: stream(dsgd_start, kp.update, 512), None),
     "rls_update 500": (
-        lambda: stream(lambda: kp.rls_start(GAUSSIAN, 100, 16), kp.rls_update, 500),
+        lambda: stream(lambda: kp.rls_start(GAUSSIAN, 100, 16), kp.update, 500),
         None,
     ),
     "quantize_gram 3000": (lambda: of_points(lambda X: kp.quantize_gram(X, GAUSSIAN), 3000), None),

@@ -58,7 +58,7 @@ class Choose:
         seconds = time.perf_counter() - start
         errors = [
             share(
-                kp.expand(
+                kp.features(
                     X[n:], kp.nystrom_ridge(X[:n], y[:n], landmarks, by, lam, intercept=True)
                 ),
                 y[n:],
@@ -125,7 +125,7 @@ class Search:
             if best is None or peer[-1].best_score_ > best[-1].best_score_:
                 best = peer
         theirs = time.perf_counter() - start
-        errors = share(kp.expand(X[n:], model), y[n:]), share(best.predict(X[n:]), y[n:])
+        errors = share(kp.features(X[n:], model), y[n:]), share(best.predict(X[n:]), y[n:])
         return ours / theirs, errors[0] / errors[1]
 
     def setup_cache(self):

@@ -97,10 +97,10 @@ class Features:
     @unit("time over KernelPCA.transform's")
     def track_ratio(self):
         return ratio(
-            lambda: kp.expand(self.new, self.expansion), lambda: self.model.transform(self.new)
+            lambda: kp.features(self.new, self.expansion), lambda: self.model.transform(self.new)
         )
 
     @unit("largest difference, up to signs")
     def track_error(self):
-        ours, theirs = kp.expand(self.new, self.expansion), self.model.transform(self.new)
+        ours, theirs = kp.features(self.new, self.expansion), self.model.transform(self.new)
         return float(np.abs(ours - theirs * np.sign((ours * theirs).sum(0))).max())

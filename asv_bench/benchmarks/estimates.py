@@ -56,13 +56,17 @@ def sketched(method, X, kernel, seed):
         eigen = kp.block_lanczos(bits, 2 * JUDGED + 8, 0, tol=1e-4)
         return eigen, eigen.values, eigen.vectors
     if method == "nystrom_kpca":
-        model = kp.nystrom_kpca(X, kp.uniform_landmarks(n, min(n, 150), seed), kernel, COMPONENTS)
-        return model, model.values, kp.expand(X, model)
+        model = kp.nystrom_kpca(
+            X, kp.uniform_landmarks(n, min(n, 150), seed), kernel, COMPONENTS, centered=False
+        )
+        return model, model.values, kp.features(X, model)
     if method == "skpca":
-        model = kp.skpca(X, kernel, COMPONENTS, 1000, 3 * COMPONENTS, seed)
+        model = kp.skpca(X, kernel, COMPONENTS, 1000, 3 * COMPONENTS, seed, centered=False)
     else:
-        model = kp.rnca(X, kp.fourier_features_map(kernel, X.shape[1], 1000, seed), COMPONENTS)
-    return model, model.values, kp.skpca_transform(X, model)
+        model = kp.rnca(
+            X, kp.fourier_features_map(kernel, X.shape[1], 1000, seed), COMPONENTS, centered=False
+        )
+    return model, model.values, kp.features(X, model)
 
 
 class Estimated:

@@ -51,12 +51,12 @@ class Pass:
         self.X = normal(64 * BATCH, 10)
         self.features = max(4, size(FEATURES) // FEATURE_BATCH) * FEATURE_BATCH
         self.stored, self.drawn = map_of(self.X, self.features, True), map_of(self.X, self.features)
-        self.start = kp.dsgd_start(self.X[:2000], self.drawn, 3)
+        self.start = kp.dsgd_start(self.X[:2000], self.drawn, 3, centered=False)
         self.phases = kp._drawn(self.X, self.stored, 0, self.features, 1.0)[1]
 
     def ours(self, state):
         for t in range((self.features - START) // FEATURE_BATCH):
-            state = kp.dsgd_update(state, self.X[BATCH * t : BATCH * (t + 1)])
+            state = kp.update(state, self.X[BATCH * t : BATCH * (t + 1)])
         return state.coef
 
     def numpy(self):
@@ -89,7 +89,9 @@ class Evaluation:
         self.X = normal(size(10_000), d) if d < 100 else normal(size(512), d)
         self.features = size(16_384)
         self.stored, drawn = map_of(self.X, self.features, True), map_of(self.X, self.features)
-        self.state = kp.dsgd_start(self.X[:500], drawn, 3)._replace(used=self.features)
+        self.state = kp.dsgd_start(self.X[:500], drawn, 3, centered=False)._replace(
+            used=self.features
+        )
 
     def numpy(self):
         for i in range(0, len(self.X), 512):
@@ -119,11 +121,13 @@ class Step:
     def setup(self, features):
         X = normal(2000, 10)
         self.batch = X[:BATCH]
-        self.state = kp.dsgd_start(X, map_of(X, features), 3)._replace(used=features)
+        self.state = kp.dsgd_start(X, map_of(X, features), 3, centered=False)._replace(
+            used=features
+        )
 
     @unit("microseconds a feature")
     def track_time(self, features):
-        return 1e6 * seconds(lambda: kp.dsgd_update(self.state, self.batch), repeat=5)[0] / features
+        return 1e6 * seconds(lambda: kp.update(self.state, self.batch), repeat=5)[0] / features
 
 
 class Correlations:
@@ -146,7 +150,7 @@ class Correlations:
         return start._replace(used=self.features, step=10)
 
     def step(self, state):
-        return kp.dsgd_update(state, *self.views)
+        return kp.update(state, *self.views)
 
     @unit("time over dgemm's for the products of both views with frequencies and coefficients")
     def track_ratio_dgemm(self):
@@ -185,10 +189,13 @@ class TimeToPotential:
     def gradients(self):
         kernel = kp.gaussian(1.0)
         state = kp.dsgd_start(
-            self.X[:2000], kp.fourier_features_map(kernel, 1, 16_384, 0, stored=False), self.k
+            self.X[:2000],
+            kp.fourier_features_map(kernel, 1, 16_384, 0, stored=False),
+            self.k,
+            centered=False,
         )
         for t in range(len(self.X) // BATCH):
-            state = kp.dsgd_update(state, self.X[BATCH * t : BATCH * (t + 1)])
+            state = kp.update(state, self.X[BATCH * t : BATCH * (t + 1)])
             if t % 4 == 3 and self.potential(kp.dsgd_evaluate(self.nodes, state)) < self.target:
                 return True
         return False
@@ -203,19 +210,17 @@ class TimeToPotential:
         return False
 
     def streamed(self, map):
-        state = kp.skpca_start(map, 20)
-        return kp.skpca_transform(
-            self.nodes, kp.skpca_finish(kp.skpca_update(state, self.X), self.k)
-        )
+        state = kp.skpca_start(map, 20, centered=False)
+        return kp.features(self.nodes, kp.finish(kp.update(state, self.X), self.k))
 
     def incremental(self, map):
         from sklearn.decomposition import IncrementalPCA
 
         peer, rows = IncrementalPCA(self.k), max(1000, map.m)
         for begin in range(0, len(self.X), rows):
-            Z = kp.fourier_features(self.X[begin : begin + rows], map)
+            Z = kp.features(self.X[begin : begin + rows], map)
             peer.partial_fit(np.concatenate([Z, -Z]))
-        return kp.fourier_features(self.nodes, map) @ peer.components_.T
+        return kp.features(self.nodes, map) @ peer.components_.T
 
     def time(self, run):
         run()

@@ -268,12 +268,12 @@ class FullRidge:
         kernel, lam = kp.gaussian(kp.median_bandwidth(X)), 1e-6 * n
         taken = seconds(
             lambda: KernelRidge(alpha=lam, kernel="rbf", gamma=kernel.gamma).fit(X, y),
-            lambda: kp.kernel_ridge_cg(X, y, kernel, lam),
+            lambda: kp.kernel_ridge(X, y, kernel, lam, intercept=False),
             repeat=3,
         )
-        full = kp.kernel_ridge_cg(X, y, kernel, lam)
-        few = kp.nystrom_ridge(X, y, kp.rpcholesky(X, kernel, 1000), kernel, lam)
-        errors = [np.square(kp.expand(new, model) - kept).mean() for model in (few, full)]
+        full = kp.kernel_ridge(X, y, kernel, lam, intercept=False)
+        few = kp.nystrom_ridge(X, y, kp.rpcholesky(X, kernel, 1000), kernel, lam, intercept=False)
+        errors = [np.square(kp.features(new, model) - kept).mean() for model in (few, full)]
         return *taken, errors[1] / errors[0], full.values[0]
 
     def setup_cache(self):
@@ -302,13 +302,13 @@ class Arriving:
 
     def features(self, method, X, kernel, seed):
         if method == "reservoir":
-            return kp.expand(X, kp.reservoir_nystrom(X, kernel, 200, 200, seed))
+            return kp.features(X, kp.reservoir_nystrom(X, kernel, 200, 200, seed))
         if method == "accelerated":
             return kp.nystrom(X, kp.recursive_rls_accelerated(X, kernel, 200, seed), kernel)
         state = kp.rls_start(kernel, 200, X.shape[1], seed)
         for begin in range(0, len(X), 2000):
-            state = kp.rls_update(state, X[begin : begin + 2000])
-        return kp.nystrom(X, kp.rls_finish(state), kernel)
+            state = kp.update(state, X[begin : begin + 2000])
+        return kp.nystrom(X, kp.finish(state), kernel)
 
     def measured(self, method):
         """Mean spectral error over the largest eigenvalue, and seconds with the features."""

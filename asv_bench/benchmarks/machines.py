@@ -85,7 +85,7 @@ def features():
 
 def moments():
     X, landmarks = points(size(400_000), 50), block(99, 500, 50)
-    return scaling(lambda: kp.dask_nystrom_kpca(X, landmarks, kp.gaussian(7.0), 10))
+    return scaling(lambda: kp.dask_nystrom_kpca(X, landmarks, kp.gaussian(7.0), 10, centered=False))
 
 
 def moved(work):
@@ -105,7 +105,7 @@ def moved(work):
 def moved_by_skpca():
     X, start = (
         points(size(100_000), 20),
-        kp.skpca_start(kp.fourier_features_map(kp.gaussian(4.0), 20, 1000), 50),
+        kp.skpca_start(kp.fourier_features_map(kp.gaussian(4.0), 20, 1000), 50, centered=False),
     )
     return moved(lambda: kp.dask_fold(X, start))[1] / (32 * 8 * 1000 * 50)
 
@@ -186,12 +186,16 @@ def factor(s):
 def ridge():
     n = size(100_000)
     landmarks = np.arange(min(1500, n))
-    return kp.nystrom_ridge(cloud(n, 10), cloud(n, 1)[:, 0].copy(), landmarks, kernel(10), 1.0)
+    return kp.nystrom_ridge(
+        cloud(n, 10), cloud(n, 1)[:, 0].copy(), landmarks, kernel(10), 1.0, intercept=False
+    )
 
 
 def ridge_by_gradients():
     n = size(10_000)
-    return kp.kernel_ridge_cg(cloud(n, 10), cloud(n, 1)[:, 0].copy(), kernel(10), 0.01)
+    return kp.kernel_ridge(
+        cloud(n, 10), cloud(n, 1)[:, 0].copy(), kernel(10), 0.01, intercept=False
+    )
 
 
 WORKS = {
@@ -205,8 +209,8 @@ WORKS = {
     "kmeans_select, 100,000 x 10, 100 centers": lambda: kp.kmeans_select(
         cloud(size(100_000), 10), 100 if size(1000) > 100 else 20
     ),
-    "kpca, 8000 x 10": lambda: kp.kpca(cloud(size(8000), 10), kernel(10), 10),
-    "kpca, 16,000 x 10": lambda: kp.kpca(cloud(size(16_000), 10), kernel(10), 10),
+    "kpca, 8000 x 10": lambda: kp.kpca(cloud(size(8000), 10), kernel(10), 10, centered=False),
+    "kpca, 16,000 x 10": lambda: kp.kpca(cloud(size(16_000), 10), kernel(10), 10, centered=False),
     "1-bit matrix, 32,768 rows, times 16 vectors": lambda: kp.matmat(
         one_bit(size(32_768)), cloud(size(32_768), 16)
     ),
@@ -219,13 +223,13 @@ WORKS = {
     ),
     "shadow_select, 100,000 x 16, eps = 5": lambda: kp.shadow_select(cloud(size(100_000), 16), 5.0),
     "dsgd_kpca, 20,000 x 10, 4096 features": lambda: kp.dsgd_kpca(
-        cloud(size(20_000), 10), kernel(10), 5, size(4096)
+        cloud(size(20_000), 10), kernel(10), 5, size(4096), centered=False
     ),
     "frequent_directions, 20,000 x 2000, ell = 50": lambda: kp.frequent_directions(
         cloud(size(20_000), size(2000)), 50
     ),
     "skpca, 50,000 x 50, m = 2000, ell = 50": lambda: kp.skpca(
-        cloud(size(50_000), 50), kernel(50), 5, size(2000), 50
+        cloud(size(50_000), 50), kernel(50), 5, size(2000), 50, centered=False
     ),
     "recursive_rls_accelerated, 100,000 x 10, s = 500": lambda: kp.recursive_rls_accelerated(
         cloud(size(100_000), 10), kernel(10), size(500)

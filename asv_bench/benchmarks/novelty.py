@@ -39,13 +39,13 @@ def fitted(method, known, seed):
     kernel, n = kp.gaussian(kp.median_bandwidth(known)), len(known)
     k = min(40, n // 3)
     if method == "exact":
-        model = kp.kpca(known, kernel, k)
+        model = kp.kpca(known, kernel, k, centered=False)
     elif method == "nystrom":
         model = kp.nystrom_kpca(
-            known, kp.rpcholesky(known, kernel, min(150, n // 2), seed), kernel, k
+            known, kp.rpcholesky(known, kernel, min(150, n // 2), seed), kernel, k, centered=False
         )
     elif method == "stream":
-        model = kp.skpca(known, kernel, k, 2000, min(2 * k, n), seed)
+        model = kp.skpca(known, kernel, k, 2000, min(2 * k, n), seed, centered=False)
     if method in ("exact", "nystrom", "stream"):
         return lambda X: kp.residual(X, model)
     if method == "IsolationForest":
@@ -124,11 +124,11 @@ def alarmed(method, known, seed):
     """A function that marks points as novel, about ALPHA of the known ones."""
     kernel, n = kp.gaussian(kp.median_bandwidth(known)), len(known)
     if method == "novelty_pvalues":  # the last 3 of 7 points are not in the model
-        model = kp.kpca(known[: n * 4 // 7], kernel, 40)
+        model = kp.kpca(known[: n * 4 // 7], kernel, 40, centered=False)
         others = kp.residual(known[n * 4 // 7 :], model)
         return lambda X: kp.novelty_pvalues(X, model, others) <= ALPHA
     if method == "quantile of training":
-        model = kp.kpca(known, kernel, 40)
+        model = kp.kpca(known, kernel, 40, centered=False)
         threshold = np.quantile(kp.residual(known, model), 1 - ALPHA)
         return lambda X: kp.residual(X, model) > threshold
     from sklearn.ensemble import IsolationForest

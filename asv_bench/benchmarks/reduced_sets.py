@@ -133,7 +133,7 @@ class Digits:
 
     def ours(self):
         found = kp.shadow_select(self.X, self.sigma / 4)
-        return kp.rskpca(found.centers, found.weights, self.kernel, 5)
+        return kp.rskpca(found.centers, found.weights, self.kernel, 5, centered=False)
 
     def peer(self):
         from sklearn.decomposition import KernelPCA
@@ -149,11 +149,14 @@ class Digits:
     @unit("time over KernelPCA.transform's")
     def track_ratio_transform(self):
         peer, ours = self.peer(), self.ours()
-        return ratio(lambda: kp.expand(self.X, ours), lambda: peer.transform(self.X), 3)
+        return ratio(lambda: kp.features(self.X, ours), lambda: peer.transform(self.X), 3)
 
     @unit("embedding error min_A |O - O' A|_F / |O|_F against exact kernel PCA")
     def track_error(self):
-        O, ours = kp.expand(self.X, kp.kpca(self.X, self.kernel, 5)), kp.expand(self.X, self.ours())
+        O, ours = (
+            kp.features(self.X, kp.kpca(self.X, self.kernel, 5, centered=False)),
+            kp.features(self.X, self.ours()),
+        )
         return np.linalg.norm(O - ours @ np.linalg.lstsq(ours, O, rcond=None)[0]) / np.linalg.norm(
             O
         )

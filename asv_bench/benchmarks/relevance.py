@@ -43,16 +43,18 @@ def split(name):
 
 
 def plain(X, Y, kernel):
-    return kp.nystrom_ridge(X, Y, kp.rpcholesky(X, kernel, size(1000)), kernel, LAM)
+    return kp.nystrom_ridge(
+        X, Y, kp.rpcholesky(X, kernel, size(1000)), kernel, LAM, intercept=False
+    )
 
 
 def predicted(method, X, Y, new):
     kernel = kp.gaussian(kp.median_bandwidth(X))
     if method == "learn_metric":
         M, model, _ = kp.learn_metric(X, Y, kernel, LAM, s=size(1000))
-        return kp.expand(kp.scale_points(new, M), model)
+        return kp.features(kp.scale_points(new, M), model)
     if method == "nystrom_ridge":
-        return kp.expand(new, plain(X, Y, kernel))
+        return kp.features(new, plain(X, Y, kernel))
     from sklearn.ensemble import HistGradientBoostingRegressor
 
     return np.column_stack(
@@ -99,7 +101,7 @@ class Round:
         kernel, s = kp.gaussian(kp.median_bandwidth(X)), size(1000)
         landmarks = kp.rpcholesky(X, kernel, s)
         ridge, one, four = seconds(
-            lambda: kp.nystrom_ridge(X, Y, landmarks, kernel, LAM),
+            lambda: kp.nystrom_ridge(X, Y, landmarks, kernel, LAM, intercept=False),
             lambda: kp.learn_metric(X, Y, kernel, LAM, s, rounds=1),
             lambda: kp.learn_metric(X, Y, kernel, LAM, s, rounds=4),
             repeat=3,
@@ -139,6 +141,6 @@ class Gradient:
     @unit("largest error / largest derivative")
     def track_error(self, kernel):
         few, step = self.X[:50], 1e-5 * np.eye(20)
-        rise = [kp.expand(few + e, self.model) - kp.expand(few - e, self.model) for e in step]
+        rise = [kp.features(few + e, self.model) - kp.features(few - e, self.model) for e in step]
         exact = np.stack(rise, -1) / 2e-5
         return float(np.abs(kp.gradient(few, self.model) - exact).max() / np.abs(exact).max())

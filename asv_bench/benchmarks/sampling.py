@@ -73,13 +73,13 @@ class RoundedFeatures:
 
     def rounded(self, s):
         thin = kp.thin_expansion(self.f, kp.round_expansion(self.f.coef, s, 0))
-        return kp.expand(self.new, thin)
+        return kp.features(self.new, thin)
 
     @unit("time over expand's")
     def track_ratio(self, s):
         return ratio(
             lambda: self.rounded(s),
-            lambda: kp.expand(self.new, self.f),
+            lambda: kp.features(self.new, self.f),
             repeat=3,
         )
 
@@ -89,7 +89,7 @@ class RoundedFeatures:
 
     @unit("largest relative error")
     def track_error(self, s):
-        exact = kp.expand(self.new, self.f)
+        exact = kp.features(self.new, self.f)
         return float(np.abs(self.rounded(s) / exact - 1).max())
 
 

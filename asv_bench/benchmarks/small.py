@@ -64,7 +64,7 @@ def embedding(n, d, k, dtype):
 
     errors = [error(kp.kpca(X, kernel, k, centered=True).values)]
     errors += [error(peer.fit(X).eigenvalues_) for peer in peers]
-    ours = [lambda: kp.expand(X, kp.kpca(X, kernel, k, centered=True))]
+    ours = [lambda: kp.features(X, kp.kpca(X, kernel, k, centered=True))]
     return ours + [lambda peer=peer: peer.fit_transform(X) for peer in peers], errors
 
 
@@ -77,9 +77,12 @@ def ridge(n, d, lam, dtype):
     K = kp.gram(X, X, kernel)
     exact = y - lam * scipy.linalg.solve(K + lam * np.eye(n), y, assume_a="pos")
     peer = KernelRidge(alpha=lam, kernel="rbf", gamma=kernel.gamma).fit(X, y)
-    fitted = kp.expand(X, kp.kernel_ridge_cg(X, y, kernel, lam)), peer.predict(X)
+    fitted = kp.features(X, kp.kernel_ridge(X, y, kernel, lam, intercept=False)), peer.predict(X)
     errors = [float(np.abs(values - exact).max() / np.abs(exact).max()) for values in fitted]
-    return [lambda: kp.kernel_ridge_cg(X, y, kernel, lam), lambda: peer.fit(X, y)], errors
+    return [
+        lambda: kp.kernel_ridge(X, y, kernel, lam, intercept=False),
+        lambda: peer.fit(X, y),
+    ], errors
 
 
 CELLS = {

@@ -50,23 +50,25 @@ def made(name):
     X, Y, x, kernel = normal(n, 8), normal(2 * n, 8, 1), normal(1, 8, 2), kp.gaussian(4.0)
     none, mean = np.zeros((n, 1)), np.full((n, 1), 1.0 / n)
     if "skpca" in name:
-        model = kp.skpca(X, kernel, K, n, 40)
-        z = kp.fourier_features(x, model.feature_map)
+        model = kp.skpca(X, kernel, K, n, 40, centered=False)
+        z = kp.features(x, model.feature_map)
         if name.startswith("residual"):
             expected = np.linalg.norm(z - z @ model.basis @ model.basis.T, axis=1)
             return lambda: kp.residual(x, model), expected
-        return lambda: kp.skpca_transform(x, model), z @ model.basis
+        return lambda: kp.features(x, model), z @ model.basis
     if "nystrom_features" in name or "nystrom_map" in name:
         model = kp.nystrom_map(Y, np.arange(size(int(name.split()[-1]))), kernel)
         row = kp.gram(model.points[: model.rank], x, kernel)
         z = np.linalg.solve(model.factor[: model.rank, : model.rank], row).T
         if name.startswith("residual"):
             return lambda: kp.residual(x, model), np.sqrt(1.0 - np.square(z).sum(1))
-        return lambda: kp.nystrom_features(x, model), z
+        return lambda: kp.features(x, model), z
     centered = "centered" in name
-    model = kp.kpca(X, kernel, K, centered=True) if centered else kp.kpca(X, kernel, K)
+    model = (
+        kp.kpca(X, kernel, K, centered=True) if centered else kp.kpca(X, kernel, K, centered=False)
+    )
     if "nystrom_kpca" in name:
-        model = kp.nystrom_kpca(Y, np.arange(n), kernel, K)
+        model = kp.nystrom_kpca(Y, np.arange(n), kernel, K, centered=False)
     z = kp.gram(x, model.points, kernel) @ model.coef + model.offset
     out = np.empty(K)
 
@@ -78,11 +80,11 @@ def made(name):
         off = squares_off(kernel, x, model.points, model.coef, mean if centered else none)
         return lambda: kp.residual(x, model), np.sqrt(off[0])
     if name == "kernel_pca_preimage":  # one step from X[0], the point with these features
-        y = kp.expand(X[:1], model)
+        y = kp.features(X[:1], model)
         w = (model.coef @ y.T) * kp.gram(X, X[:1], kernel)
         return lambda: kp.kernel_pca_preimage(y, model, max_iterations=1), w.T @ X / w.sum()
     call = {
-        "expand": lambda: kp.expand(x, model),
+        "expand": lambda: kp.features(x, model),
         "features_of in Python": lambda: written(kp.features_of),
         "features_of compiled": lambda: written(one_compiled),
     }[name.split()[0] if name.startswith("expand") else name]

@@ -24,15 +24,15 @@ class FourierFeatures:
 
         peer = RBFSampler(gamma=0.5, n_components=2000, random_state=0).fit(self.X)
         return ratio(
-            lambda: kp.fourier_features(self.X, self.feature_map), lambda: peer.transform(self.X), 3
+            lambda: kp.features(self.X, self.feature_map), lambda: peer.transform(self.X), 3
         )
 
     @unit("time in float32 over that in float64")
     def track_ratio_float32(self):
         single = self.X.astype(np.float32)
         return ratio(
-            lambda: kp.fourier_features(single, self.feature_map),
-            lambda: kp.fourier_features(self.X, self.feature_map),
+            lambda: kp.features(single, self.feature_map),
+            lambda: kp.features(self.X, self.feature_map),
             3,
         )
 
@@ -48,8 +48,8 @@ class Fastfood:
     @unit("time over that of stored frequencies")
     def track_ratio(self):
         return ratio(
-            lambda: kp.fourier_features(self.X, self.fast),
-            lambda: kp.fourier_features(self.X, self.plain),
+            lambda: kp.features(self.X, self.fast),
+            lambda: kp.features(self.X, self.plain),
         )
 
     @unit("largest error of a kernel value of 200 points, over that of stored frequencies")
@@ -57,7 +57,7 @@ class Fastfood:
         K = kp.gram(self.X[:200], self.X[:200], self.kernel)
         errors = [
             np.abs(Z @ Z.T - K).max()
-            for Z in (kp.fourier_features(self.X[:200], m) for m in (self.fast, self.plain))
+            for Z in (kp.features(self.X[:200], m) for m in (self.fast, self.plain))
         ]
         return errors[0] / errors[1]
 
@@ -73,7 +73,7 @@ class Maps:
         make, errors = getattr(kp, f"{map}_features_map"), []
         for seed, step in enumerate(normal(150, d)):
             points = np.stack([step, step + step / np.linalg.norm(step)])
-            Z = kp.fourier_features(points, make(kp.gaussian(1.0), d, 256, seed, paired=paired))
+            Z = kp.features(points, make(kp.gaussian(1.0), d, 256, seed, paired=paired))
             errors.append(Z[0] @ Z[1] - np.exp(-0.5))
         return 256 * np.mean(np.square(errors))
 
@@ -126,29 +126,25 @@ class Streaming:
     @unit("time to train over rnca's")
     def track_ratio(self):
         return ratio(
-            lambda: kp.skpca(self.X, self.kernel, 50, 2000, 50),
-            lambda: kp.rnca(self.X, self.feature_map, 50),
+            lambda: kp.skpca(self.X, self.kernel, 50, 2000, 50, centered=False),
+            lambda: kp.rnca(self.X, self.feature_map, 50, centered=False),
             1,
         )
 
     @unit("microseconds a new point")
     def track_test(self):
-        found = kp.skpca(self.X[:5000], self.kernel, 50, 2000, 50)
-        return (
-            1e6 * seconds(lambda: kp.skpca_transform(self.X[:5000], found))[0] / len(self.X[:5000])
-        )
+        found = kp.skpca(self.X[:5000], self.kernel, 50, 2000, 50, centered=False)
+        return 1e6 * seconds(lambda: kp.features(self.X[:5000], found))[0] / len(self.X[:5000])
 
     @unit("microseconds a new point")
     def track_test_rnca(self):
-        found = kp.rnca(self.X[:5000], self.feature_map, 50)
-        return (
-            1e6 * seconds(lambda: kp.skpca_transform(self.X[:5000], found))[0] / len(self.X[:5000])
-        )
+        found = kp.rnca(self.X[:5000], self.feature_map, 50, centered=False)
+        return 1e6 * seconds(lambda: kp.features(self.X[:5000], found))[0] / len(self.X[:5000])
 
     @unit("microseconds a new point")
     def track_test_reservoir(self):
         found = kp.reservoir_nystrom(self.X[:5000], self.kernel, 50, 1000)
-        return 1e6 * seconds(lambda: kp.expand(self.X[:5000], found))[0] / len(self.X[:5000])
+        return 1e6 * seconds(lambda: kp.features(self.X[:5000], found))[0] / len(self.X[:5000])
 
 
 class Forgetting:
@@ -164,12 +160,12 @@ class Forgetting:
 
     def state(self, X, half_life):
         map = kp.fourier_features_map(kp.gaussian(4.0), 10, 500)
-        return kp.skpca_update(kp.skpca_start(map, 50, half_life=half_life), X)
+        return kp.update(kp.skpca_start(map, 50, half_life=half_life, centered=False), X)
 
     @unit("mean novelty of new points of the last place")
     def track_error(self, half_life):
         X = self.points()
-        found = kp.skpca_finish(self.state(X[: -size(200)], half_life), 10)
+        found = kp.finish(self.state(X[: -size(200)], half_life), 10)
         return float(kp.residual(X[-size(200) :], found).mean())
 
     @unit("time over that of a stream that does not forget")
@@ -190,15 +186,15 @@ class TimeOfRow:
         """(function that takes n rows in blocks of 10,000, how many these are)."""
         X, state = (
             normal(10_000, 10),
-            kp.skpca_start(kp.fourier_features_map(kp.gaussian(2.0), 10, 200), 20),
+            kp.skpca_start(kp.fourier_features_map(kp.gaussian(2.0), 10, 200), 20, centered=False),
         )
-        state = kp.skpca_update(state, X[:100])
+        state = kp.update(state, X[:100])
         blocks = max(1, size(n) // len(X))
 
         def run():
             current = state
             for _ in range(blocks):
-                current = kp.skpca_update(current, X)
+                current = kp.update(current, X)
 
         return run, blocks * len(X)
 
@@ -229,9 +225,11 @@ class Equispaced:
         drawn = kp.fourier_features_map(kernel, 2, 1000)
         self.X, self.kernel = X, kernel
         self.run = {
-            "equispaced": lambda X: kp.rnca(X, map, 10),
-            "skpca": lambda X: kp.skpca_finish(kp.skpca_update(kp.skpca_start(drawn, 60), X), 10),
-            "rnca": lambda X: kp.rnca(X, drawn, 10),
+            "equispaced": lambda X: kp.rnca(X, map, 10, centered=False),
+            "skpca": lambda X: kp.finish(
+                kp.update(kp.skpca_start(drawn, 60, centered=False), X), 10
+            ),
+            "rnca": lambda X: kp.rnca(X, drawn, 10, centered=False),
         }[stream]
 
     @unit("seconds to train on 300,000 points, ten components")
