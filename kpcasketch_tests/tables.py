@@ -249,7 +249,7 @@ def same_means(a, b):
 class StreamRow(NamedTuple):
     kind: str  # the beginning of the names of its functions
     arguments: object  # (X): the arguments of the start function, for points such as X
-    finish_arguments: tuple = ()  # those of the finish function after the state
+    finish_arguments: tuple = ()  # those of `finish` after the state
     settings: dict = {}  # of the start function, by keyword
     # Whether states of one stream that was cut in two ways are equal; None if the cut matters.
     equal: object = same_bits
@@ -262,16 +262,14 @@ class StreamRow(NamedTuple):
         """The state before the first of some points such as X."""
         return getattr(kp, f"{self.kind}_start")(*self.arguments(X), **self.settings, **more)
 
-    @property
-    def update(self):
-        return getattr(kp, f"{self.kind}_update")
+    def update(self, state, X):
+        return kp.update(state, X)
 
-    @property
-    def merge(self):
-        return getattr(kp, f"{self.kind}_merge")
+    def merge(self, a, b):
+        return kp.merge(a, b)
 
     def finish(self, state):
-        return getattr(kp, f"{self.kind}_finish")(state, *self.finish_arguments)
+        return kp.finish(state, *self.finish_arguments)
 
 
 def features_of_24(X):

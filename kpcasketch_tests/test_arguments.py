@@ -263,7 +263,7 @@ def test_kernel_parameters_are_refused_by_name(make, name, value):
             "expand: X and expansion.points must have the same number",
         ),
         (
-            lambda: kp.features(X, kp.Expansion(X, np.ones((8, 1)), np.ones(1), np.empty(0), g)),
+            lambda: kp.features(X, kp.Expansion(X, np.ones((8, 1)), np.ones(1), g)),
             "expand: expansion must be an Expansion whose coef has a row",
         ),
         (

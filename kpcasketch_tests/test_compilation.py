@@ -642,7 +642,7 @@ import multiprocessing, concurrent.futures, sys
 import numpy as np, kpcasketch as kp
 kp._WORTH_COMPILING = 0                                # threads from the first call on
 X = np.random.default_rng(0).standard_normal((20000, 3))
-model = kp.Expansion(X[:500], np.ones((500, 1)), np.ones(1), np.empty(0), kp.gaussian(2.0))
+model = kp.Expansion(X[:500], np.ones((500, 1)), np.ones(1), kp.gaussian(2.0))
 def work(i):
     return kp.features(X, model).sum()
 if __name__ == "__main__":

@@ -517,14 +517,14 @@ RESULTS = {  # of points X, points Y and vectors V: a call that takes `out`, and
     ),
     "expand": (
         lambda X, Y, V, **out: kp.features(
-            X, kp.Expansion(Y, V, np.ones(V.shape[1]), np.empty(0), kp.gaussian(2.0)), **out
+            X, kp.Expansion(Y, V, np.ones(V.shape[1]), kp.gaussian(2.0)), **out
         ),
         (0, 1, 2),
     ),
     "expand to a vector": (
         lambda X, Y, V, **out: kp.features(
             X,
-            kp.Expansion(Y, V[:, :1].copy(), np.ones(1), np.empty(0), kp.gaussian(2.0), targets=1),
+            kp.Expansion(Y, V[:, :1].copy(), np.ones(1), kp.gaussian(2.0), targets=1),
             **out,
         ),
         (0, 1),

@@ -555,7 +555,7 @@ def test_what_alike_components_explain_was_wrong_by_a_hundredth(gap, rng):
     Q = naive.orthonormal_columns(directions)
     F = X - X.mean(0)
     shares = np.square(F @ Q).sum(0) / np.square(F).sum()
-    model = kp.Expansion(X, coef, np.ones(12), np.zeros(12), kp.linear())
+    model = kp.Expansion(X, coef, np.ones(12), kp.linear(), offset=np.zeros(12))
     found = kp.explained_variance_ratio(X, model)
     assert (found >= 0.0).all() and found.sum() < 1.0 + 1e-7 and found[5] == found[7] == 0.0
     if gap == 0.0:  # one direction: rounding errors are no others

@@ -199,7 +199,11 @@ def test_rounded_features_are_those_of_the_rounded_coefficients(dtype, tolerance
         rng.standard_normal((130, 3)).astype(dtype),
     )
     f = kp.Expansion(
-        points, rng.standard_normal((500, 4)).astype(dtype), np.ones(4), np.arange(4.0), KERNEL
+        points,
+        rng.standard_normal((500, 4)).astype(dtype),
+        np.ones(4),
+        KERNEL,
+        offset=np.arange(4.0),
     )
     rows = kp.round_expansion(f.coef, 5.0, 8)
     expected = naive.gaussian(new, points, 2.0) @ sparse_rows(rows, 500).T + f.offset
@@ -214,14 +218,14 @@ def test_rounded_features_are_those_of_the_rounded_coefficients(dtype, tolerance
 
 
 def test_rounded_expansions_that_lose_every_term_are_their_offset():
-    f = kp.Expansion(np.zeros((3, 1)), np.zeros((3, 1)), np.ones(1), np.array([7.0]), KERNEL)
+    f = kp.Expansion(np.zeros((3, 1)), np.zeros((3, 1)), np.ones(1), KERNEL, offset=np.array([7.0]))
     assert ams2001.expand_rounded(np.ones((2, 1)), f, 1.0, 0).tolist() == [[7.0], [7.0]]
 
 
 def test_rounding_serves_kernel_machines_as_well(rng):
     # any coefficients, any points, an offset: the decision values of a trained machine
     points, alpha = rng.standard_normal((4000, 2)), np.sign(rng.standard_normal(4000)) * 0.1
-    machine = kp.Expansion(points, alpha[:, None], np.ones(1), np.array([-0.5]), KERNEL)
+    machine = kp.Expansion(points, alpha[:, None], np.ones(1), KERNEL, offset=np.array([-0.5]))
     exact = kp.features(points[:50], machine)
     rounded = [ams2001.expand_rounded(points[:50], machine, 20.0, seed) for seed in range(60)]
     spread = np.linalg.norm(alpha) * np.sqrt(np.sqrt(4000) * 0.9 / 20)
@@ -359,7 +363,7 @@ def random_kernel_matrices(X, kernel, s, bound, coef, seed):
 def test_random_kernels_have_the_law_of_the_matrix_forms(rng):
     points, coef, s = X[:8], rng.standard_normal(8), 3.0
     coef /= np.linalg.norm(coef)
-    f = kp.Expansion(points, coef[:, None], np.ones(1), np.empty(0), KERNEL)
+    f = kp.Expansion(points, coef[:, None], np.ones(1), KERNEL)
     count = 1500
     ours = [random_kernel_matrices(points, KERNEL, s, 1.0, coef, seed) for seed in range(count)]
     forms = [

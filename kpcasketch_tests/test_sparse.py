@@ -755,7 +755,7 @@ def test_shapes_and_indices_are_refused(rng):
         kp.gram_diagonal(scipy.sparse.coo_array(np.ones(3)), kp.linear())
     with pytest.raises(ValueError, match="^expand: .*ind"):  # made by hand
         points = kp.SparsePoints(np.ones(1), np.array([70]), np.array([0, 1]), (1, 60))
-        kp.features(S, kp.Expansion(points, np.ones((1, 1)), np.ones(1), np.empty(0), kp.linear()))
+        kp.features(S, kp.Expansion(points, np.ones((1, 1)), np.ones(1), kp.linear()))
 
 
 def test_kernels_of_other_functions_want_dense_points(rng):

@@ -831,7 +831,7 @@ def rounded_functions(options, m, eps, T, trials):
     """(failures of theorem 5, most terms, largest relative error, values, which are trivial, whether the rounding has
     the law of `rounding_failure`) for a Gaussian kernel, one x with f above the threshold and one just below."""
     X = np.random.default_rng(options.seed).standard_normal((m, 2)) * 0.15
-    f = kp.Expansion(X, np.full((m, 1), m**-0.5), np.ones(1), np.empty(0), kp.gaussian(1.0))
+    f = kp.Expansion(X, np.full((m, 1), m**-0.5), np.ones(1), kp.gaussian(1.0))
     x, s = np.array([[0.0, 0.0], [0.6, 0.0]]), rounding_scale(m, 1.0, eps, T)
     exact, failures, most, margin, terms, equal = kp.features(x, f), 0, 0, 0.0, 0, True
     v = kp.gram(x, X, f.kernel)
@@ -1261,7 +1261,7 @@ def law_of_sums(options, x, kernel, s, m=20, trials=1000):
     rng = np.random.default_rng(options.seed)
     X, a = rng.standard_normal((m, 2)), rng.standard_normal(m)
     a /= np.linalg.norm(a)
-    f = kp.Expansion(X, a[:, None], np.ones(1), np.empty(0), kernel)
+    f = kp.Expansion(X, a[:, None], np.ones(1), kernel)
     ours = [
         round(
             sum(
@@ -1355,8 +1355,8 @@ def rounded_support_vectors(options):
         machine.support_vectors_,
         machine.dual_coef_.T.copy(),
         np.ones(1),
-        machine.intercept_,
         kernel,
+        offset=machine.intercept_,
     )
     exact = kp.features(X[1200:], f)[:, 0]
     agreement = np.abs(exact - machine.decision_function(X[1200:])).max()
@@ -1498,7 +1498,7 @@ def draw_subspaces(axes, options):
 def draw_rounding(axes, options):
     rng, m, places = np.random.default_rng(options.seed), 4000, np.geomspace(0.5, 32, 13)
     X, new, kernel = rng.standard_normal((m, 3)), rng.standard_normal((100, 3)), kp.gaussian(4.0)
-    f = kp.Expansion(X, np.full((m, 1), m**-0.5), np.ones(1), np.empty(0), kernel)
+    f = kp.Expansion(X, np.full((m, 1), m**-0.5), np.ones(1), kernel)
     exact = kp.features(new, f)
     draw_ranges(
         axes,

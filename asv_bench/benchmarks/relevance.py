@@ -128,7 +128,7 @@ class Gradient:
         self.X = normal(size(5000), 20)
         made = getattr(kp, kernel)(6.0)
         coef = normal(size(2000), 10, 1)
-        self.model = kp.Expansion(normal(size(2000), 20, 2), coef, np.ones(10), np.empty(0), made)
+        self.model = kp.Expansion(normal(size(2000), 20, 2), coef, np.ones(10), made)
         kp.gradient(self.X, self.model)
         kp.relevance(self.X, self.model)
 

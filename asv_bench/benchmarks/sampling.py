@@ -67,9 +67,7 @@ class RoundedFeatures:
     def setup(self, s):
         m = size(100_000)
         self.X, self.new, self.kernel = normal(m, 8), normal(1000, 8, 1), kp.gaussian(8.0)
-        self.f = kp.Expansion(
-            self.X, np.full((m, 1), m**-0.5), np.ones(1), np.empty(0), self.kernel
-        )
+        self.f = kp.Expansion(self.X, np.full((m, 1), m**-0.5), np.ones(1), self.kernel)
 
     def rounded(self, s):
         thin = kp.thin_expansion(self.f, kp.round_expansion(self.f.coef, s, 0))
