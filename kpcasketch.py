@@ -1845,6 +1845,10 @@ def laplacian(sigma, *, norm=2):
         norm: int. 2 for the Euclidean norm, as in `matern(0.5, sigma)`, or 1 for city-block.
     Returns:
         Kernel: Its field `gamma` is 1 / sigma.
+    Example:
+        >>> kernel = laplacian(2.0)
+        >>> round(kernel_value(kernel, np.array([0.0, 0.0]), np.array([3.0, 4.0])), 6)  # exp(-5 / 2)
+        0.082085
     """
     kind = _EXPONENTIAL if _checked_count("norm", norm, 2) == 2 else _CITY_BLOCK
     return Kernel(kind, gamma=1.0 / _as_sigma(sigma))
@@ -1859,6 +1863,10 @@ def matern(nu, sigma):
         sigma: float from 1e-150 to 1e150. Bandwidth in the units of the points.
     Returns:
         Kernel: Its field `gamma` is sqrt(2 nu) / sigma.
+    Example:
+        >>> kernel = matern(1.5, 2.0)
+        >>> round(kernel_value(kernel, np.zeros(1), np.array([2.0])), 6)  # (1 + 3^.5) exp(-3^.5)
+        0.483358
     """
     kinds = {0.5: _EXPONENTIAL, 1.5: _MATERN_3_2, 2.5: _MATERN_5_2}
     nu = _checked_real("nu", nu)
@@ -1875,6 +1883,9 @@ def rational_quadratic(alpha, sigma):
         sigma: float from 1e-140 to 1e140. Bandwidth in the units of the points.
     Returns:
         Kernel: Its fields are gamma = 1 / (2 alpha sigma^2) and shape = alpha.
+    Example:
+        >>> round(kernel_value(rational_quadratic(1.0, 2.0), np.zeros(1), np.array([2.0])), 6)
+        0.666667
     """
     alpha = _checked_real("alpha", alpha, 1e-3, 1e6)
     sigma = _checked_real("sigma", sigma, 1e-140, 1e140)
@@ -1889,6 +1900,9 @@ def cauchy(sigma):
         sigma: float from 1e-150 to 1e150. Bandwidth in the units of the points.
     Returns:
         Kernel: Its field `gamma` is 1 / sigma^2.
+    Example:
+        >>> round(kernel_value(cauchy(2.0), np.zeros(1), np.array([4.0])), 6)
+        0.2
     """
     return Kernel(_CAUCHY, gamma=1.0 / _as_sigma(sigma) ** 2)
 
@@ -1903,6 +1917,9 @@ def polynomial(degree, gamma, coef0):
         coef0: float, at least 0. Constant term. A negative constant could make k indefinite.
     Returns:
         Kernel: Its fields are gamma, shape = degree and offset = coef0.
+    Example:
+        >>> round(kernel_value(polynomial(2, 1.0, 1.0), np.array([1.0, 2.0]), np.array([3.0, 0.0])), 6)
+        16.0
     """
     degree = _checked_count("degree", degree, 64)
     gamma = _checked_real("gamma", gamma, 5e-324)
@@ -1916,6 +1933,9 @@ def linear():
 
     Returns:
         Kernel: The polynomial kernel of degree 1 with gamma = 1 and coef0 = 0.
+    Example:
+        >>> kernel_value(linear(), np.array([1.0, 2.0]), np.array([3.0, 4.0]))
+        11.0
     """
     return Kernel(_POLYNOMIAL, gamma=1.0, shape=1.0)
 
@@ -2019,6 +2039,9 @@ def scaled(kernel, kappa):
         kappa: float, positive. Constant factor. Repeated scalings multiply.
     Returns:
         Kernel: The scaled kernel.
+    Example:
+        >>> kernel_value(scaled(linear(), 0.5), np.array([4.0]), np.array([3.0]))
+        6.0
     """
     kernel = _checked_kernel("kernel", kernel)
     scale = kernel.scale * _checked_real("kappa", kappa, 5e-324)
@@ -2164,6 +2187,11 @@ def kernel_value(kernel, x, y):
         y: (d,) array. Second vector. Compiled code does not check that it is as long as x.
     Returns:
         float: The value, always in float64. As in `gram`, tiny values are 0.
+    Example:
+        >>> compiled = numba.njit(lambda x, y: kernel_value(kernel, x, y))
+        >>> kernel = gaussian(1.0)
+        >>> round(compiled(np.zeros(2), np.array([1.0, 1.0])), 6)
+        0.367879
     """
     x = _checked_points("x", _as_array("x", x, 1, _DOUBLE)[None])
     y = _checked_points("y", _as_array("y", y, 1, _DOUBLE)[None], x.shape[1])
@@ -2562,6 +2590,10 @@ def gram(X, Y, kernel, *, out=None):
     Returns:
         array: (n, m), float32 if X and Y are float32 and dense, else float64. Exact up to rounding.
             Values below 1e-300 (float32: 1e-37) times the largest possible value are 0.
+    Example:
+        >>> X = np.array([[0.0, 0.0], [1.0, 1.0]])
+        >>> gram(X, X, gaussian(1.0)).round(4).tolist()
+        [[1.0, 0.3679], [0.3679, 1.0]]
     """
     P, Q = _in_common_precision(*_checked_two(X, "Y", Y))
     kernel = _checked_kernel("kernel", kernel, X=P, Y=Q)
@@ -2580,6 +2612,9 @@ def gram_diagonal(X, kernel):
         X, kernel: See `gram`.
     Returns:
         array: (n,), in the precision of X.
+    Example:
+        >>> gram_diagonal(np.array([[1.0, 2.0], [0.0, 3.0]]), linear()).tolist()
+        [5.0, 9.0]
     """
     diagonal = _diagonal(*_points_and_kernel(X, kernel))
     _require_finite("kernel values on X", diagonal)
@@ -2743,6 +2778,10 @@ def gram_matmat(X, Y, V, kernel, *, out=None):
         kernel, out: See `gram`. The shape of out is (n, p).
     Returns:
         array: (n, p), float32 if X and Y are float32, else float64.
+    Example:
+        >>> X = np.array([[1.0], [2.0]])
+        >>> gram_matmat(X, X, np.array([[1.0], [1.0]]), linear()).tolist()
+        [[3.0], [6.0]]
     """
     P, Q = _in_common_precision(*_checked_two(X, "Y", Y))
     V = _checked_points("V", V, rows=len(Q))
@@ -4477,12 +4516,14 @@ def _distances(X, kernel, features, from_mean=0.0):
 
 
 def _distances_from_expansion(X, E):
+    _require_fitting_model(X, E)  # kernel values do not tell k(x, x)
     _require(not _mean_is_unknown(E), "model.mean must be known (it is None)")
     features = _features(X, _span_of(E)[1])
     return _distances(X, E.kernel, features[:, :-1], features[:, -1])
 
 
 def _moments(X, model, features):
+    _require_fitting_model(X, model)
     A = Implicit(_about_mean(model.kernel, X), model.kernel)  # moves features of a linear model
     return features(A.X, model), _trace(A), _finite_product(A, np.ones((len(X), 1)))[0].sum()
 
@@ -4729,9 +4770,9 @@ def gradient(X, model):
     Returns:
         array: (n, k, d) in float64. At a kink of `laplacian`, it is the mean of both sides.
     Example:
-        >>> X = np.array([[0.0, 0.0], [2.0, 0.0]])
-        >>> gradient(X, kpca(X, linear(), 1)).round(12).tolist()
-        [[[1.0, 0.0]], [[1.0, 0.0]]]
+        >>> X = np.array([[0.0, 0.0], [1.0, 0.0], [5.0, 0.0]])
+        >>> gradient(X[:1], kpca(X, linear(), 1)).round(12).tolist()
+        [[[1.0, 0.0]]]
     """
     X = _checked_points("X", X)
     E = _checked_expansion("model", model, X)
@@ -4769,7 +4810,7 @@ def relevance(X, model):
             features are constant.
     Example:
         >>> X = np.array([[0.0, 1.0], [2.0, 1.0], [5.0, 1.0]])
-        >>> relevance(X, kpca(X, linear(), 1)).columns.tolist()
+        >>> relevance(X, kpca(X, linear(), 1)).columns.round(12).tolist()
         [1.0, 0.0]
     """
     X = _checked_points("X", X)
@@ -4895,7 +4936,7 @@ def kernel_pca_preimage(features, model, *, lam=0.0, max_iterations=1000):
     )
     _require(_has_formula(kernel), "model.kernel must not be precomputed or custom")
     F, basis, W = _span_of(E)
-    F = F if E.offset is None else F + E.offset
+    F = F + (0.0 if E.offset is None else E.offset)
     center = E.points.mean(0, np.float64)
     if lam == 0.0:
         _require(not _mean_is_unknown(E), "lam must be positive if model.mean is unknown")
