@@ -1,20 +1,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """kpcasketch: randomized kernel PCA in one file, compiled by Numba.
 
-Copy this file next to your notebook, or install it. Functions take and return plain arrays and
-named tuples, and keep no state: a seed (default 0) gives the same bits for any number of threads. A
-function is compiled at its first call. A line on stderr says so, unless QUIET is True or
-KPCASKETCH_QUIET is set in the environment. `warm_up()` compiles typical tasks.
+    import kpcasketch as kp
 
-In signatures, n is the number of points, d of coordinates, k of components, m of random features or
-centers, s of landmarks, and ell of rows in a sketch. In functions that sample the entries of a
-matrix, each entry is kept with probability 1/s. lam is a ridge, delta a probability of failure, and
-eps a radius or an error.
-
-Start with `gaussian`, which makes a kernel, and `median_bandwidth`, which proposes its sigma.
-`kpca` computes components, and `features` their values (features) at any points. For many points,
-`rpcholesky` chooses landmarks, and `nystrom_kpca` computes components over them. `residual`
-measures novelty.
+    kernel = kp.gaussian(kp.median_bandwidth(X))
+    model = kp.kpca(X, kernel, 10)                         # exact, for up to 8000 points
+    landmarks = kp.rpcholesky(X, kernel, 500)              # for more points
+    model = kp.nystrom_kpca(X, landmarks, kernel, 10)
+    Z = kp.features(new_points, model)
 
 For most tasks
 --------------
@@ -24,28 +17,24 @@ kernels (r is the distance between x and y)
     polynomial             (gamma x.y + c)^degree   precomputed            your own matrix
     custom                 your own function        median_bandwidth       a value for sigma
 kernel PCA
-    kpca                   exact, centered or not   expand                 features of any points
-    explained_variance_ratio  per component         kernel_pca_preimage    points from features
-    residual               novelty of points        novelty_pvalues        against known points
-    gradient               derivatives of features  relevance              of the columns of X
-many points
-    rpcholesky             s accurate landmarks     kmeans_select          m centers as landmarks
-    nystrom_kpca           kernel PCA over them     nystrom_map            a map to features
-    nystrom_features       features from that map   nystrom_ridge          regression over landmarks
-    nystrom_to             for a requested error    advise                 proposes method and size
-    choose                 bandwidth and ridge by leave-one-out
-    recursive_rls_accelerated  in little memory     learn_metric           distances for targets
-    scale_points           applies a metric
+    kpca                   exact                    nystrom_kpca           over landmarks
+    skpca                  of a stream              dsgd_kpca              by stochastic gradients
+landmarks
+    rpcholesky             the most accurate        recursive_rls_accelerated  in little memory
+    kmeans_select          centers                  nystrom_to             for a requested error
+any model
+    features               of any points            residual               novelty of points
+    novelty_pvalues        against known points     explained_variance_ratio  of components
+    kernel_pca_preimage    points from features     relevance              of the columns of X
+    save                   to a file                load                   from a file
+any stream
+    skpca_start            begins one               update                 more points
+    merge                  two streams              finish                 its model
+regression
+    choose                 bandwidth and ridge      nystrom_ridge          over landmarks
+    kernel_ridge           on all points            learn_metric           distances for targets
 estimators for scikit-learn
     LandmarkFeatures, LandmarkRidge, LandmarkClassifier, NoveltyDetector, StreamingKernelPCA
-streams
-    skpca                  kernel PCA in one pass   skpca_transform        features from skpca
-    skpca_start, skpca_update, skpca_merge, skpca_finish  the same, block by block
-any stream or model
-    update                 more points              merge                  two streams
-    finish                 the result of a stream   features               of any points
-    save                   writes a model to a file  load                  reads a model
-    warm_up                compiles typical tasks   prepared_points        prepares X for a model
 
 From the papers
 ---------------
@@ -53,46 +42,36 @@ AMS
     sample_gram            one entry in s           quantize_gram          one bit per entry
     sample_quantize_gram   both together            block_lanczos          leading eigenpairs
     orthogonal_iteration   the paper's eigensolver  kpca_from_eigen        features from eigenpairs
-    round_expansion        made sparse, randomly    thin_expansion         drops unused points
-    rademacher_projection  random signs times points  reliable_components  how many to trust
+    round_expansion        made sparse, randomly    reliable_components    how many to trust
+    rademacher_projection  random signs times points
 RSKPCA
     shadow_select          centers within eps       shadow_labels          the center of each point
-    shadow_bounds          error bounds for an eps  kde_pare               random centers
-    rskpca                 kernel PCA of centers
+    shadow_bounds          error bounds for an eps  shadow_start           centers of a stream
     herd                   greedy centers           kernel_thin            centers by halving
     compress_thin          faster halving           weighted_nystrom       density-weighted Nystrom
+    rskpca                 kernel PCA of centers    projection_distance    between subspaces
     laplacian_eigenmap     embeds a graph           diffusion_map          embeds a random walk
-    normalized_cut         for spectral clustering  manifold_features      features of new points
+    normalized_cut         for spectral clustering  mmd_test               p-value of an MMD
     mmd                    distance between means   operator_distance      between covariances
-    projection_distance    between subspaces        mmd_test               p-value of an MMD
-    shadow_start, shadow_update, shadow_finish  shadow_select for a stream
 SKPCA
-    fourier_features_map   independent frequencies  quasi_features_map     low discrepancy
-    fastfood_features_map  in O(m log d) time       orthogonal_features_map  orthogonal frequencies
-    equispaced_features_map  frequencies on a grid, with a bounded error, for d <= 3
-    fourier_features       features from a map      skpca_residual         distance from a subspace
-    frequent_directions    sketch of ell rows       rnca                   PCA of random features
-    reservoir_nystrom      over a random sample
-    fd_start, fd_update, fd_merge, fd_finish  frequent_directions for a stream
-    rnca_start, rnca_update, rnca_merge, rnca_finish  rnca for a stream
-    reservoir_start, reservoir_update, reservoir_merge, reservoir_finish  for a stream
+    fourier_features_map   independent frequencies  orthogonal_features_map  orthogonal frequencies
+    quasi_features_map     low discrepancy          fastfood_features_map  in O(m log d) time
+    frequent_directions    sketch of ell rows       fd_start               the same, of a stream
+    rnca                   PCA of random features   rnca_start             the same, of a stream
 DSGD
-    dsgd_kpca              components               dsgd_gha               one after another
     dsgd_ksvd              singular functions       dsgd_kcca              correlated functions
-    dsgd_ksir              directions for targets   dsgd_update            one step
-    dsgd_evaluate          values at any points     dsgd_values            eigenvalues so far
-    dsgd_start, dsgd_ksvd_start, dsgd_kcca_start, dsgd_ksir_start  before the first step
-    dsgd_finish            the functions, sorted
+    dsgd_ksir              directions for targets   dsgd_values            eigenvalues so far
+    dsgd_start             before the first step    dsgd_ksvd_start        of dsgd_ksvd
+    dsgd_kcca_start        of dsgd_kcca             dsgd_ksir_start        of dsgd_ksir
 RLS
     ridge_leverage_scores  exact scores             sample_landmarks       landmarks from scores
     rls_nystrom            landmarks, algorithm 1   recursive_rls          landmarks, algorithm 2
     recursive_rls_fixed    landmarks, algorithm 3   recursive_rls_practical  exactly s of them
-    uniform_landmarks      landmarks at random      pivoted_cholesky       landmarks, greedily
-    nystrom                a factor of K~           factor_ridge           regression on a factor
-    kernel_ridge        exact regression         kernel_kmeans          clusters from a factor
+    uniform_landmarks      landmarks at random      rls_start              landmarks of a stream
+    nystrom                a factor of K~           nystrom_map            a map to such factors
+    factor_ridge           regression on a factor   kernel_kmeans          clusters from a factor
     kernel_cca             correlations of factors  effective_dimension    sum of the scores
     approximate_ridge_leverage_scores  scores from landmarks
-    rls_start, rls_update, rls_merge, rls_finish  landmarks of a stream
 
 Building blocks
 ---------------
@@ -100,50 +79,54 @@ kernels
     rational_quadratic     mixture of Gaussians     cauchy                 heavy tails
     scaled                 kappa times a kernel     kernel_value           of two points
     gram                   the Gram matrix          gram_diagonal          its diagonal
-    gram_matmat            its product with V       features_of            of a point, in @njit
-    residual_of            of a point, in @njit
+    gram_matmat            its product with V       scale_points           applies a metric
+derivatives, and one point in your own compiled code
+    gradient               of features              gradient_outer_product  mean over points
+    features_of            features of a point      residual_of            residual of a point
 operators
     matmat                 A times V                dense                  A as an array
-    nbytes                 bytes of memory for A    difference             A - B, never formed
-    center                 H A H, centered          block_lanczos_of       eigenpairs from products
-    spectral_norm          |A|_2                    center_expansion       a centered expansion
+    nbytes                 bytes of memory for A    center                 H A H, centered
 errors
-    spectral_error         |A - B|_2                frobenius_error        |A - B|_F
-    nuclear_error          |A - B|_*                projection_cost        trace outside a subspace
-    principal_angles       between subspaces        sketch_error           errors of eigenpairs
+    spectral_norm          |A|_2                    spectral_error         |A - B|_2
+    frobenius_error        |A - B|_F                nuclear_error          |A - B|_*
+    projection_cost        trace outside a subspace  sketch_error          errors of eigenpairs
 Dask
     dask_map               maps blocks of rows      dask_fold              runs a stream
     dask_median_bandwidth  a value for sigma        dask_landmarks         s landmarks
     dask_nystrom_kpca      kernel PCA over them     dask_nystrom_ridge     regression over them
+programs
+    advise                 proposes method and size  warm_up               compiles typical tasks
+    prepared_points        prepares X for a model
+
+Functions take arrays, and return arrays or named tuples. They keep no state: a seed (default 0)
+gives the same bits for any number of threads. A function is compiled at its first call. A line on
+stderr says so, unless QUIET is True or KPCASKETCH_QUIET is set in the environment.
+
+In signatures, n is the number of points, d of coordinates, k of components, m of random features or
+centers, s of landmarks, and ell of rows in a sketch. In functions that sample the entries of a
+matrix, each entry is kept with probability 1/s. lam is a ridge, delta a probability of failure, and
+eps a radius or an error. None means "not given", in arguments and in results.
 
 Results and their uses
 ----------------------
 Functions of points take a Kernel. Eigensolvers return an Eigen for `kpca_from_eigen`. `matmat`,
-eigensolvers and error functions take a square array, CSR, Bits, Implicit, LowRank, Difference or
-Centered. Kernel PCA and `nystrom_ridge` return an Expansion for `features`, and `nystrom_map` a
-NystromMap for `nystrom_features`.
+eigensolvers and error functions take a square array, a sparse array or a LinearOperator of scipy,
+Bits, Implicit, LowRank or Centered. Kernel PCA and ridge regression return an Expansion, and
+`nystrom_map` a NystromMap. These and the other models, a Subspace of `skpca` or `rnca`, a
+Manifold, a FourierMap and a FourierExpansion of DSGD, are for `features`, `save` and other verbs.
+`relevance` returns a Relevance.
 
-Samplers return Landmarks. `nystrom`, `nystrom_map`, `nystrom_kpca` and `nystrom_ridge` take them,
-or an array of row numbers or points. `nystrom_to` returns a CertifiedNystrom: landmarks, their
-factor and a bound on its error. Points may be sparse matrices of scipy in `gram`, `kpca`, `features`,
-`residual`, `median_bandwidth`, `fourier_features`, functions of landmarks, and estimators that use
-landmarks, except for NoveltyDetector. They become SparsePoints in float64. `learn_metric` returns a
-Metric, whose M is for `scale_points`.
+Samplers return Landmarks. Functions of landmarks take them, a ReducedSet, or an array of row
+numbers or points. `nystrom_to` returns a CertifiedNystrom: landmarks, their factor and a bound on
+its error. Points may be sparse arrays of scipy in `gram`, `kpca`, `features`, `residual`,
+`median_bandwidth`, functions of landmarks, and estimators that use landmarks, except for
+NoveltyDetector. `learn_metric` returns a Metric, whose M is for `scale_points`.
 
-Functions that choose centers return a ReducedSet of centers and weights, for `rskpca`, `mmd`,
-`weighted_nystrom` and the functions that return a Manifold for `manifold_features`. The centers
-also serve as landmarks. Streams and DSGD take a FourierMap from a `..._features_map` function. The
-state of a stream is an FDState (with two FDRuns), SKPCAState, RNCAState, ReservoirState, RLSState
-or ShadowState. `skpca` and `rnca` return a Subspace for `skpca_transform`. DSGD functions take a
-DSGDSteps and share a DSGDState, in which `dsgd_ksir` stores Slices. Sketch, Clustering,
-Correlations, Reliable, SketchError, Advice, Choice and ShadowBounds only report results.
-
-    import kpcasketch as kp
-
-    kernel = kp.gaussian(kp.median_bandwidth(X))
-    landmarks = kp.rpcholesky(X, kernel, 500)
-    model = kp.nystrom_kpca(X, landmarks, kernel, 10)
-    features = kp.expand(new_points, model)
+Functions that choose centers return a ReducedSet of centers and weights, for `rskpca`, `mmd` and
+other functions of centers. Streams and DSGD take a FourierMap from a `..._features_map` function.
+The state of a stream is an FDState, SKPCAState, RNCAState, RLSState, ShadowState or DSGDState. DSGD
+functions take a DSGDSteps. Sketch, Clustering, Correlations, Reliable, SketchError, Advice, Choice
+and ShadowBounds only report results.
 
 Which method, s and delta
 -------------------------
