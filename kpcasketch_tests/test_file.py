@@ -43,9 +43,9 @@ def test_editors_parse_every_argument_and_the_result(name):
     assert list(told) == list(inspect.signature(function).parameters)
     assert docstring.returns.type_name and docstring.returns.description
     assert all(description.endswith((".", ")")) for description in told.values())
-    assert len(text.splitlines()) <= 36, "help fits on a screen"
+    assert len(text.split("Example:")[0].splitlines()) <= 36, "help fits on a screen"
     assert re.search(r"AMS|RSKPCA|SKPCA|DSGD|RLS|[Tt]extbook", text), "its source"
-    assert (">>>" in text) == bool(docstring.examples)
+    assert docstring.examples and ">>>" in text, "an example, which the doctests run"
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
@@ -115,13 +115,110 @@ def test_a_name_that_was_defined_twice_changed_the_kind_of_a_map():
     assert not {name for name in names if names.count(name) > 1}
 
 
-def test_the_head_names_every_function_and_every_result():
+def listed(text):
+    """The names in a table of the head: cells alternate between names and words about them."""
+    rows = [line.strip() for line in text.splitlines() if line.startswith("    ")]
+    cells = [re.split(r"  +", row)[::2] for row in rows]
+    return [name for row in cells for cell in row for name in cell.split(", ")]
+
+
+def test_the_head_names_every_function_once_and_every_result():
     head = kp.__doc__
-    table = head.split("Start with")[1].split("Results and their uses")[0]
-    assert {name for name in FUNCTIONS if name != "main"} <= set(re.findall(r"\w+", table))
+    tables = "For most tasks" + head.split("For most tasks")[1].split("\nFunctions take")[0]
+    names = listed(tables)
+    assert len(names) == len({*names}) and {*names} - {*kp._ESTIMATORS} == {*FUNCTIONS}
+    assert head[: head.index("From the papers")].count("\n") <= 42, "most tasks fit one screen"
     results = head.split("Results and their uses")[1]
     assert {name for name in kp.__all__ if inspect.isclass(getattr(kp, name))} <= set(
         re.findall(r"\w+", results)
+    )
+
+
+FAMILIES = (  # functions of one signature and result that do different jobs, by their formulas or theorems
+    {"laplacian", "cauchy"},
+    {"gram", "kernel_value"},
+    {"orthogonal_features_map", "quasi_features_map", "fourier_features_map"},
+    {"recursive_rls_practical", "recursive_rls_accelerated"},
+    {"recursive_rls", "rls_nystrom"},
+    {"kernel_thin", "compress_thin"},
+    {"mmd", "operator_distance"},
+    {"laplacian_eigenmap", "normalized_cut"},
+    {"frobenius_error", "nuclear_error"},
+    {"block_lanczos", "orthogonal_iteration"},
+    {"sample_gram", "sample_quantize_gram"},
+    {"residual", "explained_variance_ratio", "gradient", "gradient_outer_product"},
+    {"median_bandwidth", "dask_median_bandwidth"},
+    {"nystrom_kpca", "dask_nystrom_kpca"},
+)
+
+
+def signature_and_result(name):
+    function, _, docstring, _ = parsed(name)
+    parameters = inspect.signature(function).parameters.values()
+    return tuple((one.name, one.kind) for one in parameters), docstring.returns.type_name
+
+
+def test_no_two_public_functions_do_one_job():
+    # 40 of 156 names were synonyms: a class has one record, and its functions are not public beside the verbs
+    records = [*kp._models.values(), *kp._streams.values()]
+    helpers = {field for record in records for field in record if callable(field)}
+    public = {getattr(kp, name) for name in FUNCTIONS}
+    assert not [one.__name__ for one in helpers & public]
+    alike = {}
+    for name in FUNCTIONS:
+        alike.setdefault(signature_and_result(name), set()).add(name)
+    groups = [names for names in alike.values() if len(names) > 1]
+    assert not [names for names in groups if not any(names <= family for family in FAMILIES)]
+
+
+DEFAULTS = {  # one default for one argument, wherever it stands
+    "centered": True,
+    "intercept": True,
+    "paired": True,
+    "restarts": 1,
+    "half": True,
+    "share": 1.0,
+    "half_life": None,
+    "seed": 0,
+    "delta": None,
+    "out": None,
+    "weights": None,
+    "groups": None,
+}
+OTHER_DEFAULTS = {  # by what stands in their docstrings
+    (
+        "kpca_from_eigen",
+        "centered",
+    ): False,  # eigenpairs of K or of center(K): as they were computed
+    ("dsgd_ksvd", "centered"): False,  # singular functions, no kernel PCA
+    ("dsgd_ksvd_start", "centered"): False,
+    ("sketch_error", "centered"): None,  # as the model is
+}
+
+
+def test_one_argument_has_one_default():
+    for name in FUNCTIONS:
+        for argument, one in inspect.signature(getattr(kp, name)).parameters.items():
+            if argument in DEFAULTS and one.default is not one.empty:
+                wanted = OTHER_DEFAULTS.get((name, argument), DEFAULTS[argument])
+                assert one.default is wanted or one.default == wanted, (name, argument)
+
+
+def test_what_computes_kernel_pca_centers_and_what_fits_targets_has_an_intercept():
+    # the first component of a Gaussian kernel was the mean: each new user met it
+    def takes(argument):
+        return {
+            name
+            for name in FUNCTIONS
+            if argument in inspect.signature(getattr(kp, name)).parameters
+        }
+
+    assert takes("centered") >= set(
+        "kpca nystrom_kpca rskpca skpca skpca_start rnca rnca_start dsgd_kpca dsgd_start "
+        "dask_nystrom_kpca".split()
+    )
+    assert takes("intercept") == set(
+        "nystrom_ridge kernel_ridge learn_metric dask_nystrom_ridge choose".split()
     )
 
 
@@ -239,8 +336,8 @@ def test_seeds_are_0_unless_given():
 
 
 ORDER = (  # of positional parameters; names in one group are not ordered
-    "path f function product n sketch state X Y Z A B C D F G K U V x y a b w M coef scores values known features",
-    "landmarks weights centers model other expansion feature_map map_x map_y manifold subspace eigen rounded out",
+    "path f function product n sketch state X Y Z A B F G K V x y a b M scores values known features expansion",
+    "landmarks centers model other feature_map map_x map_y eigen out",
     "kernel kernel_x kernel_y",
     "lam lam_x lam_y error eps",
     "k",
@@ -252,9 +349,9 @@ ORDER = (  # of positional parameters; names in one group are not ordered
 OF_THEIR_OWN = {
     "gaussian laplacian matern rational_quadratic cauchy polynomial linear scaled shadow_bounds": "make kernels",
     "fourier_features_map orthogonal_features_map quasi_features_map fastfood_features_map": "kernel, d, m",
-    "equispaced_features_map fd_start rls_start reservoir_start shadow_start": "the dimension of the data is last",
+    "fd_start rls_start shadow_start": "the dimension of the data is last",
     "kernel_value kpca_from_eigen sketch_error novelty_pvalues kernel_pca_preimage": "as the formula is read",
-    "warm_up finish dask_map": "any number of arguments",
+    "warm_up dask_map": "any number of arguments",
 }
 
 
@@ -265,7 +362,7 @@ def test_arguments_stand_in_one_order_and_options_are_given_by_keyword(name):
     names = [one.name for one in positional]
     assert "seed" not in names or names[-1] == "seed"
     optional = {one.name for one in positional if one.default is not one.empty}
-    assert optional <= {"k", "s", "seed", "Y", "sigma", "ridge"}
+    assert optional <= {"k", "s", "seed", "Y", "sigma"}
     if name not in " ".join(OF_THEIR_OWN).split():
         place = {one: rank for rank, group in enumerate(ORDER) for one in group.split()}
         assert {*names} <= place.keys(), "give a new name a group of ORDER"
