@@ -800,7 +800,7 @@ def _public(function=None, *, sparse=False):
                 _require(
                     sparse or not _is_sparse(_model_in(value)),
                     f"{argument} must be dense, such as rademacher_projection(X, s). Only gram, kpca, "
-                    "expand, residual and most functions of landmarks take sparse points",
+                    "features, residual and most functions of landmarks take sparse points",
                 )
                 # `second` of dsgd_evaluate: X is of the second view.
                 if argument in _WITH_COLUMNS and not given.get("second"):
@@ -4592,7 +4592,7 @@ def _about_its_mean(E, means=None):
     return E._replace(coef=coef, offset=-offset, mean=np.full(len(coef), 1.0 / len(coef)))
 
 
-@_public
+@_public(sparse=True)
 def kpca_from_eigen(X, kernel, eigen, *, centered=False):
     """Kernel PCA features from eigenpairs of a Gram matrix, exact or sketched, as an Expansion.
 
@@ -4674,7 +4674,7 @@ def _warn_of_negative_eigenvalues(A, values, key):
         )
 
 
-@_public
+@_public(sparse=True)
 def kpca(X, kernel, k, seed=0, *, centered=True):
     """Exact kernel PCA: the k leading components as an Expansion.
 
