@@ -58,7 +58,7 @@ def test_the_snippets_run(tmp_path, monkeypatch, capsys):
     assert kp.reliable_components(names["expansion"].values, bound).count == 10
     few, kernel = names["few"], names["kernel"]
     assert len(few.weights) == 144
-    assert kp.mmd(names["X"], few.centers, few.weights, kernel) == pytest.approx(0.064, abs=5e-4)
+    assert kp.mmd(names["X"], few, kernel) == pytest.approx(0.064, abs=5e-4)
     assert kp.shadow_bounds(kernel, 3.0).mmd == pytest.approx(0.48, abs=0.005)
     angles = kp.principal_angles(
         names["expansion"].coef[:, :10].copy(), np.ascontiguousarray(names["eigen"].vectors[:, :10])
