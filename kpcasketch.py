@@ -5480,7 +5480,7 @@ def shadow_bounds(kernel, eps):
         >>> X = np.array([[0.0], [0.4], [3.0], [0.6]])
         >>> kernel = gaussian(1.0)
         >>> round(mmd(X, shadow_select(X, 0.5), kernel), 4)
-        0.0973
+        0.098
         >>> round(shadow_bounds(kernel, 0.5).mmd, 4)
         0.4848
     """
@@ -5870,8 +5870,8 @@ def rskpca(centers, kernel, k, seed=0, *, centered=True):
     lambda^1/2 W^-1/2 phi. Algorithm 1 has the misprint W^-1/4 for W^-1/2.
 
     Args:
-        centers: ReducedSet of m centers, or (m, d) array of points, whose weights are 1. The weights
-            are nonnegative. They sum to n, or to any number from 1e-15 to 1e18.
+        centers: ReducedSet of m centers, or (m, d) array of points, whose weights are 1. Weights are
+            nonnegative. They sum to n, or to any number from 1e-15 to 1e18.
         kernel: Kernel.
         k: int from 1 to m. Number of components.
         seed: int from 0 to 2**64 - 1. Seed of the eigensolver's starting vectors.
@@ -6102,7 +6102,7 @@ def diffusion_map(centers, kernel, k, seed=0, *, alpha=1.0, time=1.0):
         >>> X = np.array([[0.0], [1.0], [2.0], [3.0]])
         >>> coordinates = features(X, diffusion_map(X, gaussian(1.0), 1))[:, 0]
         >>> (coordinates * np.sign(coordinates[0])).round(4).tolist()
-        [0.7917, 0.3303, -0.3303, -0.7917]
+        [0.9345, 0.3942, -0.3942, -0.9345]
     """
     alpha = _checked_real("alpha", alpha, 0.0, 1.0)
     time = _checked_real("time", time, 0.0, 1e9)
