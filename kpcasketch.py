@@ -5870,7 +5870,7 @@ def rskpca(centers, kernel, k, seed=0, *, centered=True):
     lambda^1/2 W^-1/2 phi. Algorithm 1 has the misprint W^-1/4 for W^-1/2.
 
     Args:
-        centers: ReducedSet of m centers, or (m, d) array of points, whose weights are 1. Weights are
+        centers: ReducedSet of m centers, or (m, d) array of points with weights of 1. Weights are
             nonnegative. They sum to n, or to any number from 1e-15 to 1e18.
         kernel: Kernel.
         k: int from 1 to m. Number of components.
@@ -6063,7 +6063,7 @@ def laplacian_eigenmap(centers, kernel, k, seed=0):
     without a correct digit are 0. Costs O(m^2 (d + k)) time and O(m^2) memory.
 
     Args:
-        centers: ReducedSet of m centers, or (m, d) array of points, whose weights are 1. Centers of
+        centers: ReducedSet of m centers, or (m, d) array of points with weights of 1. Centers of
             weight 0 are omitted.
         kernel: Kernel. Its sums over the points must be positive.
         k: int from 1 to m - 1. Number of coordinates, excluding the constant coordinate.
@@ -6089,7 +6089,7 @@ def diffusion_map(centers, kernel, k, seed=0, *, alpha=1.0, time=1.0):
     q')^alpha, and q and D sum k and K_a over the n points. Under P's stationary law, E psi^2 = 1.
 
     Args:
-        centers: ReducedSet of m centers, or (m, d) array of points, whose weights are 1. Centers of
+        centers: ReducedSet of m centers, or (m, d) array of points with weights of 1. Centers of
             weight 0 are omitted.
         kernel: Kernel. Its sums over the points must be positive.
         k: int from 1 to m - 1. Number of coordinates, excluding the constant coordinate.
@@ -6117,7 +6117,7 @@ def normalized_cut(centers, kernel, k, seed=0):
     n points. The first is proportional to D^1/2. To cluster, use `kmeans_select` on rows of norm 1.
 
     Args:
-        centers: ReducedSet of m centers, or (m, d) array of points, whose weights are 1. Centers of
+        centers: ReducedSet of m centers, or (m, d) array of points with weights of 1. Centers of
             weight 0 are omitted.
         kernel: Kernel. Its sums over the points must be positive.
         k: int from 1 to m. Number of coordinates. Each has norm 1 over the n points.
