@@ -5849,16 +5849,18 @@ def _checked_centers(centers, n=None, columns=None):
     """Points and weights of a ReducedSet, or of an array of points, which have weights of 1. If n is
     given, the weights must sum to n."""
     if isinstance(centers, ReducedSet):
-        C, w = _checked_as(ReducedSet, "centers", centers)[:2]
-        C = _checked_points("centers.centers", C, columns)
-        return C, _checked_weights("centers.weights", w, C, n)
-    _require(
-        not isinstance(centers, tuple),
-        "centers must be a ReducedSet or an array of points, got "
-        f"{type(centers).__name__}: pass ReducedSet(points, weights)",
-    )
-    C = _checked_points("centers", centers, columns)
-    return C, _checked_weights("centers.weights", np.ones(len(C)), C, n)
+        C, w, *_ = _checked_as(ReducedSet, "centers", centers)
+    else:
+        _require(
+            not isinstance(centers, tuple),
+            "centers must be a ReducedSet or an array of points, got "
+            f"{type(centers).__name__}: pass ReducedSet(points, weights)",
+        )
+        C = _checked_points("centers", centers)
+        w = np.ones(len(C))
+    d = C.shape[1]
+    _require(columns in (None, d), f"centers must have {columns} columns, got {d}")
+    return C, _checked_weights("centers.weights", w, C, n)
 
 
 @_public
