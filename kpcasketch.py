@@ -749,6 +749,8 @@ def _names(value):
     if isinstance(value, tuple):
         # Landmarks without points are row numbers, whatever the columns.
         numbers = hasattr(value, "points") and not len(value.points)
+        if hasattr(type(getattr(value, "centers", None)), "columns"):  # a ReducedSet of a frame
+            return _names(value.centers)
         return "" if numbers else getattr(value, "names", b"").decode()
     names = list(value.columns) if hasattr(type(value), "columns") else []  # Delayed has any name
     return json.dumps(names) if {*map(type, names)} == {str} else ""
@@ -5248,31 +5250,29 @@ def rademacher_projection(X, s, seed=0):
 # to n. Kernel methods give the same results for a reduced set as for w_j copies of each c_j.
 
 
-@_validated("a ReducedSet")
+@_validated(
+    "a ReducedSet of dense centers with a weight for each center, and labels in one dimension",
+    lambda made: (
+        not _is_sparse(made.centers)
+        and len(made.centers) == made.weights.size
+        and (made.labels is None or made.labels.ndim == 1)
+    ),
+    centers="finite",
+    weights=1,
+    labels="whole",
+)
 class ReducedSet(NamedTuple):
-    """centers: (m, d). weights: (m,). labels: (n,), index of each point's center, or empty."""
+    """Weighted centers. centers: (m, d). weights: (m,), nonnegative. labels: (n,), the index of each
+    point's center, or None. names: the columns of the frame, if there is one, in JSON.
+    `ReducedSet(X, weights)` makes centers of weighted points."""
 
     centers: np.ndarray
     weights: np.ndarray
-    labels: np.ndarray
+    labels: np.ndarray = None
+    names: bytes = b""
 
 
 # 10.1 Shadows (RSKPCA section 4)
-
-
-@_validated(
-    "a ShadowState returned by shadow_start or shadow_update",
-    lambda state: len(state.centers) == state.weights.size,
-    weights=1,
-)
-class ShadowState(NamedTuple):
-    """Shadows of a stream. centers: (m, d). weights: (m,). eps: radius. count: points so far."""
-
-    centers: np.ndarray
-    weights: np.ndarray
-    eps: float
-    count: int
-    names: bytes = b""
 
 
 # Numba 0.68 uses FMA with fastmath=False.
@@ -5352,7 +5352,7 @@ def _shadows(X, known, eps, grow):
     limit = eps * eps
     origin = np.median(X[:: n // 1000 + 1], axis=0)
     count = len(known)
-    capacity = count + n * grow
+    capacity = count + n if grow else count
     width = _WIDE_PANEL // 4
     centers = np.empty((capacity, d))
     panels = np.zeros((_ceil_div(capacity, width), d, width), np.float32)
@@ -5395,6 +5395,10 @@ def shadow_select(X, eps):
         eps: float from 1e-150 to 1e150. Radius of a shadow in the units of the points.
     Returns:
         ReducedSet: Centers are rows of X in the order of X, at least eps apart. Weights sum to n.
+    Example:
+        >>> found = shadow_select(np.array([[0.0], [0.4], [3.0], [0.6]]), 0.5)
+        >>> found.centers.tolist(), found.weights.tolist(), found.labels.tolist()
+        ([[0.0], [3.0], [0.6]], [2.0, 1.0, 1.0], [0, 0, 1, 2])
     """
     X = _checked_points("X", X)
     eps = _checked_real("eps", eps, 1e-150, 1e150)
@@ -5412,55 +5416,65 @@ def shadow_labels(X, centers, eps):
         eps: float from 1e-150 to 1e150. Radius of a shadow in the units of the points.
     Returns:
         array: (n,) in int64. Indices of centers, or -1.
+    Example:
+        >>> shadow_labels(np.array([[0.9], [9.0]]), np.array([[0.0], [1.0]]), 0.5).tolist()
+        [1, -1]
     """
     X, centers = _checked_two(X, "centers", centers)
     return _shadows(X, _in_double(centers), _checked_real("eps", eps, 1e-150, 1e150), False)[1]
 
 
-@_public
-def shadow_start(eps, d):
-    """Start the selection of shadows from a stream (RSKPCA algorithm 2).
-
-    Args:
-        eps: float from 1e-150 to 1e150. Radius of a shadow in the units of the points.
-        d: int, at least 1. Number of coordinates of a point.
-    Returns:
-        ShadowState: The state before the first point.
-    """
-    d = _checked_count("d", d, _MOST)
-    return ShadowState(np.empty((0, d)), np.empty(0), _checked_real("eps", eps, 1e-150, 1e150), 0)
-
-
-@_public
-def shadow_update(state, X):
-    """Update the shadows of a stream with more points (RSKPCA algorithm 2).
-
-    Args:
-        state: ShadowState. It is not modified.
-        X: (n, d) array. Further points. A call costs O(m d) time in addition to the distances.
-    Returns:
-        ShadowState: The new state. The split of the stream into calls does not change it.
-    """
-    state = _checked_as(ShadowState, "state", state)
-    X = _checked_points("X", X, columns=state.centers.shape[1])
+def _shadow_update(state, X):
     centers, labels = _shadows(X, state.centers, state.eps, True)
     weights = _in_double(np.bincount(labels, minlength=len(centers)))
     weights[: state.weights.size] += state.weights
     return state._replace(centers=centers, weights=weights, count=state.count + len(X))
 
 
+def _shadow_finish(state):
+    _require(state.count >= 1, "state must have seen a point")
+    return ReducedSet(state.centers.copy(), state.weights.copy())
+
+
+@_stream(columns=lambda state: state.centers.shape[1], update=_shadow_update, finish=_shadow_finish)
+@_validated(
+    "a ShadowState returned by shadow_start or update",
+    lambda state: len(state.centers) == state.weights.size,
+    weights=1,
+)
+class ShadowState(NamedTuple):
+    """Shadows of a stream. centers: (m, d). weights: (m,). eps: radius. count: points so far. The
+    split of the stream into calls does not change the state. In addition to the distances, a call
+    of `update` costs O(m d) time."""
+
+    centers: np.ndarray
+    weights: np.ndarray
+    eps: float
+    count: int
+    names: bytes = b""
+
+
 @_public
-def shadow_finish(state):
-    """Reduced set of a stream, in float64 and without labels (RSKPCA algorithm 2).
+def shadow_start(eps, d):
+    """Start the selection of shadows from a stream (RSKPCA algorithm 2).
+
+    `update` adds points, and `finish` returns a ReducedSet in float64 and without labels. To get
+    labels, call `shadow_labels`.
 
     Args:
-        state: ShadowState. It must contain at least one point. The result shares its arrays.
+        eps: float from 1e-150 to 1e150. Radius of a shadow in the units of the points.
+        d: int, at least 1. Number of coordinates of a point.
     Returns:
-        ReducedSet: Centers and weights. To get labels, call `shadow_labels`.
+        ShadowState: The state before the first point.
+    Example:
+        >>> state = shadow_start(0.5, 1)
+        >>> for part in (np.array([[0.0], [0.4]]), np.array([[3.0], [0.1]])):
+        ...     state = update(state, part)
+        >>> finish(state).weights.tolist()
+        [3.0, 1.0]
     """
-    state = _checked_as(ShadowState, "state", state)
-    _require(state.count >= 1, "state must have seen a point")
-    return ReducedSet(state.centers.copy(), state.weights.copy(), np.empty(0, np.int64))
+    d = _checked_count("d", d, _MOST)
+    return ShadowState(np.empty((0, d)), np.empty(0), _checked_real("eps", eps, 1e-150, 1e150), 0)
 
 
 @_validated("ShadowBounds")
@@ -5486,6 +5500,13 @@ def shadow_bounds(kernel, eps):
         eps: float from 1e-150 to 1e150. Radius of a shadow in the units of the points.
     Returns:
         ShadowBounds: The bounds mmd, eigenvalues and operator.
+    Example:
+        >>> X = np.array([[0.0], [0.4], [3.0], [0.6]])
+        >>> kernel = gaussian(1.0)
+        >>> round(mmd(X, shadow_select(X, 0.5), kernel), 4)
+        0.098
+        >>> round(shadow_bounds(kernel, 0.5).mmd, 4)
+        0.4848
     """
     kernel = _checked_stationary("kernel", kernel, True)
     eps = _checked_real("eps", eps, 1e-150, 1e150)
@@ -5608,7 +5629,7 @@ def _lloyd(name, X, k, seed, restarts, max_iterations):
 
 
 @_public
-def kmeans_select(X, m, seed=0, *, restarts=1, max_iterations=100):
+def kmeans_select(X, m, seed=0, *, restarts=1, max_iterations=300):
     """Reduced set, or landmarks, by k-means (Zhang, Tsang, Kwok 2008; RLS section 3.1).
 
     Args:
@@ -5620,6 +5641,10 @@ def kmeans_select(X, m, seed=0, *, restarts=1, max_iterations=100):
     Returns:
         ReducedSet: Cluster means. A center that loses all its points is kept with weight 0, and a
             warning says so. At the limit, points may be closer to another center than to theirs.
+    Example:
+        >>> found = kmeans_select(np.array([[0.0], [2.0], [9.0], [10.0], [11.0]]), 2)
+        >>> sorted(zip(found.centers[:, 0].tolist(), found.weights.tolist()))
+        [(1.0, 2.0), (10.0, 3.0)]
     """
     X = _checked_points("X", X)
     m = _checked_count("m", m, len(X))
@@ -5667,23 +5692,6 @@ def _herd_of(X, kernel, rows):
 
 
 @_public
-def kde_pare(X, m, seed=0):
-    """Reduced set of m random points (KDE paring: Freedman, Kisilev 2010; RSKPCA section 6).
-
-    Args:
-        X: (n, d) array. Points.
-        m: int from 1 to n. Number of centers, which are different rows of X.
-        seed: int from 0 to 2**64 - 1. Seed of the draw.
-    Returns:
-        ReducedSet: Centers have weight n / m. There are no labels.
-    """
-    X = _checked_points("X", X)
-    m = _checked_count("m", m, len(X))
-    rows = _draw_uniformly(len(X), m, _checked_key(seed, _PARED))
-    return ReducedSet(X[rows], np.full(m, len(X) / m), np.empty(0, np.int64))
-
-
-@_public
 def herd(X, kernel, m):
     """Reduced set by kernel herding (Chen, Welling, Smola 2010; RSKPCA section 6).
 
@@ -5696,6 +5704,10 @@ def herd(X, kernel, m):
         m: int from 1 to n. Number of centers. The first j centers are the result for m = j.
     Returns:
         ReducedSet: Centers have weight n / m. Labels give the nearest center in feature space.
+    Example:
+        >>> found = herd(np.array([[0.0], [0.1], [-0.1], [5.0]]), gaussian(1.0), 2)
+        >>> found.centers.tolist(), found.labels.tolist()
+        ([[0.0], [5.0]], [0, 0, 0, 1])
     """
     X, m, kernel = _checked_choice(X, m, kernel)
     pairs, means = _means_of(kernel, X)
@@ -5780,6 +5792,11 @@ def kernel_thin(X, kernel, m, seed=0, *, delta=None):
         delta: float between 0 and 1. Chance that the halves are not balanced. None means 1/2.
     Returns:
         ReducedSet: Centers have weight n / m. Labels give the nearest center in feature space.
+    Example:
+        >>> X = np.linspace(0.0, 1.0, 64)[:, None]
+        >>> few = kernel_thin(X, gaussian(0.5), 8)
+        >>> mmd(X, few, gaussian(0.5)) < 0.2 * mmd(X, ReducedSet(X[:8], few.weights), gaussian(0.5))
+        True
     """
     X, m, kernel = _checked_choice(X, m, kernel)
     key = _checked_key(seed, _THINNED)
@@ -5802,6 +5819,11 @@ def compress_thin(X, kernel, m, seed=0, *, g=4, delta=None):
         delta: See `kernel_thin`.
     Returns:
         ReducedSet: Centers have weight n / m. Labels give the nearest center in feature space.
+    Example:
+        >>> X = np.linspace(0.0, 1.0, 256)[:, None]
+        >>> few = compress_thin(X, gaussian(0.5), 8, g=2)
+        >>> mmd(X, few, gaussian(0.5)) < 0.2 * mmd(X, ReducedSet(X[:8], few.weights), gaussian(0.5))
+        True
     """
     X, m, kernel = _checked_choice(X, m, kernel)
     key = _checked_key(seed, _THINNED)
@@ -5824,7 +5846,7 @@ def compress_thin(X, kernel, m, seed=0, *, g=4, delta=None):
 # 10.3 Kernel PCA and manifold methods of reduced sets (RSKPCA section 3, (14), (15))
 
 
-def _checked_weights(w, C, n=None, name="w"):
+def _checked_weights(name, w, C, n=None):
     """Nonnegative weights, one per row of C. If n is given, the weights must sum to n."""
     w = _as_array(name, w, 1, _DOUBLE)
     total = w.sum()
@@ -5834,18 +5856,39 @@ def _checked_weights(w, C, n=None, name="w"):
         f"{name} must be finite and at least zero, with a sum from 1e-15 to 1e18",
     )
     if n is not None and abs(total - n) > 1e-6 * n:
-        raise ValueError(f"w must sum to the number of rows of X ({n}), got {total}")
+        raise ValueError(
+            f"{name} must sum to the number of rows of X ({n}), got {total}: pass "
+            "ReducedSet(points, len(X) * weights / weights.sum())"
+        )
     return w
 
 
 def _as_weights(weights, X, name="weights"):
     _require_numeric(name, weights)
     weights = np.ones(len(X)) if weights is None else np.asarray(weights)
-    return _checked_weights(weights, X, name=name)
+    return _checked_weights(name, weights, X)
+
+
+def _checked_centers(centers, n=None, columns=None):
+    """Points and weights of a ReducedSet, or of an array of points, which have weights of 1. If n is
+    given, the weights must sum to n."""
+    if isinstance(centers, ReducedSet):
+        C, w, *_ = _checked_as(ReducedSet, "centers", centers)
+    else:
+        _require(
+            not isinstance(centers, tuple),
+            "centers must be a ReducedSet or an array of points, got "
+            f"{type(centers).__name__}: pass ReducedSet(points, weights)",
+        )
+        C = _checked_points("centers", centers)
+        w = np.ones(len(C))
+    d = C.shape[1]
+    _require(columns in (None, d), f"centers must have {columns} columns, got {d}")
+    return C, _checked_weights("centers.weights", w, C, n)
 
 
 @_public
-def rskpca(C, w, kernel, k, seed=0, *, centered=True):
+def rskpca(centers, kernel, k, seed=0, *, centered=True):
     """Kernel PCA of n points represented by weighted centers (RSKPCA algorithm 1).
 
     Let W = diag(w), and let K be the Gram matrix of C. An eigenpair W^1/2 K W^1/2 phi = lambda phi
@@ -5853,24 +5896,29 @@ def rskpca(C, w, kernel, k, seed=0, *, centered=True):
     lambda^1/2 W^-1/2 phi. Algorithm 1 has the misprint W^-1/4 for W^-1/2.
 
     Args:
-        C: (m, d) array. Centers.
-        w: (m,) array. Nonnegative weights. They sum to n, or to any number from 1e-15 to 1e18.
+        centers: ReducedSet of m centers, or (m, d) array of points with weights of 1. Weights are
+            nonnegative. They sum to n, or to any number from 1e-15 to 1e18.
         kernel: Kernel.
         k: int from 1 to m. Number of components.
         seed: int from 0 to 2**64 - 1. Seed of the eigensolver's starting vectors.
         centered: bool. If True, subtract the weighted mean in feature space.
     Returns:
         Expansion: k components. Values estimate eigenvalues for n points. Negligible values are 0.
+    Example:
+        >>> twice = ReducedSet(np.array([[0.0], [3.0]]), np.array([2.0, 1.0]))
+        >>> rskpca(twice, linear(), 1).values.round(12).tolist()
+        [6.0]
+        >>> kpca(np.array([[0.0], [0.0], [3.0]]), linear(), 1).values.round(12).tolist()
+        [6.0]
     """
-    C = _checked_points("C", C)
-    w = _checked_weights(w, C)
-    kernel = _checked_kernel("kernel", kernel, C=C)
+    C, w = _checked_centers(centers)
+    kernel = _checked_kernel("kernel", kernel, centers=C)
     k, key = _checked_pairs(k, len(C), seed)
     centered = _as_flag("centered", centered)
-    _fits("C", 8.0 * len(C) ** 2)
+    _fits("centers", 8.0 * len(C) ** 2)
     points = _about_mean(kernel, _in_double(C), centered)
     K = _gram(kernel, points)
-    _require_finite("kernel values on C", K)
+    _require_finite("kernel values on centers", K)
     shares = w / w.sum()
     roots = np.sqrt(shares)
     mean = 0.0
@@ -5893,7 +5941,7 @@ def rskpca(C, w, kernel, k, seed=0, *, centered=True):
 
 
 @_public
-def weighted_nystrom(X, C, w, kernel, k, seed=0):
+def weighted_nystrom(X, centers, kernel, k, seed=0):
     """Kernel PCA by the density-weighted Nystrom method (Zhang, Kwok 2010; RSKPCA section 6).
 
     An eigenpair of `rskpca` gives u_i = lambda^-1 sum_j w_j^1/2 phi_j k(x_i, c_j). This u estimates
@@ -5901,24 +5949,76 @@ def weighted_nystrom(X, C, w, kernel, k, seed=0):
 
     Args:
         X: (n, d) array. Points.
-        C, w: See `rskpca`. w must sum to n. `kde_pare` gives the method of Williams, Seeger (2001).
-        kernel, k, seed: See `rskpca`.
+        centers: ReducedSet of m centers whose weights sum to n. Random rows of X with weights n / m
+            give the method of Williams, Seeger (2001).
+        kernel: Kernel.
+        k: int from 1 to m. Number of components.
+        seed: int from 0 to 2**64 - 1. Seed of the eigensolver's starting vectors.
     Returns:
         Expansion: k components over X. A new point costs n kernel values, but with `rskpca` only m.
+            They are not centered.
+    Example:
+        >>> X = np.array([[0.0], [1.0], [2.0], [3.0]])
+        >>> weighted_nystrom(X, kmeans_select(X, 4), linear(), 1).values.round(12).tolist()
+        [14.0]
     """
-    X, C = _checked_two(X, "C", C)
-    w = _checked_weights(w, C, len(X))
-    kernel = _checked_kernel("kernel", kernel, X=X, C=C)
-    found = rskpca(C.astype(X.dtype, copy=False), w, kernel, k, seed, centered=False)
+    X = _checked_points("X", X)
+    C, w = _checked_centers(centers, len(X), X.shape[1])
+    kernel = _checked_kernel("kernel", kernel, X=X, centers=C)
+    of_type = ReducedSet(C.astype(X.dtype, copy=False), w)
+    found = rskpca(of_type, kernel, k, seed, centered=False)
     values = _features(X, found)
     _require_finite("kernel values on X", values)
     coef = values / np.where(found.values > 0.0, found.values, math.inf)
     return found._replace(points=X.copy(), coef=coef.astype(X.dtype, copy=False))
 
 
+@_helper
+def _least_sum(itemsize):
+    """The least sum of kernel values by which coordinates are divided."""
+    return 1e-30 if itemsize == 4 else 1e-290
+
+
+def _write_coordinates(X, model, out):
+    X, points = _in_common_precision(X, model.points)
+    products = _gram_product(model.kernel, X, points, np.column_stack([model.coef, model.degrees]))
+    sums = _in_double(products[:, -1:])
+    _require(
+        ((_least_sum.py_func(X.itemsize) < sums) & (sums < np.inf)).all(),
+        "X must be closer to model.points: sums of kernel values must be positive and finite",
+    )
+    out[:] = model.factor * (products[:, :-1] / sums**model.power)
+    _require_finite("features of X", out)
+
+
+def _of_manifold(x, model, out):
+    out[:] = 0.0
+    total = 0.0
+    for i in range(len(model.points)):
+        value = _value_of(model.kernel, x, model.points[i])
+        total += model.degrees[i] * value
+        for q in range(len(out)):
+            out[q] += model.coef[i, q] * value
+    if not total > _least_sum(max(x.itemsize, model.points.itemsize)):
+        raise ValueError("features_of: x must be closer to model.points")
+    factor = model.factor / total**model.power
+    for q in range(len(out)):
+        out[q] *= factor
+
+
+@_model(
+    fit=_require_fitting_model,
+    shape=lambda model: model.values.shape,
+    features=_write_coordinates,
+    of_point=_of_manifold,
+    values=_own_values,
+)
 @_validated(
     "a Manifold returned by laplacian_eigenmap, diffusion_map or normalized_cut",
-    lambda made: len(made.coef) == len(made.points) == made.degrees.size,
+    lambda made: (
+        len(made.coef) == len(made.points) == made.degrees.size
+        and made.coef.shape[1] == made.values.size
+    ),
     points="points",
     coef="points",
     values=1,
@@ -5926,7 +6026,9 @@ def weighted_nystrom(X, C, w, kernel, k, seed=0):
 )
 class Manifold(NamedTuple):
     """Coordinates f_q(x) = factor sum_j coef[j, q] k(points[j], x) / s(x)^power, with s(x) = sum_j
-    degrees[j] k(points[j], x). points: (m, d). coef: (m, k). values: (k,). degrees: (m,)."""
+    degrees[j] k(points[j], x). points: (m, d). coef: (m, k). values: (k,). degrees: (m,). The formula
+    extends the eigenvectors to any point (Nystrom extension, textbook). Kernel values must not all
+    vanish between a point and `points`."""
 
     points: np.ndarray
     coef: np.ndarray
@@ -5938,20 +6040,20 @@ class Manifold(NamedTuple):
     names: bytes = b""
 
 
-def _manifold_of(C, w, kernel, k, seed, alpha=0.0, time=0.0, cut=False):
+def _manifold_of(centers, kernel, k, seed, alpha=0.0, time=0.0, cut=False):
     """A Manifold, the sum of p D, and the sum of w, where p = w / (sum of w). Let q and D be the
     p-weighted sums of k and of K_a = k / (q q')^alpha. Eigenpairs mu, u of p^1/2 D^-1/2 K_a D^-1/2
     p^1/2 give coordinates f = mu^time u / first at the centers, where first = (p D / total)^1/2 is
     the eigenvector with eigenvalue 1. If `cut` is False, it is omitted, and u is made orthogonal to
     it, as extension divides rounding errors by mu. If mu itself is a rounding error, f is 0."""
-    C = _checked_points("C", C)
-    _fits("C", 8.0 * len(C) ** 2)
-    w = _checked_weights(w, C)
-    kernel = _checked_kernel("kernel", kernel, C=C)._replace(scale=1.0)
+    C, w = _checked_centers(centers)
+    _fits("centers", 8.0 * len(C) ** 2)
+    kernel = _checked_kernel("kernel", kernel, centers=C)._replace(scale=1.0)
     used = w > 0.0
     C = C[used]
-    _require(cut or len(C) > 1, "C must have at least two rows of positive weight")
-    k, key = _checked_pairs(k, len(C) - (not cut), seed)
+    _require(cut or len(C) > 1, "centers must have at least two points of positive weight")
+    most = len(C) if cut else len(C) - 1
+    k, key = _checked_pairs(k, most, seed)
     K = _in_double(_gram(kernel, C))
     shares = w[used] / w.sum()
     sums = K @ shares
@@ -5965,9 +6067,9 @@ def _manifold_of(C, w, kernel, k, seed, alpha=0.0, time=0.0, cut=False):
     K *= factors
     _require(
         min(sums.min(), D.min()) > 0.0 and _all_below(K),
-        "kernel values on C must be finite, with positive sums",
+        "kernel values on centers must be finite, with positive sums",
     )
-    constant = first * (not cut)
+    constant = np.zeros(len(C)) if cut else first
     K -= np.outer(constant, constant)
     values, vectors, *_ = _lanczos(K, k, key, 1e-13, 1000)
     vectors = vectors - np.outer(constant, constant @ vectors)
@@ -5979,7 +6081,7 @@ def _manifold_of(C, w, kernel, k, seed, alpha=0.0, time=0.0, cut=False):
 
 
 @_public
-def laplacian_eigenmap(C, w, kernel, k, seed=0):
+def laplacian_eigenmap(centers, kernel, k, seed=0):
     """Laplacian eigenmap of a reduced set (Belkin, Niyogi 2003; RSKPCA (15)).
 
     The coordinates f solve (D - K) f = lambda D f for the k smallest lambda. The constant f is
@@ -5987,92 +6089,87 @@ def laplacian_eigenmap(C, w, kernel, k, seed=0):
     without a correct digit are 0. Costs O(m^2 (d + k)) time and O(m^2) memory.
 
     Args:
-        C, w: See `rskpca`. Use weights of 1 for plain points. Centers of weight 0 are omitted.
+        centers: ReducedSet of m centers, or (m, d) array of points with weights of 1. Centers of
+            weight 0 are omitted.
         kernel: Kernel. Its sums over the points must be positive.
         k: int from 1 to m - 1. Number of coordinates, excluding the constant coordinate.
         seed: int from 0 to 2**64 - 1. Seed of the eigensolver's starting vectors.
     Returns:
-        Manifold: A map for `manifold_features`. Its values are lambda in ascending order.
+        Manifold: A model for `features`. Its values are lambda in ascending order.
+    Example:
+        >>> X = np.array([[0.0], [1.0], [10.0], [11.0]])
+        >>> coordinates = features(X, laplacian_eigenmap(X, gaussian(1.5), 1))[:, 0]
+        >>> (coordinates * np.sign(coordinates[0])).round(4).tolist()
+        [0.3726, 0.3726, -0.3726, -0.3726]
     """
-    found, total, n = _manifold_of(C, w, kernel, k, seed)
+    found, total, n = _manifold_of(centers, kernel, k, seed)
     factor = 1.0 / (math.sqrt(total) * math.sqrt(kernel.scale) * n)
     return found._replace(values=1.0 - found.values, factor=factor)
 
 
 @_public
-def diffusion_map(C, w, kernel, k, seed=0, *, alpha=1.0, time=1.0):
+def diffusion_map(centers, kernel, k, seed=0, *, alpha=1.0, time=1.0):
     """Diffusion map of a reduced set (Coifman, Lafon 2006; RSKPCA (15)).
 
     Coordinates are mu^time psi for eigenpairs P psi = mu psi of P = D^-1 K_a. Here K_a = k / (q
     q')^alpha, and q and D sum k and K_a over the n points. Under P's stationary law, E psi^2 = 1.
 
     Args:
-        C, w: See `rskpca`. Use weights of 1 for plain points. Centers of weight 0 are omitted.
-        kernel, k, seed: See `laplacian_eigenmap`.
+        centers: ReducedSet of m centers, or (m, d) array of points with weights of 1. Centers of
+            weight 0 are omitted.
+        kernel: Kernel. Its sums over the points must be positive.
+        k: int from 1 to m - 1. Number of coordinates, excluding the constant coordinate.
+        seed: int from 0 to 2**64 - 1. Seed of the eigensolver's starting vectors.
         alpha: float from 0 to 1. 1 removes the effect of density. 0 gives a plain random walk.
         time: float from 0 to 1e9. Number of diffusion steps.
     Returns:
-        Manifold: A map for `manifold_features`. Its values are mu in descending order.
+        Manifold: A model for `features`. Its values are mu in descending order.
+    Example:
+        >>> X = np.array([[0.0], [1.0], [2.0], [3.0]])
+        >>> coordinates = features(X, diffusion_map(X, gaussian(1.0), 1))[:, 0]
+        >>> (coordinates * np.sign(coordinates[0])).round(4).tolist()
+        [0.9345, 0.3942, -0.3942, -0.9345]
     """
     alpha = _checked_real("alpha", alpha, 0.0, 1.0)
     time = _checked_real("time", time, 0.0, 1e9)
-    return _manifold_of(C, w, kernel, k, seed, alpha, time)[0]
+    return _manifold_of(centers, kernel, k, seed, alpha, time)[0]
 
 
 @_public
-def normalized_cut(C, w, kernel, k, seed=0):
+def normalized_cut(centers, kernel, k, seed=0):
     """Spectral embedding for normalized cuts (Shi, Malik 2000; Ng, Jordan, Weiss 2002; RSKPCA).
 
     Coordinates are the leading eigenvectors of D^-1/2 K D^-1/2, where D has the sums of k over the
     n points. The first is proportional to D^1/2. To cluster, use `kmeans_select` on rows of norm 1.
 
     Args:
-        C, w: See `rskpca`. Use weights of 1 for plain points. Centers of weight 0 are omitted.
+        centers: ReducedSet of m centers, or (m, d) array of points with weights of 1. Centers of
+            weight 0 are omitted.
         kernel: Kernel. Its sums over the points must be positive.
         k: int from 1 to m. Number of coordinates. Each has norm 1 over the n points.
         seed: int from 0 to 2**64 - 1. Seed of the eigensolver's starting vectors.
     Returns:
-        Manifold: A map with values in ascending order, the eigenvalues of I - D^-1/2 K D^-1/2.
+        Manifold: A model for `features`. Its values, in ascending order, are the eigenvalues of I -
+            D^-1/2 K D^-1/2.
+    Example:
+        >>> X = np.array([[0.0], [1.0], [10.0], [11.0]])
+        >>> F = features(X, normalized_cut(X, gaussian(1.5), 2))
+        >>> kmeans_select(F / np.linalg.norm(F, axis=1)[:, None], 2).weights.tolist()
+        [2.0, 2.0]
     """
-    found, total, n = _manifold_of(C, w, kernel, k, seed, cut=True)
+    found, total, n = _manifold_of(centers, kernel, k, seed, cut=True)
     return found._replace(values=1.0 - found.values, factor=1.0 / math.sqrt(total * n))
-
-
-@_public
-def manifold_features(X, manifold):
-    """Coordinates of points in a Laplacian eigenmap, diffusion map or normalized cut.
-
-    The formula of `Manifold` extends the eigenvectors to any point (Nystrom extension, textbook).
-
-    Args:
-        X: (q, d) array. Points. Kernel values must not all vanish between a point and the centers.
-        manifold: Manifold. It contains the kernel and m centers.
-    Returns:
-        array: (q, k) in float32 if X and the centers are float32, otherwise in float64.
-    """
-    X = _checked_points("X", X)
-    found = _checked_as(Manifold, "manifold", manifold)
-    _require_fitting_model(X, found)
-    X, points = _in_common_precision(X, found.points)
-    products = _gram_product(found.kernel, X, points, np.column_stack([found.coef, found.degrees]))
-    sums = _in_double(products[:, -1:])
-    least = 1e-30 if X.itemsize == 4 else 1e-290
-    _require(
-        ((least < sums) & (sums < np.inf)).all(),
-        "X must be closer to manifold.points: sums of kernel values must be positive and finite",
-    )
-    return (found.factor * (products[:, :-1] / sums**found.power)).astype(X.dtype, copy=False)
 
 
 # 10.4 Distances between a reduced set and all points (RSKPCA section 5)
 
 
-def _distance_of_means(X, C, w, kernel, square):
+def _distance_of_means(X, centers, kernel, square):
     """sqrt(sum k - 2 sum w_j k + sum w_i w_j k) / n over all i, j. If `square`, k is squared."""
-    X, C = _checked_two(X, "C", C)
+    X = _checked_points("X", X)
     n = len(X)
-    w = _checked_weights(w, C, n)
-    kernel = _checked_kernel("kernel", kernel, X=X, C=C)
+    C, w = _checked_centers(centers, n, X.shape[1])
+    kernel = _checked_kernel("kernel", kernel, X=X, centers=C)
     P = _in_double(np.concatenate([X, C]))
     # No value of a positive semidefinite kernel exceeds the largest k(x, x).
     unit = float(_unit_of(_diagonal(P, kernel)))
@@ -6088,36 +6185,44 @@ def _distance_of_means(X, C, w, kernel, square):
             total += (shares[rows] * _dense_product(K, later)).sum()
     else:
         total = (shares * _gram_product(kernel, P, P, shares, True)).sum()
-    _require_finite("kernel values on X and C", total)
+    _require_finite("kernel values on X and centers", total)
     return math.sqrt(max(total, 0.0)) * (unit if square else math.sqrt(unit))
 
 
 @_public
-def mmd(X, C, w, kernel):
+def mmd(X, centers, kernel):
     """Maximum mean discrepancy |sum_i k(x_i, .) - sum_j w_j k(c_j, .)| / n (RSKPCA (20)).
 
     Args:
         X: (n, d) array. Points.
-        C, w: See `rskpca`. w must sum to n.
+        centers: ReducedSet whose weights sum to n.
         kernel: Kernel. It must be positive semidefinite.
     Returns:
         float: The biased MMD. Values below sqrt(2e-16 (10 + n / 200) max k) are rounding errors.
+    Example:
+        >>> center = ReducedSet(np.array([[1.0]]), np.array([2.0]))
+        >>> mmd(np.array([[1.0], [4.0]]), center, linear())
+        1.5
     """
-    return _distance_of_means(X, C, w, kernel, False)
+    return _distance_of_means(X, centers, kernel, False)
 
 
 @_public
-def operator_distance(X, C, w, kernel):
-    """Hilbert-Schmidt distance between covariance operators of X and C (RSKPCA theorem 5.3).
+def operator_distance(X, centers, kernel):
+    """Hilbert-Schmidt distance of the covariance operators of X and centers (RSKPCA theorem 5.3).
 
     Args:
         X: (n, d) array. Points.
-        C, w: See `rskpca`. w must sum to n.
+        centers: ReducedSet whose weights sum to n.
         kernel: Kernel. It must be positive semidefinite.
     Returns:
         float: |sum_i k_{x_i} (x) k_{x_i} - sum_j w_j k_{c_j} (x) k_{c_j}| / n. It is `mmd` for k^2.
+    Example:
+        >>> center = ReducedSet(np.array([[1.0]]), np.array([2.0]))
+        >>> operator_distance(np.array([[1.0], [4.0]]), center, linear())
+        7.5
     """
-    return _distance_of_means(X, C, w, kernel, True)
+    return _distance_of_means(X, centers, kernel, True)
 
 
 @_public
@@ -6125,12 +6230,20 @@ def projection_distance(model, other):
     """Hilbert-Schmidt distance between the projections of two expansions (RSKPCA theorem 5.4).
     Costs c^2 kernel values for c points. As for `residual`, orthonormal components are kept.
 
+    A projection is onto the span of a model's components. The components of a centered model are
+    directions of deviations from its mean, and their span does not depend on the mean itself.
+
     Args:
-        model: Expansion without an offset, for example from `kpca`, `rskpca` or `nystrom_kpca`.
-        other: Expansion without an offset and with the same kernel.
+        model: Expansion, for example from `kpca`, `rskpca` or `nystrom_kpca`.
+        other: Expansion with the same kernel.
     Returns:
         float: (D + D' - 2 sum_ab <u_a, u'_b>^2)^1/2 for orthonormal bases u and u' of the spans, of
             dimensions D and D'. The rounding error is 1e-7, or more if eigenvalues are tiny.
+    Example:
+        >>> right = kpca(np.array([[0.0, 1.0], [2.0, 1.0]]), linear(), 1)
+        >>> up = kpca(np.array([[5.0, 1.0], [5.0, 3.0]]), linear(), 1)
+        >>> round(projection_distance(right, up), 6)
+        1.414214
     """
     a = _checked_expansion("model", model)
     b = _checked_expansion("other", other)
@@ -6138,12 +6251,10 @@ def projection_distance(model, other):
         a.kernel == b.kernel and a.points.shape[1] == b.points.shape[1],
         "model and other must have the same kernel and the same number of columns",
     )
-    _require(
-        not any(E.targets or E.offset is not None for E in (a, b)),
-        "model and other must have no offset, and must not predict targets",
-    )
+    _require(not (a.targets or b.targets), "model and other must not predict targets")
     _, a, V = _span_of(a)
     _, b, W = _span_of(b)
+    a = a._replace(offset=None)
     squares = np.square(_features(b.points, a)[:, :-1].T @ b.coef[:, :-1]).sum()
     _require_finite("features of other.points by model", squares)
     return math.sqrt(max(0.0, V.any(0).sum() + W.any(0).sum() - 2.0 * squares))
@@ -9647,7 +9758,7 @@ class Clustering(NamedTuple):
 
 
 @_public
-def kernel_kmeans(F, k, seed=0, *, restarts=10, max_iterations=300):
+def kernel_kmeans(F, k, seed=0, *, restarts=1, max_iterations=300):
     """Kernel k-means: k-means of the rows of a factor, with k-means++ starts (RLS theorem 16).
 
     Args:
@@ -10028,16 +10139,6 @@ _model(
     of_point=None,
     values=dsgd_values,
 )(DSGDState)
-_model(
-    fit=lambda X, model: None,
-    shape=lambda model: (model.values.size,),
-    features=_write_by(manifold_features),
-    of_point=None,
-    values=_own_values,
-)(Manifold)
-_stream(columns=lambda state: state.centers.shape[1], update=shadow_update, finish=shadow_finish)(
-    ShadowState
-)
 _stream(
     columns=lambda state: len(state.run.columns),
     update=fd_update,

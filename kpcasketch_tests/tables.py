@@ -222,7 +222,6 @@ REDUCED = {
     ),
     "kernel_thin": ReducedRow(lambda X, kernel, unit, seed: kp.kernel_thin(X, kernel, 3, seed)),
     "compress_thin": ReducedRow(lambda X, kernel, unit, seed: kp.compress_thin(X, kernel, 3, seed)),
-    "kde_pare": ReducedRow(lambda X, kernel, unit, seed: kp.kde_pare(X, 3, seed)),
 }
 
 
@@ -367,7 +366,7 @@ MODELS = {  # by the name of the class
         lambda X, kernel: kp.dsgd_kpca(X, kernel, 2, 16, steps=2, centered=False), kp.dsgd_evaluate
     ),
     "Manifold": ModelRow(
-        lambda X, kernel: kp.laplacian_eigenmap(X, np.ones(len(X)), kernel, 2),
+        lambda X, kernel: kp.laplacian_eigenmap(X, kernel, 2),
         kp.features,
     ),
 }

@@ -782,8 +782,8 @@ def made_of(points):
         kp.nystrom_ridge(points, np.arange(9.0), np.arange(4), g, 0.1, intercept=False),
         kp.rnca(points, kp.fourier_features_map(g, 3, 16), 2, centered=False),
         kp.dsgd_kpca(points, g, 1, 16, centered=False),
-        kp.rskpca(points, np.ones(9), g, 2, centered=False),
-        kp.laplacian_eigenmap(points, np.ones(9), g, 2),
+        kp.rskpca(points, g, 2, centered=False),
+        kp.laplacian_eigenmap(kp.ReducedSet(points, np.ones(9)), g, 2),
     ]
 
 

@@ -572,7 +572,7 @@ def test_what_apply_refuses(points, tmp_path, capsys):
     done(capsys, "stream", points, "-k", "2", "-m", "20", "--ell", "4", "--state", state)
     np.save(tmp_path / "wide.npy", np.ones((4, 9)))
     kp.save(tmp_path / "eigen.npz", kp.block_lanczos(np.eye(9), 2))
-    kp.save(tmp_path / "manifold.npz", kp.laplacian_eigenmap(X, np.ones(150), KERNEL, 2))
+    kp.save(tmp_path / "manifold.npz", kp.laplacian_eigenmap(X, KERNEL, 2))
     for words, text in (
         ([model, tmp_path / "wide.npy"], "must have the same number of columns, got shapes (1, 9)"),
         ([points, points], "written by save"),

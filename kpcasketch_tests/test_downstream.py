@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Ridge regression, k-means and canonical correlations on a factor, against the dense matrices they stand for."""
 
+import functools
 import math
 
 import numpy as np
@@ -50,20 +51,20 @@ def test_predictions_are_those_of_formula_35(rng):
 
 def test_fewer_distinct_points_than_clusters_gave_fewer_labels_in_silence():
     with pytest.warns(UserWarning, match="^kernel_kmeans: only 3 of 6 clusters have points: "):
-        found = kp.kernel_kmeans(np.repeat(np.eye(3), 5, 0), 6)
+        found = kp.kernel_kmeans(np.repeat(np.eye(3), 5, 0), 6, restarts=10)
     assert np.unique(found.labels).size == 3 and found.cost == 0.0
 
 
 def test_cost_of_clusters_at_the_limit_of_iterations_was_above_its_formula(rng):
     points = rng.standard_normal((3000, 5))
-    found = kp.kernel_kmeans(points, 20, max_iterations=3)
+    found = kp.kernel_kmeans(points, 20, restarts=10, max_iterations=3)
     means = np.array([points[found.labels == c].mean(0) for c in range(20)])
     assert np.abs(found.centers - means).max() < 1e-12
     assert found.cost == pytest.approx(np.square(points - means[found.labels]).sum())
 
 
 def test_kernel_kmeans_minimises_the_cost_of_its_matrix():
-    found = kp.kernel_kmeans(F, 4, 0)
+    found = kp.kernel_kmeans(F, 4, 0, restarts=10)
     indicators = np.eye(4)[found.labels]
     C = indicators / np.sqrt(indicators.sum(0))
     assert found.cost == pytest.approx(np.trace(LOW - C @ C.T @ LOW @ C @ C.T), rel=1e-10)
@@ -85,7 +86,7 @@ def test_rings_are_clusters_under_a_kernel_of_radii_and_not_by_distances():
         kp.precomputed(np.exp(-((radii - radii.T) ** 2))),
     )
     for features, alike in ((by_radius, True), (rings, False)):
-        labels = kp.kernel_kmeans(features, 2, 0).labels
+        labels = kp.kernel_kmeans(features, 2, 0, restarts=10).labels
         assert (
             len(set(labels[ring == 0])) == len(set(labels[ring == 1])) == 1
             and labels[0] != labels[-1]
@@ -130,7 +131,7 @@ def test_moments_are_the_product_of_the_factors(n, r, q, rng, monkeypatch):
 
 
 def test_downstream_has_the_same_bits_for_any_number_of_threads(same_bits):
-    same_bits(kp.kernel_kmeans, F, 3, 0)
+    same_bits(functools.partial(kp.kernel_kmeans, restarts=10), F, 3, 0)
     same_bits(kp._column_products, F, F)
 
 
@@ -293,7 +294,8 @@ def test_coefficients_were_refused_for_not_being_points():
 def test_clusters_of_tiny_rows_were_one(scale, dtype):
     # squares of distances of 1e-170 are 0
     rows = np.random.default_rng(0).standard_normal((40, 2)) + np.repeat([[0.0], [20.0]], 20, 0)
-    near, tiny = kp.kernel_kmeans(rows, 2), kp.kernel_kmeans((scale * rows).astype(dtype), 2)
+    near = kp.kernel_kmeans(rows, 2, restarts=10)
+    tiny = kp.kernel_kmeans((scale * rows).astype(dtype), 2, restarts=10)
     assert sorted(np.bincount(tiny.labels)) == [20, 20]
     means = rows.reshape(2, 20, 2).mean(1)
     assert tiny.centers[tiny.labels[[0, -1]]] / dtype(scale) == pytest.approx(means, rel=1e-5)
@@ -301,7 +303,7 @@ def test_clusters_of_tiny_rows_were_one(scale, dtype):
 
 
 def test_two_clusters_of_four_tiny_numbers_were_one():
-    found = kp.kernel_kmeans(1e-170 * np.array([[0.0], [1.0], [10.0], [11.0]]), 2)
+    found = kp.kernel_kmeans(1e-170 * np.array([[0.0], [1.0], [10.0], [11.0]]), 2, restarts=10)
     assert found.labels[0] == found.labels[1] != found.labels[2] == found.labels[3]
 
 

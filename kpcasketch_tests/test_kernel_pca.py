@@ -35,13 +35,13 @@ def test_features_of_training_points_are_those_of_the_eigenvectors():
         lambda A: kp.kpca(A, KERNEL, 3, centered=False),
         lambda A: kp.kpca(A, KERNEL, 3, centered=True),
         lambda A: kp.kpca_from_eigen(A, KERNEL, kp.block_lanczos(K, 3)),
-        lambda A: kp.rskpca(A, np.ones(len(A)), KERNEL, 3, centered=False),
-        lambda A: kp.weighted_nystrom(A, A, np.ones(len(A)), KERNEL, 3),
+        lambda A: kp.rskpca(A, KERNEL, 3, centered=False),
+        lambda A: kp.weighted_nystrom(A, A, KERNEL, 3),
         lambda A: kp.kernel_ridge(A, A[:, 0], KERNEL, 1.0, intercept=False),
-        lambda A: kp.diffusion_map(A, np.ones(len(A)), KERNEL, 3),
-        lambda A: kp.laplacian_eigenmap(A, np.ones(len(A)), KERNEL, 3),
+        lambda A: kp.diffusion_map(A, KERNEL, 3),
+        lambda A: kp.laplacian_eigenmap(A, KERNEL, 3),
         lambda A: kp.kmeans_select(A, 300),
-        lambda A: kp.normalized_cut(A, np.ones(len(A)), KERNEL, 3),
+        lambda A: kp.normalized_cut(A, KERNEL, 3),
         lambda A: kp.nystrom_map(A, A, KERNEL),
         lambda A: kp.nystrom_kpca(A, np.arange(300), KERNEL, 3, centered=False),
         lambda A: kp.update(kp.shadow_start(1e-9, 4), A),
@@ -308,7 +308,7 @@ def test_weighted_components_of_a_linear_kernel_lost_all_digits_far_from_the_ori
     C, w = np.random.default_rng(0).standard_normal((60, 3)) + 1e9, np.arange(1.0, 61.0)
     deviations = C - (w @ C) / w.sum()
     values = np.linalg.svd(np.sqrt(w)[:, None] * deviations, compute_uv=False) ** 2
-    model = kp.rskpca(C, w, kp.linear(), 3, 0, centered=True)
+    model = kp.rskpca(kp.ReducedSet(C, w), kp.linear(), 3, 0, centered=True)
     assert model.values == pytest.approx(values, rel=1e-6)
     assert kp.kpca(C, kp.linear(), 3, centered=True).values == pytest.approx(
         np.linalg.svd(C - C.mean(0), compute_uv=False) ** 2, rel=1e-6
@@ -406,7 +406,7 @@ def test_learned_preimages_of_centred_linear_models_had_mean_0():
     for model in (
         kp.kpca(points, kp.linear(), 2, centered=True),
         kp.nystrom_kpca(points, np.arange(9), kp.linear(), 2, 0, centered=True),
-        kp.rskpca(points, np.arange(1.0, 81.0), kp.linear(), 2, 0, centered=True),
+        kp.rskpca(kp.ReducedSet(points, np.arange(1.0, 81.0)), kp.linear(), 2, 0, centered=True),
         kp.kpca(points, kp.linear(), 2, centered=False),
     ):
         found = kp.kernel_pca_preimage(kp.features(points, model), model, lam=1e-9)
@@ -453,8 +453,7 @@ def test_preimages_guessed_from_an_offset_whether_a_model_was_centred():
         kp.kernel_pca_preimage(kp.features(two.points, two), two), two.points, atol=1e-8
     )
     three = kp.rskpca(
-        np.array([[0.0], [1.0], [3.0]]),
-        np.array([10.0, 1.0, 1.0]),
+        kp.ReducedSet(np.array([[0.0], [1.0], [3.0]]), np.array([10.0, 1.0, 1.0])),
         kp.gaussian(1.0),
         2,
         0,

@@ -390,7 +390,7 @@ CHOSEN = kp.Landmarks(np.array([3, 50, 9]), np.ones(3), 0)
 KINDS = {
     "Landmarks": CHOSEN,
     "Landmarks with points": CHOSEN._replace(points=X[CHOSEN.indices]),
-    "ReducedSet": kp.ReducedSet(X[CHOSEN.indices], np.ones(3), np.empty(0, int)),
+    "ReducedSet": kp.ReducedSet(X[CHOSEN.indices], np.ones(3)),
     "CertifiedNystrom": kp.CertifiedNystrom(CHOSEN, np.empty((N, 3)), 0.1, 0.1, 0.0),
     "rows": CHOSEN.indices,
     "a list of rows": CHOSEN.indices.tolist(),

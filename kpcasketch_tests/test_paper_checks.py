@@ -826,7 +826,7 @@ def test_the_bound_of_projections_is_that_of_theorem_5_4(rng):
         assert (
             kp.projection_distance(
                 kp.kpca(X, kernel, k, centered=False),
-                kp.rskpca(found.centers, found.weights, kernel, k, centered=False),
+                kp.rskpca(found, kernel, k, centered=False),
             )
             <= bound
         )
@@ -838,7 +838,7 @@ def test_the_bound_of_projections_is_that_of_theorem_5_4(rng):
 def test_subsampled_points_are_pared_ones_of_equal_weight(rng):
     X, kernel = rng.standard_normal((50, 2)), kp.gaussian(1.0)
     model = rskpca2013.subsampled_kpca(X, 50, kernel, 3, 1)
-    assert np.array_equal(model.points, kp.kde_pare(X, 50, 1).centers)
+    assert np.array_equal(model.points, rskpca2013.kde_pare(X, 50, 1).centers)
     assert np.allclose(model.values, kp.kpca(X, kernel, 3, centered=False).values, rtol=1e-11)
 
 

@@ -127,4 +127,4 @@ def test_correlations_of_identical_views_are_known_from_singular_values(n, squar
 def test_a_graph_with_a_negative_degree_is_refused():
     signs = kp.custom(numba.njit(lambda x, y: 1.0 if x[0] == y[0] else -1.0))
     with pytest.raises(ValueError, match="^laplacian_eigenmap: "):
-        kp.laplacian_eigenmap(np.arange(4.0)[:, None], np.ones(4), signs, 2)
+        kp.laplacian_eigenmap(np.arange(4.0)[:, None], signs, 2)

@@ -59,10 +59,16 @@ def phi(r, sigma=1.0):
     return math.exp(-((r / sigma) ** 2))
 
 
+def kde_pare(X, m, seed):
+    """Reduced set of m points drawn at random, each with weight n / m (KDE paring: Freedman, Kisilev 2010), a rival of
+    section 6."""
+    rows = np.random.default_rng(seed).choice(len(X), m, replace=False)
+    return kp.ReducedSet(X[rows], np.full(m, len(X) / m))
+
+
 def subsampled_kpca(X, m, kernel, k, seed):
     """Kernel PCA of m points drawn at random, each with weight n / m: a baseline of section 6."""
-    drawn = kp.kde_pare(X, m, seed)
-    return kp.rskpca(drawn.centers, drawn.weights, kernel, k, seed, centered=False)
+    return kp.rskpca(kde_pare(X, m, seed), kernel, k, seed, centered=False)
 
 
 def shadow_projection_bound(kernel, eps, values, D):
@@ -197,7 +203,7 @@ def reduced_problem_has_the_spectrum(options):
     m, K_C = len(C), kp.gram(C, C, kernel)
     K_bar = K_C[np.ix_(found.labels, found.labels)]
     expected = np.linalg.eigvalsh(K_bar)[::-1][:m]
-    expansion = kp.rskpca(C, w, kernel, min(m, 8), options.seed, centered=False)
+    expansion = kp.rskpca(found, kernel, min(m, 8), options.seed, centered=False)
     gap = np.abs(expansion.values - expected[: len(expansion.values)]).max() / expected[0]
     values, tilde = (part[..., -1] for part in np.linalg.eigh(np.sqrt(np.outer(w, w)) * K_C))
 
@@ -210,7 +216,7 @@ def reduced_problem_has_the_spectrum(options):
     wanted = np.abs(kp.features(X, kp.kpca(quantized, kernel, k, centered=False)))
     same = max(
         np.abs(np.abs(kp.features(X, model)) - wanted).max()
-        for model in (expansion, kp.weighted_nystrom(quantized, C, w, kernel, k, options.seed))
+        for model in (expansion, kp.weighted_nystrom(quantized, found, kernel, k, options.seed))
     )
     largest = np.linalg.eigvalsh(kp.gram(X, X, kernel))[-1] / n
     return bounded(
@@ -252,7 +258,11 @@ def weighted_kernel_has_the_eigenvalues(options):
 
     def distance(weights):
         model = kp.rskpca(
-            nodes[:, None], weights, kp.gaussian(1.0), count, options.seed, centered=False
+            kp.ReducedSet(nodes[:, None], weights),
+            kp.gaussian(1.0),
+            count,
+            options.seed,
+            centered=False,
         )
         features = np.abs(kp.features(new[:, None], model)) - np.abs(phi * np.sqrt(values))
         return max(np.abs(model.values - values).max(), np.abs(features).max())
@@ -441,12 +451,12 @@ def distance_of_means(options):
 
     def edge(ell, at=1 - 1e-9):
         X = one_sided(500, 1 / ell, at)
-        return kp.mmd(X, X[:1], np.array([501.0]), gaussian(1.0)) / bound(1 / ell)
+        return kp.mmd(X, kp.ReducedSet(X[:1], np.array([501.0])), gaussian(1.0)) / bound(1 / ell)
 
     worst, rows = quotients(
         options,
         lambda X, s, kernel, eps: (
-            kp.mmd(X, s.centers, s.weights, kernel)
+            kp.mmd(X, s, kernel)
             / math.sqrt(2 * (1 - kp.gram(np.zeros((1, 1)), np.full((1, 1), eps), kernel)[0, 0]))
         ),
     )
@@ -547,19 +557,18 @@ def operators_are_close(options):
         for ell in ELLS:
             kernel, X = gaussian(1.0, kappa), one_sided(500, 1 / ell)
             found = kp.shadow_select(X, 1 / ell)
-            gap = kp.operator_distance(X, found.centers, found.weights, kernel)
+            gap = kp.operator_distance(X, found, kernel)
             mended[kappa, ell] = gap / (
                 2 * math.sqrt(kappa) * math.sqrt(2 * kappa * (1 - phi(1 / ell)))
             )
             printed[kappa, ell] = mended[kappa, ell] / math.sqrt(kappa)
             bounds = kp.shadow_bounds(kernel, 1 / ell)
             sharpest = max(sharpest, gap / bounds.operator)
-            means.append(kp.mmd(X, found.centers, found.weights, kernel) / bounds.mmd)
+            means.append(kp.mmd(X, found, kernel) / bounds.mmd)
     on_data, _ = quotients(
         options,
         lambda X, s, kernel, eps: (
-            kp.operator_distance(X, s.centers, s.weights, kernel)
-            / kp.shadow_bounds(kernel, eps).operator
+            kp.operator_distance(X, s, kernel) / kp.shadow_bounds(kernel, eps).operator
         ),
     )
     return counterexample(
@@ -607,7 +616,7 @@ def eigenspaces_are_close(options):
         )
         gap = kp.projection_distance(
             kp.kpca(X, kernel, D, centered=False),
-            kp.rskpca(found.centers, found.weights, kernel, D, centered=False),
+            kp.rskpca(found, kernel, D, centered=False),
         )
         kappa_phi = kp.gram(np.zeros((1, 1)), np.full((1, 1), eps), kernel)[0, 0]
         return gap / bound if 2 * math.sqrt(2 * (1 - kappa_phi)) < delta / 2 else math.inf, bound
@@ -619,9 +628,7 @@ def eigenspaces_are_close(options):
     for at in (1 - 1e-9, 3.0):
         X = one_sided(4000, 1 / ell, at)
         center = (
-            kp.ReducedSet(X[:1], np.array([4001.0]), np.zeros(4001, np.int64))
-            if at > 1
-            else kp.shadow_select(X, 1 / ell)
+            kp.ReducedSet(X[:1], np.array([4001.0])) if at > 1 else kp.shadow_select(X, 1 / ell)
         )
         tight[at], bound = quotient(X, center, kernel, 1 / ell, 1)
     X = rng.standard_normal((1200, 1))
@@ -678,7 +685,9 @@ def manifold_methods(options):
         gaps = [
             np.abs(
                 np.abs(
-                    kp.features(X, kp.diffusion_map(C, weights, kernel, 3, 0, alpha=alpha))[rows]
+                    kp.features(
+                        X, kp.diffusion_map(kp.ReducedSet(C, weights), kernel, 3, 0, alpha=alpha)
+                    )[rows]
                 )
                 - expected[rows]
             ).max()
@@ -687,7 +696,7 @@ def manifold_methods(options):
         ]
         worst, control = max(worst, gaps[0]), min(control, gaps[1])
         if alpha == 0:
-            maps, cut = kp.laplacian_eigenmap(C, w, kernel, 3), kp.normalized_cut(C, w, kernel, 4)
+            maps, cut = kp.laplacian_eigenmap(found, kernel, 3), kp.normalized_cut(found, kernel, 4)
             f, v = (kp.features(C[found.labels], each) for each in (maps, cut))
             worst = max(
                 worst,
@@ -719,14 +728,14 @@ def costs(options):
     found, trivial, exact, herding, control = {}, math.inf, True, [], math.inf
     for n, m in ((1000, 100), (2000, 100), (2000, 200)):
         X, square = rng.standard_normal((n, 3)), m * (m + 1)
-        C, w, _ = kp.kde_pare(X, m, options.seed)
-        ours = kp.rskpca(C, w, kernel, r, centered=False)
-        theirs = kp.weighted_nystrom(X, C, w, kernel, r)
+        drawn = kde_pare(X, m, options.seed)
+        ours = kp.rskpca(drawn, kernel, r, centered=False)
+        theirs = kp.weighted_nystrom(X, drawn, kernel, r)
         at = X[:new].copy()
         evaluation, kept = (count(lambda f=f: kp.features(at, f)) / new for f in (ours, theirs))
         found[n, m] = (
-            count(lambda: kp.rskpca(C, w, kernel, r, centered=False)) / square,
-            count(lambda: kp.weighted_nystrom(X, C, w, kernel, r)) / (n * m + square),
+            count(lambda: kp.rskpca(drawn, kernel, r, centered=False)) / square,
+            count(lambda: kp.weighted_nystrom(X, drawn, kernel, r)) / (n * m + square),
             evaluation / m,
         )
         trivial = min(
@@ -839,7 +848,7 @@ DEVIATION, MISFIT, TRAINING, TESTING = range(4)
 
 def weighted(train, m, kernel, k, seed):
     reduced = kp.kmeans_select(train, m, seed, restarts=1, max_iterations=20)
-    return kp.weighted_nystrom(train, reduced.centers, reduced.weights, kernel, min(k, m), seed)
+    return kp.weighted_nystrom(train, reduced, kernel, min(k, m), seed)
 
 
 def embeddings(options, name):
@@ -864,14 +873,10 @@ def measured_embeddings(name, folder, full, seed):
         for e, ell in enumerate(ells):
             reduced, selecting = timed(lambda: kp.shadow_select(train, sigma / ell))
             m = len(reduced.weights)
-            at_random = kp.kde_pare(train, m, s)
+            at_random = kde_pare(train, m, s)
             trainers = {
-                "shadow": lambda: kp.rskpca(
-                    reduced.centers, reduced.weights, kernel, min(k, m), seed, centered=False
-                ),
-                "Nystrom": lambda: kp.weighted_nystrom(
-                    train, at_random.centers, at_random.weights, kernel, min(k, m), seed
-                ),
+                "shadow": lambda: kp.rskpca(reduced, kernel, min(k, m), seed, centered=False),
+                "Nystrom": lambda: kp.weighted_nystrom(train, at_random, kernel, min(k, m), seed),
                 "weighted Nystrom": lambda: weighted(train, m, kernel, k, s),
                 "subsampled": lambda: subsampled_kpca(train, m, kernel, min(k, m), s),
             }
@@ -1119,17 +1124,14 @@ def measured_accuracies(name, folder, full, seed):
 
             def of_set(select):
                 chosen = select()
-                return kp.rskpca(chosen.centers, chosen.weights, kernel, size, seed, centered=False)
+                return kp.rskpca(chosen, kernel, size, seed, centered=False)
 
             trainers = {
                 "kpca": None,
-                "shadow": lambda: kp.rskpca(
-                    reduced.centers, reduced.weights, kernel, size, seed, centered=False
-                ),
+                "shadow": lambda: kp.rskpca(reduced, kernel, size, seed, centered=False),
                 "Nystrom": lambda: kp.weighted_nystrom(
                     train,
-                    (drawn := kp.kde_pare(train, m, f)).centers,
-                    drawn.weights,
+                    kde_pare(train, m, f),
                     kernel,
                     size,
                     seed,
@@ -1138,7 +1140,7 @@ def measured_accuracies(name, folder, full, seed):
                 "k-means": lambda: of_set(
                     lambda: kp.kmeans_select(train, m, f, restarts=1, max_iterations=20)
                 ),
-                "KDE paring": lambda: of_set(lambda: kp.kde_pare(train, m, f)),
+                "KDE paring": lambda: of_set(lambda: kde_pare(train, m, f)),
                 "herding": lambda: of_set(lambda: kp.herd(train, kernel, m)),
             }
             for method in CLASSIFIERS:
@@ -1237,11 +1239,11 @@ def compressed_points(options):
         compressed, thinned, drawn = np.mean(
             [
                 [
-                    kp.mmd(X, found.centers, found.weights, kernel)
+                    kp.mmd(X, found, kernel)
                     for found in (
                         kp.compress_thin(X, kernel, 64, seed),
                         kp.kernel_thin(X, kernel, 64, seed),
-                        kp.kde_pare(X, 64, seed),
+                        kde_pare(X, 64, seed),
                     )
                 ]
                 for seed in range(10 * options.seed, 10 * options.seed + 10)
@@ -1421,14 +1423,14 @@ def draw_bounds(axes, options):
     kernel, ells = gaussian(sigma), np.array([2, 3, 4, 5, 8, 12, 20])
     orders = [X[np.random.default_rng(order).permutation(len(X))] for order in range(6)]
     distances = {
-        "mmd": ("mean embeddings (5.1)", lambda X, s: kp.mmd(X, s.centers, s.weights, kernel)),
+        "mmd": ("mean embeddings (5.1)", lambda X, s: kp.mmd(X, s, kernel)),
         "eigenvalues": (
             "eigenvalues of K / n (5.2)",
             lambda X, s: eigenvalue_distance(X, s, kernel),
         ),
         "operator": (
             "operators (5.3)",
-            lambda X, s: kp.operator_distance(X, s.centers, s.weights, kernel),
+            lambda X, s: kp.operator_distance(X, s, kernel),
         ),
     }
     for axis, (bound, (title, distance)) in zip(np.ravel(axes), distances.items()):
@@ -1478,11 +1480,11 @@ def draw_manifolds(axes, options):
     places.set(
         title="points", aspect="equal", xlabel="first coordinate", ylabel="second coordinate"
     )
-    for axis, C, w, title in (
-        (left, X, np.ones(800), "all points"),
-        (right, found.centers, found.weights, f"{len(found.weights)} centers"),
+    for axis, centers, title in (
+        (left, X, "all points"),
+        (right, found, f"{len(found.weights)} centers"),
     ):
-        coordinates = kp.features(X, kp.diffusion_map(C, w, kernel, 2))
+        coordinates = kp.features(X, kp.diffusion_map(centers, kernel, 2))
         axis.scatter(*(coordinates * np.sign(coordinates[np.argmax(t)])).T, c=t, s=4)
         axis.set(
             title=f"diffusion map of {title}", xlabel="first component", ylabel="second component"

@@ -298,14 +298,12 @@ CALLS = {  # name: (maker of our call, maker of the peer's, or None)
     ),
     "shadow_select 6000": (lambda: of_points(lambda X: kp.shadow_select(X, 3.0), 6000), None),
     "rskpca 500": (
-        lambda: of_points(
-            lambda X: kp.rskpca(X, np.ones(len(X)), GAUSSIAN, 10, centered=False), 500
-        ),
+        lambda: of_points(lambda X: kp.rskpca(X, GAUSSIAN, 10, centered=False), 500),
         None,
     ),
     "herd 1000, 50": (lambda: of_points(lambda X: kp.herd(X, GAUSSIAN, 50), 1000), None),
     "laplacian_eigenmap 500": (
-        lambda: of_points(lambda X: kp.laplacian_eigenmap(X, np.ones(len(X)), GAUSSIAN, 5), 500),
+        lambda: of_points(lambda X: kp.laplacian_eigenmap(X, GAUSSIAN, 5), 500),
         None,
     ),
     "mmd_test 500": (
@@ -313,7 +311,7 @@ CALLS = {  # name: (maker of our call, maker of the peer's, or None)
         None,
     ),
     "kernel_kmeans 3000, 100": (
-        lambda: of_factor(lambda F: kp.kernel_kmeans(F, 10), 3000, 100),
+        lambda: of_factor(lambda F: kp.kernel_kmeans(F, 10, restarts=10), 3000, 100),
         lambda: kmeans(kp.nystrom(clusters(3000), np.arange(100), GAUSSIAN), 10, 10),
     ),
     "kernel_cca 3000, 100": (

@@ -133,7 +133,7 @@ class Digits:
 
     def ours(self):
         found = kp.shadow_select(self.X, self.sigma / 4)
-        return kp.rskpca(found.centers, found.weights, self.kernel, 5, centered=False)
+        return kp.rskpca(found, self.kernel, 5, centered=False)
 
     def peer(self):
         from sklearn.decomposition import KernelPCA
@@ -226,7 +226,7 @@ class Compressed:
         X, m, kernel = self.points(n)
         distances = [
             [
-                kp.mmd(X, found.centers, found.weights, kernel)
+                kp.mmd(X, found, kernel)
                 for found in (
                     kp.compress_thin(X, kernel, m, seed),
                     kp.kernel_thin(X, kernel, m, seed),
