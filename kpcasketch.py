@@ -8071,7 +8071,7 @@ def dsgd_values(state):
         array: (k,), descending, or in the order of individual functions. It is 0 before any step.
     Example:
         >>> X = np.random.default_rng(0).standard_normal((500, 1))
-        >>> to_features = fourier_features_map(gaussian(1.0), 1, 256, paired=False)
+        >>> to_features = fourier_features_map(gaussian(1.0), 1, 256)
         >>> state = dsgd_start(X, to_features, 1)
         >>> dsgd_values(state).tolist()
         [0.0]

@@ -100,7 +100,6 @@ MODELS = {
     ],
     "shadow_labels": lambda: [X[:9].copy(), 2.0],
     "manifold_features": lambda: [kp.laplacian_eigenmap(X[:50], np.ones(50), KERNEL, 2)],
-    "dsgd_evaluate": lambda: [kp.dsgd_kpca(X, KERNEL, 2, 64, centered=False)],
     "gram_matmat": lambda: [X[:70], X[:70, :2].copy(), KERNEL],
     "rademacher_projection": lambda: [3],
 }
