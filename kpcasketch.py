@@ -1164,6 +1164,7 @@ _FORMS = {
     float: _checked_real,
     bool: _as_flag,
     bytes: lambda name, value: bytes(value),
+    str: lambda name, value: str(value),
     "seed": _as_seed,
     1: functools.partial(_as_array, ndim=1, dtypes=_DOUBLE),
     np.ndarray: functools.partial(_as_array, ndim=2, dtypes=_DOUBLE),
@@ -7589,14 +7590,6 @@ _TASKS = {
 }
 
 
-def _checked_task(name, value):
-    _require(value in _TASKS, f"{name} must be one of {', '.join(_TASKS)}; got {_shown(value)}")
-    return str(value)
-
-
-_FORMS["task"] = _checked_task
-
-
 @_validated("slices of a DSGDState")
 class _Slices(NamedTuple):
     """S slices for each of t targets: edges (t, S - 1), ascending; weights (t S, q): q features."""
@@ -7992,6 +7985,8 @@ def _of_state(x, model, out):
 
 def _is_whole(state):
     """Whether the fields of the task are there, and no core reads past the end of an array."""
+    if state.task not in _TASKS:
+        return False
     task = _TASKS[state.task]
     used = state.used
     return (
@@ -8018,7 +8013,7 @@ def _is_whole(state):
     of_point=_of_state,
     values=lambda state: _principal(state)[0],
 )
-@_validated("a DSGDState from dsgd_start or another start", _is_whole, task="task")
+@_validated("a DSGDState from dsgd_start or another start", _is_whole)
 class DSGDState(NamedTuple):
     """Doubly stochastic gradients in progress (DSGD algorithms 1, 3 and 4).
 

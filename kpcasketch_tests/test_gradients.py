@@ -597,11 +597,11 @@ def known(task):
         ),
         (
             lambda: kp.update(known("kpca")._replace(task="x"), X),
-            "state.task must be one of components, single components, .*; got 'x'",
+            "state must be a DSGDState from dsgd_start or another start",
         ),
         (
             lambda: kp.update(known("kpca")._replace(task=1), X),
-            "state.task must be one of components, single components, .*; got 1",
+            "state must be a DSGDState from dsgd_start or another start",
         ),
         (
             lambda: kp.update(known("kpca")._replace(task="canonical"), X, Y),
