@@ -10597,7 +10597,7 @@ _STORED = {
 }
 
 
-# In memory, these fields are numbers (but for tasks). In a file, they are names.
+# In a file, these fields are names. In memory, those that are declared as int are numbers.
 _NAMED = {
     ("Kernel", "kind"): _NAMES,
     ("FourierMap", "kind"): _MAP_KINDS,
