@@ -804,8 +804,7 @@ def _public(function=None, *, sparse=False):
                     f"{argument} must be dense, such as rademacher_projection(X, s). Only gram, kpca, "
                     "features, residual and most functions of landmarks take sparse points",
                 )
-                # `second` of dsgd_evaluate: X is of the second view.
-                if argument in _WITH_COLUMNS and not given.get("second"):
+                if argument in _WITH_COLUMNS:
                     theirs = _names(value)
                     if theirs:
                         _require_same_columns(first, names, argument, theirs)
@@ -1150,6 +1149,7 @@ _FORMS = {
     float: _checked_real,
     bool: _as_flag,
     bytes: lambda name, value: bytes(value),
+    str: lambda name, value: str(value),
     "seed": _as_seed,
     1: functools.partial(_as_array, ndim=1, dtypes=_DOUBLE),
     np.ndarray: functools.partial(_as_array, ndim=2, dtypes=_DOUBLE),
@@ -2201,7 +2201,8 @@ _STORED_PRODUCTS = 2**24  # of sparse points at a time: 128 MB. 2^21 to 2^23 are
 class _Pairs(NamedTuple):
     """Two point sets, prepared by `_prepare` for the computation of tiles."""
 
-    mode: int
+    mode: int  # base of the kernel, or _EXPANDED
+    computed: bool  # whether X holds the products or squared distances of sparse points
     X: np.ndarray
     Y: np.ndarray
     x_squares: np.ndarray
@@ -2384,39 +2385,51 @@ def _sparse_products(X, Y, distances):
     return out
 
 
-def _prepare(kernel, X, Y, symmetric):
-    """Choose the mode of the tiles, and prepare both point sets. Mode _EXPANDED computes |x - y|^2
+def _require_symmetric(kernel, X):
+    """Refuse a custom kernel that is not symmetric at some points."""
+    for x in X[:: _ceil_div(len(X), 4)]:
+        value = _kernel_value(kernel, x, X[-1])
+        gap = abs(value - _kernel_value(kernel, X[-1], x))
+        _require(not gap > 1e-6 * abs(value), "kernel must be symmetric: k(x, y) = k(y, x)")
+
+
+def _expanded(steepness, X, Y, symmetric):
+    """Point sets for mode _EXPANDED, or None if its error would be too large. It computes |x - y|^2
     as |x|^2 + |y|^2 - 2 x.y in half the time. The relative error of k is a few ulp times
     c = steepness (|x|^2 + |y|^2). This mode requires c <= 16, d >= 16 and n > 8. Points are centered
     on the mean m of some rows of Y, unless |m| is at most half of the largest |y|. Then centering
-    would at most halve the largest norms, and a copy of X may take as long as 100 products a row.
-    For sparse points, products or squared distances stand in place of X. Distances are expanded if
-    |x|^2 + |y|^2 < 16 |x - y|^2, which has a relative error of a few times 16 ulp."""
+    would at most halve the largest norms, and a copy of X may take as long as 100 products a row."""
+    if steepness == math.inf or X.shape[1] < 16 or len(X) <= 8 or len(Y) == 0:
+        return None
+    center = Y[:: _ceil_div(len(Y), _CENTER_ROWS)].mean(0, np.float64)
+    x_squares, y_squares, largest = _sizes(X, Y)
+    if 4.0 * (center @ center) > y_squares.max() or steepness * largest > _EXPANDED_BELOW:
+        Y = _minus_row(Y, center)
+        X = Y if symmetric else _minus_row(X, center)
+        x_squares, y_squares, largest = _sizes(X, Y)
+    if steepness * largest > _EXPANDED_BELOW:
+        return None
+    return _Pairs(_EXPANDED, False, X, Y, x_squares, y_squares, _pack(Y), symmetric)
+
+
+def _prepare(kernel, X, Y, symmetric):
+    """Choose the mode of the tiles, and prepare both point sets. For sparse points, products or
+    squared distances stand in place of X. Distances are expanded if |x|^2 + |y|^2 < 16 |x - y|^2,
+    which has a relative error of a few times 16 ulp."""
     kind = _KINDS[kernel.kind]
     _require(_is_sparse(X) == _is_sparse(Y), "sparse and dense points must not be mixed")
     if _is_sparse(X):
         products = _sparse_products(X, Y, kind.base == _DISTANCES)
         nothing = np.empty((len(Y), 0))
         none = np.empty(0)
-        return _Pairs(kind.base, products, nothing, none, none, _pack(nothing), symmetric)
-    none = np.empty(0, X.dtype)
+        return _Pairs(kind.base, True, products, nothing, none, none, _pack(nothing), symmetric)
     if kind.base == _EVERY_PAIR and symmetric:
-        for x in X[:: _ceil_div(len(X), 4)]:
-            value = _kernel_value(kernel, x, X[-1])
-            gap = abs(value - _kernel_value(kernel, X[-1], x))
-            _require(not gap > 1e-6 * abs(value), "kernel must be symmetric: k(x, y) = k(y, x)")
-    steepness = kind.steepness(kernel)
-    if steepness < math.inf and X.shape[1] >= 16 and len(X) > 8 and len(Y):
-        center = Y[:: _ceil_div(len(Y), _CENTER_ROWS)].mean(0, np.float64)
-        P, Q = X, Y
-        x_squares, y_squares, largest = _sizes(P, Q)
-        if 4.0 * (center @ center) > y_squares.max() or steepness * largest > _EXPANDED_BELOW:
-            Q = _minus_row(Y, center)
-            P = Q if symmetric else _minus_row(X, center)
-            x_squares, y_squares, largest = _sizes(P, Q)
-        if steepness * largest <= _EXPANDED_BELOW:
-            return _Pairs(_EXPANDED, P, Q, x_squares, y_squares, _pack(Q), symmetric)
-    return _Pairs(kind.base, X, Y, none, none, _pack(Y), symmetric)
+        _require_symmetric(kernel, X)
+    pairs = _expanded(kind.steepness(kernel), X, Y, symmetric)
+    if pairs is None:
+        none = np.empty(0, X.dtype)
+        pairs = _Pairs(kind.base, False, X, Y, none, none, _pack(Y), symmetric)
+    return pairs
 
 
 def _slabs_of(X, m):
@@ -2435,44 +2448,66 @@ def _new_tile(like):
 
 
 @_helper
-def _fill_tile(kernel, pairs, first, last, begin, end, tile):
-    """tile[r, c] = k(x_{first + r}, y_{begin + c}) for first + r < last and begin + c < end."""
+def _fill_pairs(kernel, pairs, first, last, begin, end, tile):
+    for i in range(first, last):
+        for j in range(begin, end):
+            tile[i - first, j - begin] = _pair_value(kernel, pairs.X[i], pairs.Y[j])
+
+
+@_helper
+def _copy_computed(pairs, first, last, begin, end, tile):
+    for i in range(first, last):
+        for c in range(end - begin):
+            tile[i - first, c] = pairs.X[i, begin + c]
+
+
+@_helper
+def _fill_bases(pairs, first, last, begin, columns, tile):
+    """Write x.y, |x - y|^2 or |x - y|_1, by the mode. In mode _EXPANDED, x.y."""
     X = pairs.X
-    Y = pairs.Y
-    mode = pairs.mode
-    if mode == _EVERY_PAIR:
-        for i in range(first, last):
-            for j in range(begin, end):
-                tile[i - first, j - begin] = _pair_value(kernel, X[i], Y[j])
-        return
     n, d = X.shape
     width = pairs.panels.shape[2]
-    columns = _ceil_div(end - begin, width) * width  # 20 landmarks: .3 of the time of 128
-    stored = Y.shape[1] == 0  # X holds products or squared distances of sparse points
-    for i in range(first, last if stored else first):
-        for c in range(end - begin):
-            tile[i - first, c] = X[i, begin + c]
-    for c in range(0, 0 if stored else columns, width):
+    for c in range(0, columns, width):
         panel = pairs.panels[(begin + c) // width]
         for r in range(0, last - first, 4):
-            if mode == _DISTANCES:
+            if pairs.mode == _DISTANCES:
                 _squared_distances(X, first + r, n - 1, 0, d, panel, tile, r, c)
-            elif mode == _L1:
+            elif pairs.mode == _L1:
                 _l1_distances(X, first + r, n - 1, 0, d, panel, tile, r, c)
             else:
                 _inner_products(X, first + r, n - 1, 0, d, panel, tile, r, c)
-    if mode == _EXPANDED:
-        zero = tile.dtype.type(0)
-        two = tile.dtype.type(2)
-        y_squares = pairs.y_squares[begin : begin + _BLOCK]
-        for i in range(first, last):
-            values = tile[i - first]
-            x_square = pairs.x_squares[i]
-            for c in range(columns):
-                square = x_square + y_squares[c] - two * values[c]
-                values[c] = square if square > zero else zero
-            if pairs.symmetric and begin <= i < end:
-                values[i - begin] = zero
+
+
+@_helper
+def _expand_squares(pairs, first, last, begin, end, columns, tile):
+    """Replace x.y by |x - y|^2 = |x|^2 + |y|^2 - 2 x.y."""
+    zero = tile.dtype.type(0)
+    two = tile.dtype.type(2)
+    y_squares = pairs.y_squares[begin : begin + _BLOCK]
+    for i in range(first, last):
+        values = tile[i - first]
+        x_square = pairs.x_squares[i]
+        for c in range(columns):
+            square = x_square + y_squares[c] - two * values[c]
+            values[c] = square if square > zero else zero
+        if pairs.symmetric and begin <= i < end:
+            values[i - begin] = zero
+
+
+@_helper
+def _fill_tile(kernel, pairs, first, last, begin, end, tile):
+    """tile[r, c] = k(x_{first + r}, y_{begin + c}) for first + r < last and begin + c < end."""
+    if pairs.mode == _EVERY_PAIR:
+        _fill_pairs(kernel, pairs, first, last, begin, end, tile)
+        return
+    width = pairs.panels.shape[2]
+    columns = _ceil_div(end - begin, width) * width  # 20 landmarks: .3 of the time of 128
+    if pairs.computed:
+        _copy_computed(pairs, first, last, begin, end, tile)
+    else:
+        _fill_bases(pairs, first, last, begin, columns, tile)
+    if pairs.mode == _EXPANDED:
+        _expand_squares(pairs, first, last, begin, end, columns, tile)
     _apply_kernel(kernel, tile, last - first, columns)
 
 
@@ -7636,7 +7671,7 @@ def reservoir_nystrom(X, kernel, k, s, seed=0):
 # `_values` is the paper's algorithm 2. Comments in `_step` cite lines of algorithms 1, 3 and 4. Row
 # j of coef is the paper's alpha_j, row j of other_coef its beta_j, and W a mean of its h h^T.
 
-# 12.1 States
+# 12.1 Steps and tasks
 
 
 @_validated(
@@ -7664,65 +7699,38 @@ class DSGDSteps(NamedTuple):
     initial: int = 256
 
 
-@_validated("Slices")
-class Slices(NamedTuple):
+class _Task(NamedTuple):
+    """A problem that the steps solve. States and files contain its name."""
+
+    name: str
+    individual: bool = False  # whether functions are eigenfunctions (Hebbian rule), or a basis
+    two_views: bool = False  # whether there are functions of a second view, with its own map
+    sliced: bool = False  # whether there are functions of slices of targets
+    correlated: bool = False  # whether functions get unit variance, and not unit norm
+
+    @property
+    def takes_y(self):
+        return self.two_views or self.sliced
+
+
+_TASKS = {
+    task.name: task
+    for task in (
+        _Task("components"),
+        _Task("single components", individual=True),
+        _Task("singular", two_views=True),
+        _Task("canonical", two_views=True, correlated=True),
+        _Task("sliced", sliced=True, correlated=True),
+    )
+}
+
+
+@_validated("slices of a DSGDState")
+class _Slices(NamedTuple):
     """S slices for each of t targets: edges (t, S - 1), ascending; weights (t S, q): q features."""
 
     edges: np.ndarray
     weights: np.ndarray
-
-
-_TASKS = ("components", "single components", "singular", "canonical", "sliced")
-_COMPONENTS, _SINGLE_COMPONENTS, _SINGULAR, _CANONICAL, _SLICED = range(5)
-_TWO_VIEWS = (_SINGULAR, _CANONICAL)
-
-
-@_validated(
-    "a DSGDState from dsgd_start",  # with `used` so small that no core reads past an array's end
-    lambda state: (
-        1 <= state.used <= min(state.feature_map.m, state.other.m, len(state.coef))
-        and (state.task not in _TWO_VIEWS or state.used <= len(state.other_coef))
-    ),
-)
-class DSGDState(NamedTuple):
-    """Doubly stochastic gradients in progress. Fields not listed are as in the start or DSGDSteps.
-
-    task: 0 to 4 for PCA, PCA by the Hebbian rule, SVD, CCA and SIR; feature_map, coef (m, k), other
-    and other_coef: features and coefficients of both views; moment (k, k): mean of W, with weight t
-    + 1 at step t; constraint (k, k): the same mean of `_constraint` (tasks 3, 4); used and step:
-    numbers of features and steps so far; chosen: True if theta0 was None."""
-
-    task: int
-    feature_map: FourierMap
-    coef: np.ndarray
-    other: FourierMap
-    other_coef: np.ndarray
-    slices: Slices
-    moment: np.ndarray
-    used: int
-    step: int
-    feature_batch: int
-    theta0: float
-    theta1: float
-    ridge: float
-    centered: bool
-    constraint: np.ndarray
-    chosen: bool
-    names: bytes = b""
-
-
-def _kernel_scale(state):
-    """k(x, x) that limits step sizes: the larger of two views, or their geometric mean for SVD."""
-    scales = state.feature_map.kernel.scale, state.other.kernel.scale
-    return math.prod(map(math.sqrt, scales)) if state.task == _SINGULAR else max(scales)
-
-
-def _view(state, second):
-    return (state.other, state.other_coef) if second else (state.feature_map, state.coef)
-
-
-def _centered(state, U):
-    return U - U.mean(0) if state.centered else U
 
 
 # 12.2 Values of functions (DSGD algorithm 2)
@@ -7748,7 +7756,22 @@ def _add_features(X, panels, phases, factor, coef, out):
             _add_block(product, len(P), out, first)
 
 
-_START_POINTS = 2048  # largest number of points in the initial problem
+def _sum_of_features(X, feature_map, coef):
+    """h(x) = sum_j coef_j phi_j(x) over the first features, (n, k) float64 (DSGD algorithm 2)."""
+    n, d = X.shape
+    k = coef.shape[1]
+    wide = _padded_width(k, X)
+    values = np.zeros((n, wide))
+    for features in _slabs(len(coef), _BLOCK * max(1, 2**13 // d)):  # 8 MB of frequencies
+        some = coef[features].astype(X.dtype)
+        drawn = _drawn(X, feature_map, features.start, len(some), 1.0, "X (or Y)")
+        work = n * len(some) * (1.0 + _MULTIPLY_ADD * (d + wide))
+        _add_features(work, X, *drawn, _packed_vectors(some), values)
+    return np.ascontiguousarray(values[:, :k])
+
+
+def _some_features(X, feature_map, first, count, divisor=1.0):
+    return _in_double(_features_from(X, feature_map, first, count, divisor, "X (or Y)"))
 
 
 def _indicators(targets, edges):
@@ -7762,28 +7785,204 @@ def _slice_features(state, targets):
     return _indicators(targets, state.slices.edges) @ state.slices.weights
 
 
-def _values(state, X, second):
-    """Functions h(x) = sum_j coef_j phi_j(x) of one view, (n, k) float64 (DSGD algorithm 2)."""
-    feature_map, coef = _view(state, second)
-    if second and state.task == _SLICED:
-        return _slice_features(state, X) @ coef
-    n, d = X.shape
-    k = coef.shape[1]
-    wide = _padded_width(k, X)
-    values = np.zeros((n, wide))
-    for features in _slabs(state.used, _BLOCK * max(1, 2**13 // d)):  # 8 MB of frequencies
-        some = coef[: state.used][features].astype(X.dtype)
-        drawn = _drawn(X, feature_map, features.start, len(some), 1.0, "X (or Y)")
-        work = n * len(some) * (1.0 + _MULTIPLY_ADD * (d + wide))
-        _add_features(work, X, *drawn, _packed_vectors(some), values)
-    return np.ascontiguousarray(values[:, :k])
+def _values(state, P, second):
+    """Functions of the first view, of the second view or of targets at P, (n, k) float64."""
+    if not second:
+        return _sum_of_features(P, state.feature_map, state.coef[: state.used])
+    if state.slices is not None:
+        return _slice_features(state, P) @ state.other_coef
+    return _sum_of_features(P, state.other, state.other_coef[: state.used])
 
 
-def _some_features(X, feature_map, first, count, divisor=1.0):
-    return _in_double(_features_from(X, feature_map, first, count, divisor, "X (or Y)"))
+@register_jitable
+def _pair_size(state):
+    """Factor of results: in a state, the two functions of a pair have norm 1 together."""
+    return 1.0 if state.other_coef is None else math.sqrt(2.0)
 
 
-# 12.3 Initial problems
+# Compiled code cannot read _KINDS, but it can read these columns.
+_LAWS = tuple(kind.law for kind in _KINDS)
+_LAW_PARAMETERS = tuple(kind.parameter for kind in _KINDS)
+
+
+@_helper
+def _frequency_scale(kernel, key, number):
+    """One entry of `_scales`."""
+    law = _LAWS[kernel.kind]
+    if law == _NORMAL:
+        return math.sqrt(2.0 * kernel.gamma)
+    if law == _CAUCHY_ENTRIES:
+        return kernel.gamma
+    fixed = _LAW_PARAMETERS[kernel.kind]
+    shape = fixed if fixed > 0.0 else kernel.shape
+    drawn = _gamma(_subkey(key, _MIXTURES), number, shape)
+    return (
+        math.sqrt(2.0 * kernel.gamma * drawn)
+        if law == _MIXTURE
+        else kernel.gamma / math.sqrt(2.0 * drawn)
+    )
+
+
+@_helper
+def _one_feature(x, feature_map, j):
+    """phi_j(x) = sqrt(2 k(x, x)) cos(r_j.x + gamma_j), with the numbers of `_drawn`."""
+    key = _subkey(_mix(np.uint64(feature_map.seed)), _FREQUENCIES)
+    copies = 1 + feature_map.paired
+    number = j // copies
+    angle = 0.0
+    if len(feature_map.frequencies) > 0:
+        for t in range(len(x)):
+            angle += feature_map.frequencies[j, t] * x[t]
+    else:
+        cauchy = _LAWS[feature_map.kernel.kind] == _CAUCHY_ENTRIES
+        row = _subkey(_subkey(key, _DIRECTIONS), number)
+        for t in range(len(x)):
+            entry = math.tan(math.pi * (_uniform(row, t) - 0.5)) if cauchy else _normal(row, t)
+            angle += entry * x[t]
+        angle *= _frequency_scale(feature_map.kernel, key, number)
+    turns = _uniform(_subkey(key, _PHASES), number) - 0.25 * (j % copies)
+    return math.sqrt(2.0 * feature_map.kernel.scale) * math.cos(angle + 2.0 * math.pi * turns)
+
+
+@_helper
+def _add_of_point(x, feature_map, coef, used, size, out):
+    """out = size sum_j coef_j phi_j(x) over the first `used` features of one point."""
+    out[:] = 0.0
+    for j in range(used):
+        value = size * _one_feature(x, feature_map, j)
+        for q in range(len(out)):
+            out[q] += coef[j, q] * value
+
+
+# 12.3 Steps (DSGD algorithms 1, 3 and 4)
+
+
+def _kernel_scale(state):
+    """k(x, x) that limits step sizes: the larger of two views, or their geometric mean for SVD."""
+    scale = state.feature_map.kernel.scale
+    if state.other is None:
+        return scale
+    other = state.other.kernel.scale
+    return (
+        max(scale, other) if _TASKS[state.task].correlated else math.sqrt(scale) * math.sqrt(other)
+    )
+
+
+def _centered(state, U):
+    return U - U.mean(0) if state.centered else U
+
+
+def _step_size(state, n):
+    """theta0 / (1 + theta1 t). Default steps are limited, because a point adds eta k(x, x) h / n to
+    h. Measured limits in units of n / k(x, x): .6, and .005 to .035 for canonical correlations."""
+    eta = state.theta0 / (1.0 + state.theta1 * state.step)
+    share = 0.005 if _TASKS[state.task].correlated else 0.6
+    return min(eta, share * n / _kernel_scale(state)) if state.chosen else eta
+
+
+def _feature_block(state):
+    """Range of a step's features (line 3): new ones first, then blocks of all m in random order.
+    Block sizes are nearly equal: a last block of one feature ruined functions of 1280 features."""
+    m = state.feature_map.m
+    b = min(state.feature_batch, m)
+    new = m - state.used
+    if 2 * new >= b:
+        return state.used, state.used + _ceil_div(new, _ceil_div(new, b))
+    blocks = _ceil_div(m, b)
+    turn, place = divmod(state.step, blocks)
+    key = _python_subkey(_key(state.feature_map.seed, _REVISITS), turn)
+    place = int(_draw_uniformly(blocks, blocks, key)[place])
+    return place * m // blocks, (place + 1) * m // blocks
+
+
+class _Move(NamedTuple):
+    """A step that both views take: coef (I - decay) plus the mean of eta phi(x) g^T (DSGD (3))."""
+
+    eta: float
+    decay: np.ndarray
+    first: int  # range of the features phi
+    stop: int
+
+
+def _moved(state, feature_map, coef, P, g, move):
+    """coef of a view with a map after a step."""
+    count = move.stop - move.first
+    moved = coef.copy()
+    kept = np.eye(len(move.decay)) - move.decay
+    moved[: state.used] = _dense_product(coef[: state.used], kept)
+    products = _transposed_product(_some_features(P, feature_map, move.first, count), g)
+    moved[move.first : move.stop] += move.eta / (count * (len(P) - state.centered)) * products
+    return moved
+
+
+def _moved_second(state, P, g, move):
+    """other_coef after a step. Slices have neither a ridge, and thus no decay, nor new features."""
+    if state.slices is None:
+        return _moved(state, state.other, state.other_coef, P, g, move)
+    scaled = move.eta / (len(P) - state.centered) * _slice_features(state, P).T
+    return state.other_coef + scaled @ g
+
+
+def _constraint(state, u, v):
+    """E u u^T + E v v^T + lam (Gram matrix of functions). It is I for canonical variates."""
+    C = (_column_products(u, u) + _column_products(v, v)) / (len(u) - state.centered)
+    for coef in (state.coef,) if state.slices is not None else (state.coef, state.other_coef):
+        weights = coef[: state.used]
+        C += state.lam * state.used * _column_products(weights, weights)
+    return C
+
+
+def _step(state, X, Y=None):
+    """One step on a checked mini-batch of each view. For SIR, Y has the targets."""
+    task = _TASKS[state.task]
+    n = len(X)
+    least = 4 if task.correlated else 1 + state.centered
+    _require(n >= least, f"a mini-batch must have at least {least} points, got {n}")
+    # Correlations compute W and the gradient from different halves. The same half would bias both.
+    half = n // 2 if task.correlated else 0
+    early = slice(half) if task.correlated else slice(n)
+    late = slice(half, n)
+
+    U = _values(state, X, False)  # line 4 (5)
+    V = _values(state, Y, True) if task.takes_y else U
+    u = _centered(state, U[early])
+    v = _centered(state, V[early]) if task.takes_y else u
+    W = _column_products(u, v) / (len(u) - state.centered)
+    if task.takes_y:  # line 6 of algorithms 3 and 4
+        W = W + W.T
+
+    eta = _step_size(state, n)
+    share = 2.0 / (state.step + 2.0)
+    constraint = None
+    late_u = _centered(state, U[late])
+    late_v = _centered(state, V[late]) if task.takes_y else late_u
+    gradient_x = late_v
+    gradient_y = late_u
+    if task.correlated:
+        decay = eta * state.lam * W
+        gradient_x = late_v - _dense_product(late_u, W)
+        gradient_y = late_u - _dense_product(late_v, W)
+        new = _constraint(state, u, v)
+        constraint = state.constraint + share * (new - state.constraint)
+    else:
+        decay = eta * (np.triu(W) if task.individual else W)  # Hebbian rule (4.3)
+
+    # Lines 5 and 6 of algorithm 1, and from line 7 on of algorithms 3 and 4
+    move = _Move(eta, decay, *_feature_block(state))
+    coef = _moved(state, state.feature_map, state.coef, X[late], gradient_x, move)
+    other_coef = _moved_second(state, Y[late], gradient_y, move) if task.takes_y else None
+    _require(
+        _all_below(coef) and (other_coef is None or _all_below(other_coef)),
+        f"steps.theta0 must be below {state.theta0:.2e}: the steps diverged at step {state.step}",
+    )
+    return state._replace(
+        coef=coef,
+        other_coef=other_coef,
+        moment=state.moment + share * (W - state.moment),
+        constraint=constraint,
+        used=max(state.used, move.stop),
+        step=state.step + 1,
+    )
 
 
 def _checked_targets(Y, rows):
@@ -7793,54 +7992,267 @@ def _checked_targets(Y, rows):
 def _checked_views(task, X, Y, d=None, columns=None):
     """X and, except for kernel PCA, Y: points in the precision of X, or targets in float64."""
     X = _checked_points("X", X, d)
-    if task < _SINGULAR:
+    if not task.takes_y:
         return [X]
     Y = _as_columns("Y", Y)
-    if task in _TWO_VIEWS:
+    if task.two_views:
         Y = Y.astype(X.dtype, copy=False)
     return [X, _checked_points("Y", Y, columns, rows=len(X))]
 
+
+def _take_batch(state, X, Y):
+    task = _TASKS[state.task]
+    _require(Y is None or task.takes_y, "Y must be None for kernel PCA")
+    names = state.other_names
+    columns = None
+    if task.two_views:
+        columns = state.other.d
+        _require_same_columns("Y", _names(Y), "state", names.decode())
+        names = _names(Y).encode() or names
+    elif task.sliced:
+        columns = len(state.slices.edges)
+    views = _checked_views(task, X, Y, state.feature_map.d, columns)
+    return _step(state, *views)._replace(other_names=names)
+
+
+# 12.4 Results
+
+
+def _fit_random_features(X, feature_map):
+    _checked_map("model.feature_map", feature_map, True)
+    _require(not _is_sparse(X), "X must be dense for functions of DSGD: call X.toarray()")
+    _checked_points("X", X, feature_map.d)
+
+
+def _write_fourier_expansion(X, model, out):
+    out[:] = _sum_of_features(X, model.feature_map, model.coef)
+    _require_finite("features of X", out)
+
+
+def _of_fourier_expansion(x, model, out):
+    _add_of_point(x, model.feature_map, model.coef, len(model.coef), 1.0, out)
+
+
+@_model(
+    fit=lambda X, model: _fit_random_features(X, model.feature_map),
+    shape=lambda model: model.coef.shape[1:],
+    features=_write_fourier_expansion,
+    of_point=_of_fourier_expansion,
+    values=_own_values,
+)
+@_validated(
+    "a FourierExpansion whose coef has a row for each of the first features of its map",
+    lambda made: (
+        1 <= len(made.coef) <= made.feature_map.m and made.coef.shape[1] == made.values.size > 0
+    ),
+    values=1,
+)
+class FourierExpansion(NamedTuple):
+    """Functions f_j(x) = sum_i coef_ij sqrt(2 k(x, x)) cos(r_i.x + gamma_i) of one view, with r_i and
+    gamma_i of `feature_map`, coef (r, k) for its first r features, and `values` (k,): estimated
+    eigenvalues, singular values or correlations, as in `dsgd_values`. `names`: see `Expansion`.
+
+    For kernel PCA and SVD, functions have norm 1 in the kernel's space in the limit. For PCA, the
+    mean of f_j(x)^2 is eigenvalue j. For SVD, the mean of u_j(x) v_j(y) is singular value j. For CCA
+    and SIR, variance plus lam times squared norm is 1. Centered functions are known up to an
+    additive constant. The features of n points cost n r (d + k) multiply-adds and n r cosines.
+    Unstored frequencies cost r d random numbers, in compiled code for each point."""
+
+    feature_map: FourierMap
+    coef: np.ndarray
+    values: np.ndarray
+    names: bytes = b""
+
+
+@_validated("a TwoViews from finish, dsgd_ksvd or dsgd_kcca")
+class TwoViews(NamedTuple):
+    """Models of two views, for points of the first and of the second view. Function j of one belongs
+    to function j of the other, and `values` of both are the same."""
+
+    first: FourierExpansion
+    second: FourierExpansion
+
+
+def _principal(state):
+    """If individual, the moment's diagonal. Else, its eigenpairs relative to the constraint."""
+    M = state.moment
+    B = np.eye(len(M))
+    task = _TASKS[state.task]
+    if task.individual or not state.step:
+        return M.diagonal().copy(), B
+    if task.correlated:
+        held, vectors = np.linalg.eigh(state.constraint)
+        B = _over_roots(vectors, held, 1e-12 * held[-1])
+    values, turn = np.linalg.eigh(B.T @ M @ B)
+    return values[::-1].copy(), (B @ turn)[:, ::-1]
+
+
+def _models_of(state):
+    """The functions, rotated to descending order of their values by Rayleigh-Ritz (textbook).
+    Individual functions are not rotated. The largest coefficients are positive."""
+    task = _TASKS[state.task]
+    sound = not task.correlated or state.constraint.shape == state.moment.shape
+    _require(sound, "state.constraint must be (k, k)")
+    values, turn = _principal(state)
+    turn = _fix_signs(turn, state.coef @ turn)
+    size = _pair_size(state)
+    coef = size * (state.coef @ turn)[: state.used]
+    first = FourierExpansion(state.feature_map, coef, values, state.names)
+    if not task.two_views:
+        return first
+    other_coef = size * (state.other_coef @ turn)[: state.used]
+    second = FourierExpansion(state.other, other_coef, values.copy(), state.other_names)
+    return TwoViews(first, second)
+
+
+# 12.5 States
+
+
+def _write_of_state(X, state, out):
+    out[:] = _pair_size(state) * _values(state, X, False)
+    _require_finite("features of X", out)
+
+
+def _of_state(x, model, out):
+    size = _pair_size(model)
+    _add_of_point(x, model.feature_map, model.coef, model.used, size, out)
+
+
+def _is_whole(state):
+    """Whether the fields of the task are there, and no core reads past the end of an array."""
+    if state.task not in _TASKS:
+        return False
+    task = _TASKS[state.task]
+    used = state.used
+    return (
+        1 <= used <= min(state.feature_map.m, len(state.coef))
+        and (state.other is not None) == task.two_views
+        and (state.other_coef is not None) == task.takes_y
+        and (state.slices is not None) == task.sliced
+        and (state.constraint is not None) == task.correlated
+        and (not task.two_views or used <= min(state.other.m, len(state.other_coef)))
+    )
+
+
+@_stream(
+    columns=lambda state: state.feature_map.d,
+    update=_take_batch,
+    finish=_models_of,
+    second=True,
+    options={"m": 8192, "block": 512},
+)
+@_model(
+    fit=lambda X, state: _fit_random_features(X, state.feature_map),
+    shape=lambda state: state.coef.shape[1:],
+    features=_write_of_state,
+    of_point=_of_state,
+    values=lambda state: _principal(state)[0],
+)
+@_validated("a DSGDState from dsgd_start or another start", _is_whole)
+class DSGDState(NamedTuple):
+    """Doubly stochastic gradients in progress (DSGD algorithms 1, 3 and 4).
+
+    `update(state, X, Y=None)` takes one step on a mini-batch of independent points: at least 2 if
+    centered, 4 for kernel CCA and SIR. Y has their second view or targets; it is None for kernel
+    PCA. Kernel PCA multiplies coef by I - eta W. W is the mean of h h^T, or its upper triangle for
+    individual functions. Then the mean of eta phi(x) h(x)^T is added for a block of features. The
+    features are new until less than half a block is left. Later steps visit blocks of all m in
+    random order. CCA and SIR compute W from half of the points, and the gradient from the other
+    half. A step costs the time of `features`, and memory for n feature_batch + m k numbers. If
+    steps diverge, a ValueError says at which step.
+
+    `finish(state)` returns a FourierExpansion or, of two views, TwoViews. `features(X, state)`
+    evaluates the functions of the first view before they are rotated.
+
+    Fields not listed are as in the start or DSGDSteps. task: name of the problem; feature_map, coef
+    (m, k), other and other_coef: features and coefficients of both views; slices: see
+    `dsgd_ksir_start`; moment (k, k): mean of W, with weight t + 1 at step t; constraint (k, k): the
+    same mean of E u u^T + E v v^T + lam (Gram matrix of functions), for CCA and SIR; used and step:
+    numbers of features and steps so far; chosen: True if theta0 was None; names and other_names:
+    columns of both views. None: the task has no such field."""
+
+    task: str
+    feature_map: FourierMap
+    coef: np.ndarray
+    moment: np.ndarray
+    used: int
+    step: int
+    feature_batch: int
+    theta0: float
+    theta1: float
+    lam: float
+    centered: bool
+    chosen: bool
+    other: FourierMap = None
+    other_coef: np.ndarray = None
+    slices: _Slices = None
+    constraint: np.ndarray = None
+    names: bytes = b""
+    other_names: bytes = b""
+
+
+@_public
+def dsgd_values(state):
+    """Estimated eigenvalues, singular values or correlations: Rayleigh quotients (textbook).
+
+    Args:
+        state: DSGDState. Later steps have larger weights.
+    Returns:
+        array: (k,), descending, or in the order of individual functions. It is 0 before any step.
+    Example:
+        >>> X = np.random.default_rng(0).standard_normal((500, 1))
+        >>> to_features = fourier_features_map(gaussian(1.0), 1, 256)
+        >>> state = dsgd_start(X, to_features, 1)
+        >>> dsgd_values(state).tolist()
+        [0.0]
+        >>> bool(0.0 < dsgd_values(update(state, X))[0] < 1.0)
+        True
+    """
+    return _principal(_checked_as(DSGDState, "state", state))[0]
+
+
+# 12.6 Initial problems
 
 _ROOT_HALF = math.sqrt(0.5)  # norm of each function of a pair (u, v) of norm 1
 _RANK = "k must be at most the rank of the initial features on X: pass more points or a smaller k"
 
 
-def _begin(task, X, Y, k, steps, centered, ridge=0.0, **maps):
-    """A state without functions and step sizes, and the first features of each view with a map."""
-    maps = [_checked_map(name, feature_map, True) for name, feature_map in maps.items()]
-    first, other = maps[0], maps[-1]
-    columns = other.d if task in _TWO_VIEWS else None
-    views = _checked_views(task, X, Y, first.d, columns)
-    _require(first.m == other.m, "map_x and map_y must have the same number of features")
+def _checked_maps(map_x, map_y):
+    map_x = _checked_map("map_x", map_x, True)
+    map_y = _checked_map("map_y", map_y, True)
+    _require(map_x.m == map_y.m, "map_x and map_y must have the same number of features")
+    return map_x, map_y
+
+
+def _begin(task, feature_map, k, steps, centered, lam=0.0, other=None):
+    """A state without functions and step sizes. Maps have been checked."""
     steps = _checked_as(DSGDSteps, "steps", steps)
-    initial = min(steps.initial, first.m)
-    k = _checked_count("k", k, initial)
-    nothing = np.zeros((0, k))
-    state = DSGDState(
+    used = min(steps.initial, feature_map.m)
+    k = _checked_count("k", k, used)
+    return DSGDState(
         task,
-        feature_map=first,
-        coef=nothing,
-        other=other,
-        other_coef=nothing,
-        slices=Slices(nothing, nothing),
+        feature_map=feature_map,
+        coef=np.zeros((0, k)),
         moment=np.zeros((k, k)),
-        used=initial,
+        used=used,
         step=0,
         feature_batch=steps.feature_batch,
         theta0=steps.theta0,
         theta1=steps.theta1,
-        ridge=_checked_real("ridge", ridge, 0.0),
+        lam=_checked_real("lam", lam, 0.0),
         centered=_as_flag("centered", centered),
-        constraint=np.zeros((k, k)),
         chosen=steps.theta0 is None,
+        other=other,
+        constraint=np.zeros((k, k)) if _TASKS[task].correlated else None,
     )
-    features = []
-    for feature_map, P in zip(maps, views):
-        Z = _centered(state, _some_features(P, feature_map, 0, initial, initial))
-        # Rounding errors give constant features a variance of about 1e-14 k(x, x).
-        _require((Z**2).sum() > 1e-14 * feature_map.kernel.scale * len(Z), _RANK)
-        features.append(Z)
-    return state, *features
+
+
+def _first_features(state, feature_map, P):
+    """The first features of one view, centered if the state is."""
+    Z = _centered(state, _some_features(P, feature_map, 0, state.used, state.used))
+    # Rounding errors give constant features a variance of about 1e-14 k(x, x).
+    _require((Z**2).sum() > 1e-14 * feature_map.kernel.scale * len(Z), _RANK)
+    return Z
 
 
 def _singular_pairs(C, k):
@@ -7849,37 +8261,42 @@ def _singular_pairs(C, k):
     return values, U[:, :k], V[:k].T
 
 
-def _whitener(Z, ridge, share):
-    """E (D + r)^-1/2 and max D, where Z^T Z / n = E D E^T and r = max(ridge, share max D)."""
+def _whitener(Z, lam, share):
+    """E (D + r)^-1/2 and max D, where Z^T Z / n = E D E^T and r = max(lam, share max D)."""
     values, vectors = _small_eigen(_column_products(Z, Z) / len(Z))
     rank = np.count_nonzero(values > 1e-10 * values[0])
-    return vectors[:, :rank] / np.sqrt(values[:rank] + max(ridge, share * values[0])), values[0]
+    return vectors[:, :rank] / np.sqrt(values[:rank] + max(lam, share * values[0])), values[0]
 
 
-def _first_variates(state, Z, B, k, ridge, share):
+def _first_variates(state, Z, B, lam, share):
     """U / sqrt(2) and V / sqrt(2) of the SVD U S V^T of Z^T B / n between whiteners of Z and B, the
-    former times Z's whitener; B's whitener, whose ridge may differ; the largest values of both."""
-    left, largest_x = _whitener(Z, state.ridge, 0.001)
-    right, largest_y = _whitener(B, ridge, share)
+    former times Z's whitener; B's whitener, whose lam may differ; the largest values of both."""
+    left, largest_x = _whitener(Z, state.lam, 0.001)
+    right, largest_y = _whitener(B, lam, share)
     cross = _dense_product(_column_products(Z, B) / len(Z), right)
-    _, U, V = _singular_pairs(_column_products(left, cross), k)
+    _, U, V = _singular_pairs(_column_products(left, cross), len(state.moment))
     return _ROOT_HALF * _dense_product(left, U), _ROOT_HALF * V, right, (largest_x, largest_y)
 
 
-def _with_steps(state, values, *weights, **more):
-    """The state with step sizes, and with functions of one view or two from the first features."""
+def _padded(state, weights):
+    """Coefficients of all m features, from weights of the first ones divided by sqrt(used)."""
+    unused = (0, state.feature_map.m - state.used), (0, 0)
+    return np.pad(weights / math.sqrt(state.used), unused)
+
+
+def _with_steps(state, values):
+    """The state with step sizes. values: eigenvalues or singular values of the initial problem."""
     bound = math.sqrt(0.05 * state.feature_batch) / _kernel_scale(state)
-    theta0 = state.theta0 or float(min(0.5 / (values[0] + state.ridge), bound))
+    theta0 = state.theta0
     theta1 = state.theta1
-    if theta1 is None and state.task >= _CANONICAL:
+    if theta0 is None:
+        theta0 = float(min(0.5 / (values[0] + state.lam), bound))
+    if theta1 is None and _TASKS[state.task].correlated:
         theta1 = 0.001  # the paper's value for SIR; the paper gives none for canonical correlations
     elif theta1 is None:  # at least last / 10: if two values agree, either will do
         last, beyond = np.append(values, 0.0)[len(state.moment) - 1 :][:2]
         theta1 = float(theta0 * max(last - beyond, 0.1 * last))
-    unused = ((0, state.feature_map.m - state.used), (0, 0))
-    coefs = [np.pad(part / math.sqrt(state.used), unused) for part in weights]
-    more |= zip(("coef", "other_coef"), coefs)
-    return state._replace(theta0=theta0, theta1=theta1, **more)
+    return state._replace(theta0=theta0, theta1=theta1)
 
 
 @_public
@@ -7902,13 +8319,24 @@ def dsgd_start(X, feature_map, k, *, steps=DSGDSteps(), centered=True, individua
         centered: bool. True subtracts the functions' means over each mini-batch.
         individual: bool. True finds each eigenfunction (Hebbian rule, DSGD 4.3), False their span.
     Returns:
-        DSGDState: State for `dsgd_update`.
+        DSGDState: State for `update` and `finish`.
+    Example:
+        >>> X = np.random.default_rng(0).standard_normal((600, 2))
+        >>> state = dsgd_start(X[:200], fourier_features_map(gaussian(1.0), 2, 64), 2)
+        >>> for begin in range(0, 600, 100):
+        ...     state = update(state, X[begin : begin + 100])
+        >>> features(X, finish(state)).shape
+        (600, 2)
     """
-    task = _SINGLE_COMPONENTS if _as_flag("individual", individual) else _COMPONENTS
-    state, Z = _begin(task, X, None, k, steps, centered, feature_map=feature_map)
+    task = "single components" if _as_flag("individual", individual) else "components"
+    feature_map = _checked_map("feature_map", feature_map, True)
+    X = _checked_points("X", X, feature_map.d)
+    state = _begin(task, feature_map, k, steps, centered)
+    Z = _first_features(state, feature_map, X)
     values, vectors = _small_eigen(_column_products(Z, Z) / len(Z))
+    k = len(state.moment)
     _require(values[k - 1] > 1e-12 * values[0], _RANK)
-    return _with_steps(state, values, vectors[:, :k])
+    return _with_steps(state, values)._replace(coef=_padded(state, vectors[:, :k]))
 
 
 @_public
@@ -7924,28 +8352,59 @@ def dsgd_ksvd_start(X, Y, map_x, map_y, k, *, steps=DSGDSteps(), centered=False)
         steps, centered: See `dsgd_start`, with singular values l_i, and sqrt(k(x, x) l(y, y)).
     Returns:
         DSGDState: Functions that approximate singular functions of E k(x, .) l(y, .).
+    Example:
+        >>> X = np.random.default_rng(0).standard_normal((300, 1))
+        >>> maps = [fourier_features_map(gaussian(1.0), 1, 64, seed) for seed in (0, 1)]
+        >>> state = update(dsgd_ksvd_start(X, -X, *maps, 1), X, -X)
+        >>> first, second = finish(state)
+        >>> features(X, first).shape, features(-X, second).shape
+        ((300, 1), (300, 1))
     """
-    state, Z, B = _begin(_SINGULAR, X, Y, k, steps, centered, map_x=map_x, map_y=map_y)
-    values, U, V = _singular_pairs(_column_products(Z, B) / len(Z), k)
-    return _with_steps(state, values, _ROOT_HALF * U, _ROOT_HALF * V)
+    map_x, map_y = _checked_maps(map_x, map_y)
+    names = _names(Y).encode()
+    X, Y = _checked_views(_TASKS["singular"], X, Y, map_x.d, map_y.d)
+    state = _begin("singular", map_x, k, steps, centered, other=map_y)
+    Z = _first_features(state, map_x, X)
+    B = _first_features(state, map_y, Y)
+    values, U, V = _singular_pairs(_column_products(Z, B) / len(Z), len(state.moment))
+    return _with_steps(state, values)._replace(
+        coef=_padded(state, _ROOT_HALF * U),
+        other_coef=_padded(state, _ROOT_HALF * V),
+        other_names=names,
+    )
 
 
 @_public
-def dsgd_kcca_start(X, Y, map_x, map_y, k, *, steps=DSGDSteps(), ridge=0.0, centered=True):
+def dsgd_kcca_start(X, Y, map_x, map_y, k, *, steps=DSGDSteps(), lam=0.0, centered=True):
     """Start doubly stochastic kernel CCA: the state before the first step (DSGD algorithm 4).
 
     Args:
         X, Y, map_x, map_y, k: See `dsgd_ksvd_start`.
-        steps: DSGDSteps. As in `dsgd_start`, but l_1 is the largest eigenvalue plus the ridge. The
+        steps: DSGDSteps. As in `dsgd_start`, but l_1 is the largest eigenvalue plus lam. The
             default theta1 is .001. A step of the default theta0 is at most .005 n / k(x, x).
-        ridge: float, at least 0. Added to both covariance operators. Early stops also regularize.
+        lam: float, at least 0. Ridge added to both covariance operators. Early stops also regularize.
         centered: bool. True subtracts the functions' means over each half of a mini-batch.
     Returns:
-        DSGDState: State for `dsgd_update`. Convergence is slow where eigenvalues are small.
+        DSGDState: State for `update` and `finish`. Convergence is slow where eigenvalues are small.
+    Example:
+        >>> X = np.random.default_rng(0).standard_normal((300, 1))
+        >>> maps = [fourier_features_map(gaussian(1.0), 1, 64, seed) for seed in (0, 1)]
+        >>> state = update(dsgd_kcca_start(X, -X, *maps, 1), X, -X)
+        >>> bool(finish(state).first.values[0] > 0.9)
+        True
     """
-    state, Z, B = _begin(_CANONICAL, X, Y, k, steps, centered, ridge, map_x=map_x, map_y=map_y)
-    weights, V, right, largest = _first_variates(state, Z, B, k, state.ridge, 0.001)
-    return _with_steps(state, [max(largest)], weights, _dense_product(right, V))
+    map_x, map_y = _checked_maps(map_x, map_y)
+    names = _names(Y).encode()
+    X, Y = _checked_views(_TASKS["canonical"], X, Y, map_x.d, map_y.d)
+    state = _begin("canonical", map_x, k, steps, centered, lam, map_y)
+    Z = _first_features(state, map_x, X)
+    B = _first_features(state, map_y, Y)
+    weights, V, right, largest = _first_variates(state, Z, B, state.lam, 0.001)
+    return _with_steps(state, [max(largest)])._replace(
+        coef=_padded(state, weights),
+        other_coef=_padded(state, _dense_product(right, V)),
+        other_names=names,
+    )
 
 
 def _quantile_edges(targets, slices):
@@ -7961,9 +8420,7 @@ def _quantile_edges(targets, slices):
 
 
 @_public
-def dsgd_ksir_start(
-    X, Y, feature_map, k, *, steps=DSGDSteps(), slices=10, ridge=0.0, centered=True
-):
+def dsgd_ksir_start(X, Y, feature_map, k, *, steps=DSGDSteps(), slices=10, lam=0.0, centered=True):
     """Start kernel sliced inverse regression: the state before the first step (DSGD section 4.3).
 
     Args:
@@ -7973,234 +8430,81 @@ def dsgd_ksir_start(
         k: int from 1 to t (slices - 1), or less if quantiles coincide. Number of functions.
         steps: DSGDSteps. As in `dsgd_kcca_start`.
         slices: int from 2 to 10000. Number of slices per target, cut at its distinct quantiles.
-        ridge: float, at least 0. Added to the features' covariance operator.
+        lam: float, at least 0. Ridge added to the features' covariance operator.
         centered: bool. True subtracts the functions' means over each half of a mini-batch.
     Returns:
-        DSGDState: Its functions f solve C_xy C_yy^-1 C_yx f = rho^2 (C_xx + ridge I) f, where y are
+        DSGDState: Its functions f solve C_xy C_yy^-1 C_yx f = rho^2 (C_xx + lam I) f, where y are
             indicators of slices and rho is estimated by `dsgd_values`.
+    Example:
+        >>> X = np.random.default_rng(0).standard_normal((300, 2))
+        >>> state = dsgd_ksir_start(X, X[:, 0], fourier_features_map(gaussian(1.0), 2, 64), 1)
+        >>> features(X, finish(update(state, X, X[:, 0]))).shape
+        (300, 1)
     """
-    X, Y = _checked_views(_SLICED, X, Y)
+    X, Y = _checked_views(_TASKS["sliced"], X, Y)
     edges = _quantile_edges(Y, _checked_count("slices", slices, 10000, 2))
     _require(edges.size, "Y must not be constant")
     k = _checked_count("k", k, np.count_nonzero(edges < math.inf))
-    state, Z = _begin(_SLICED, X, Y, k, steps, centered, ridge, feature_map=feature_map)
+    feature_map = _checked_map("feature_map", feature_map, True)
+    X = _checked_points("X", X, feature_map.d)
+    state = _begin("sliced", feature_map, k, steps, centered, lam)
+    Z = _first_features(state, feature_map, X)
     B = _centered(state, _indicators(Y, edges))
-    weights, V, right, largest = _first_variates(state, Z, B, k, 0.0, 0.0)
+    weights, V, right, largest = _first_variates(state, Z, B, 0.0, 0.0)
     size = math.sqrt(largest[0])  # both views share a step size, so they need the same scale
-    slices = Slices(edges, right * size)
-    return _with_steps(state, largest, weights, other_coef=V / size, slices=slices)
-
-
-# 12.4 Steps (DSGD algorithms 1, 3 and 4)
-
-
-def _step_size(state, n):
-    """theta0 / (1 + theta1 t). Default steps are limited, because a point adds eta k(x, x) h / n to
-    h. Measured limits in units of n / k(x, x): .6, and .005 to .035 for canonical correlations."""
-    eta = state.theta0 / (1.0 + state.theta1 * state.step)
-    share = 0.005 if state.task >= _CANONICAL else 0.6
-    return min(eta, share * n / _kernel_scale(state)) if state.chosen else eta
-
-
-def _feature_block(state):
-    """Range of a step's features (line 3): new ones first, then blocks of all m in random order.
-    Block sizes are nearly equal: a last block of one feature ruined functions of 1280 features."""
-    m = state.feature_map.m
-    b = min(state.feature_batch, m)
-    new = m - state.used
-    if 2 * new >= b:
-        return state.used, state.used + _ceil_div(new, _ceil_div(new, b))
-    blocks = _ceil_div(m, b)
-    turn, place = divmod(state.step, blocks)
-    key = _python_subkey(_key(state.feature_map.seed, _REVISITS), turn)
-    place = int(_draw_uniformly(blocks, blocks, key)[place])
-    return place * m // blocks, (place + 1) * m // blocks
-
-
-def _moved(state, block, X, g, eta, decay, second):
-    """One view's coef after a step: coef (I - decay) plus the mean of eta phi(x) g^T (DSGD (3))."""
-    feature_map, coef = _view(state, second)
-    if second and state.task == _SLICED:  # the ridge, and thus decay, is for the first view only
-        return coef + eta / (len(X) - state.centered) * _slice_features(state, X).T @ g
-    first, stop = block
-    count = stop - first
-    moved = coef.copy()
-    moved[: state.used] = _dense_product(coef[: state.used], np.eye(len(decay)) - decay)
-    products = _transposed_product(_some_features(X, feature_map, first, count), g)
-    moved[first:stop] += eta / (count * (len(X) - state.centered)) * products
-    return moved
-
-
-def _constraint(state, u, v):
-    """E u u^T + E v v^T + ridge (Gram matrix of functions). It is I for canonical variates."""
-    C = (_column_products(u, u) + _column_products(v, v)) / (len(u) - state.centered)
-    for coef in (state.coef,) if state.task == _SLICED else (state.coef, state.other_coef):
-        weights = coef[: state.used]
-        C += state.ridge * state.used * _column_products(weights, weights)
-    return C
-
-
-def _step(state, *views):
-    """One step on a checked mini-batch of each view. For SIR, slices are the second view."""
-    n = len(views[0])
-    correlated = state.task >= _CANONICAL
-    least = 4 if correlated else 1 + state.centered
-    _require(n >= least, f"a mini-batch must have at least {least} points, got {n}")
-    eta = _step_size(state, n)
-    block = _feature_block(state)
-    # Correlations compute W and the gradient from different halves. The same half would bias both.
-    first = n // 2 if correlated else 0
-    values = [_values(state, P, second) for second, P in enumerate(views)]  # line 4 (5)
-    early = [_centered(state, U[: first or n]) for U in values]
-    late = [_centered(state, U[first:]) for U in values]
-    W = _column_products(early[0], early[-1]) / (len(early[0]) - state.centered)
-    if len(views) == 2:  # line 6 of algorithms 3 and 4
-        W = W + W.T
-    decay = eta * (np.triu(W) if state.task == _SINGLE_COMPONENTS else W)  # Hebbian rule (4.3)
-    gradients = late[::-1]
-    constraint = state.constraint
-    share = 2.0 / (state.step + 2.0)
-    if correlated:
-        decay = eta * state.ridge * W
-        gradients = [g - _dense_product(h, W) for g, h in zip(gradients, late)]
-        new = _constraint(state, *early)
-        constraint = constraint + share * (new - constraint)
-    coefs = [  # lines 5 and 6 of algorithm 1, and from line 7 on of algorithms 3 and 4
-        _moved(state, block, P[first:], g, eta, decay, second)
-        for second, (P, g) in enumerate(zip(views, gradients))
-    ]
-    _require(
-        all(map(_all_below, coefs)),
-        f"steps.theta0 must be below {state.theta0:.2e}: the steps diverged at step {state.step}",
-    )
-    return state._replace(
-        **dict(zip(("coef", "other_coef"), coefs)),
-        moment=state.moment + share * (W - state.moment),
-        constraint=constraint,
-        used=max(state.used, block[1]),
-        step=state.step + 1,
+    return _with_steps(state, largest)._replace(
+        coef=_padded(state, weights),
+        other_coef=V / size,
+        slices=_Slices(edges, right * size),
     )
 
 
-@_public
-def dsgd_update(state, X, Y=None):
-    """One doubly stochastic step on a mini-batch of points (DSGD algorithms 1, 3 and 4).
+# 12.7 All steps in one call
 
-    Kernel PCA multiplies coef by I - eta W. W is the mean of h h^T, or its upper triangle for
-    individual functions. Then the mean of eta phi(x) h(x)^T is added for a block of features. The
-    features are new until less than half a block is left. Later steps visit blocks of all m in
-    random order. CCA and SIR compute W from half of the points, and the gradient from the other
-    half. Costs the time of `dsgd_evaluate`, and memory for n feature_batch + m k numbers.
-
-    Args:
-        state: DSGDState. Returned by `dsgd_start`, another start or `dsgd_update`. Not changed.
-        X: (n, d) array. Independent points: at least 2 if centered, 4 for kernel CCA and SIR.
-        Y: (n, e) array of second views, (n,) or (n, t) array of targets, or None for kernel PCA.
-    Returns:
-        DSGDState: State after the step. If the steps diverge, a ValueError says at which step.
-    """
-    state = _checked_as(DSGDState, "state", state)
-    _require(Y is None or state.task >= _SINGULAR, "Y must be None for kernel PCA")
-    columns = state.other.d if state.task in _TWO_VIEWS else len(state.slices.edges)
-    return _step(state, *_checked_views(state.task, X, Y, state.feature_map.d, columns))
+_START_POINTS = 2048  # largest number of points in the initial problem
 
 
-# 12.5 Results, and all steps in one call
-
-
-@_public
-def dsgd_evaluate(X, state, *, second=False):
-    """Values of the functions at any points, h(x) = sum_j coef_j phi_j(x) (DSGD algorithm 2).
-
-    In the limit, finished or individual functions of kernel PCA and SVD have norm 1 in the kernel's
-    space. For PCA, the mean of h_j(x)^2 is eigenvalue j. For SVD, the mean of u_j(x) v_j(y) is
-    singular value j. For CCA, variance plus ridge times squared norm is 1. Costs n r (d + k)
-    multiply-adds and n r cosines for r features. Unstored frequencies cost r d random numbers.
-
-    Args:
-        X: (n, d) array. Points.
-        state: DSGDState. Finished or not. Centered functions are known up to an additive constant.
-        second: bool. True evaluates the second view's functions at points X of the second view.
-    Returns:
-        array: (n, k), in the precision of X.
-    """
-    state = _checked_as(DSGDState, "state", state)
-    second = _as_flag("second", second)
-    _require(not second or state.task in _TWO_VIEWS, "second must be False for a state of one view")
-    X = _checked_points("X", X, _view(state, second)[0].d)
-    values = _values(state, X, second)
-    out = (values * (math.sqrt(2.0) if state.task >= _SINGULAR else 1.0)).astype(X.dtype)
-    _require(_all_below(out), "state.coef must be smaller: the values overflow")
-    return out
-
-
-def _principal(state):
-    """If individual, the moment's diagonal. Else, its eigenpairs relative to the constraint."""
-    M = state.moment
-    B = np.eye(len(M))
-    if state.task == _SINGLE_COMPONENTS or not state.step:
-        return M.diagonal().copy(), B
-    if state.task >= _CANONICAL:
-        held, vectors = np.linalg.eigh(state.constraint)
-        B = _over_roots(vectors, held, 1e-12 * held[-1])
-    values, turn = np.linalg.eigh(B.T @ M @ B)
-    return values[::-1].copy(), (B @ turn)[:, ::-1]
-
-
-@_public
-def dsgd_values(state):
-    """Estimated eigenvalues, singular values or correlations: Rayleigh quotients (textbook).
-
-    Args:
-        state: DSGDState. Finished or not. Later steps have larger weights.
-    Returns:
-        array: (k,), descending, or in the order of individual functions. It is 0 before any step.
-    """
-    return _principal(_checked_as(DSGDState, "state", state))[0]
-
-
-@_public
-def dsgd_finish(state):
-    """Functions rotated to descending order of their values, by Rayleigh-Ritz (textbook).
-
-    Args:
-        state: DSGDState. It is not changed. Steps may continue from it or from the result.
-    Returns:
-        DSGDState: Largest coefficients are positive. Individual functions are not rotated.
-    """
-    state = _checked_as(DSGDState, "state", state)
-    _require(state.constraint.shape == state.moment.shape, "state.constraint must be (k, k)")
-    turn = _principal(state)[1]
-    turn = _fix_signs(turn, state.coef @ turn)
-    return state._replace(
-        coef=state.coef @ turn,
-        other_coef=state.other_coef @ turn,
-        moment=turn.T @ state.moment @ turn,
-        constraint=turn.T @ state.constraint @ turn,
-    )
-
-
-def _descend(task, start, X, Y, kernels, k, m, seed, steps, **settings):
-    views = _checked_views(task, X, Y)
+def _checked_steps(steps, n):
+    """Steps on n points, with the size of mini-batches. An int is the number of steps."""
     if not isinstance(steps, tuple):
         steps = DSGDSteps(count=steps)
     steps = _checked_as(DSGDSteps, "steps", steps)
-    n = len(views[0])
-    batch = _checked_count("steps.batch", steps.batch or min(512, n), n)
+    batch = min(512, n) if steps.batch is None else steps.batch
+    return steps._replace(batch=_checked_count("steps.batch", batch, n))
+
+
+def _undrawn_map(name, kernel, X, m, seed):
+    """A map to plain features of the kernel, whose frequencies are drawn again by each step."""
+    kernel = _checked_stationary(name, kernel, X=X)
+    return fourier_features_map(kernel, X.shape[1], m, seed, stored=False, paired=False)
+
+
+def _two_maps(kernel_x, kernel_y, views, m, seed):
+    X, Y = views
+    map_x = _undrawn_map("kernel_x", kernel_x, X, m, seed)
+    second_seed = _python_subkey(_key(map_x.seed, _FREQUENCIES), 2**62)
+    return {"map_x": map_x, "map_y": _undrawn_map("kernel_y", kernel_y, Y, m, second_seed)}
+
+
+def _descend(start, views, seed, steps):
+    """The state after all steps. start(*views) makes the first state of some points."""
     key = _checked_key(seed, _BATCHES)
-    maps = []
-    for (name, kernel), points in zip(kernels.items(), views):
-        kernel = _checked_stationary(name, kernel, X=points)
-        maps.append(fourier_features_map(kernel, points.shape[1], m, seed, stored=False))
-        seed = _python_subkey(_key(seed, _FREQUENCIES), 2**62)  # for the second view
+    n = len(views[0])
     rows = _draw_uniformly(n, min(n, _START_POINTS), _python_subkey(key, 2**62))
-    state = start(*[points[rows] for points in views], *maps, k, steps=steps, **settings)
-    for _ in range(
-        steps.count or max(200, 4 * _ceil_div(state.feature_map.m, steps.feature_batch))
-    ):
-        rows = (_uniforms(_python_subkey(key, state.step), np.arange(batch)) * n).astype(np.int64)
+    state = start(*[points[rows] for points in views], steps=steps)
+    count = steps.count
+    if count is None:
+        count = max(200, 4 * _ceil_div(state.feature_map.m, steps.feature_batch))
+    for _ in range(count):
+        draws = _uniforms(_python_subkey(key, state.step), np.arange(steps.batch))
+        rows = (draws * n).astype(np.int64)
         state = _step(state, *[points[rows] for points in views])
-    return dsgd_finish(state)
+    return state
+
+
+def _named_models(state, X, Y):
+    """The models of a state, with the columns of both views."""
+    return _models_of(state._replace(names=_names(X).encode(), other_names=_names(Y).encode()))
 
 
 @_public
@@ -8212,6 +8516,7 @@ def dsgd_kpca(X, kernel, k, m, seed=0, *, steps=DSGDSteps(), centered=True, indi
     of values falls like ln(t / delta) / t (theorem 4). Both theorems require the start of equation
     (4) and mini-batches that approximate the operator to an eighth of the eigengap. Costs about
     count m batch (d + k) multiply-adds, count m batch cosines, and 64 k batch floats of memory.
+    To go on with more points later, call `dsgd_start`, `update` and `finish` instead.
 
     Args:
         X: (n, d) array. Points.
@@ -8220,41 +8525,34 @@ def dsgd_kpca(X, kernel, k, m, seed=0, *, steps=DSGDSteps(), centered=True, indi
         m: int, at least k. Number of random features.
         seed: int from 0 to 2**64 - 1. Seed of features and mini-batches.
         steps: DSGDSteps, or int. An int is the number of steps. See `dsgd_start` for step sizes.
-        centered, individual: See `dsgd_start`.
+        centered, individual: See `dsgd_start`. The paper does not center: pass False.
     Returns:
-        DSGDState: Finished state for `dsgd_evaluate` and `dsgd_values`. Steps may continue from it.
+        FourierExpansion: Functions for `features`, and their eigenvalues.
+    Example:
+        >>> X = np.random.default_rng(0).standard_normal((2000, 1))
+        >>> model = dsgd_kpca(X, gaussian(1.0), 2, 1000, steps=50, centered=False)
+        >>> model.values.round(1).tolist()
+        [0.6, 0.2]
+        >>> features(X, model).shape
+        (2000, 2)
     """
-    return _descend(
-        _COMPONENTS,
+    points = _checked_points("X", X)
+    steps = _checked_steps(steps, len(points))
+    start = functools.partial(
         dsgd_start,
-        X,
-        None,
-        {"kernel": kernel},
-        k,
-        m,
-        seed,
-        steps,
+        feature_map=_undrawn_map("kernel", kernel, points, m, seed),
+        k=k,
         centered=centered,
         individual=individual,
     )
-
-
-@_public
-def dsgd_gha(X, kernel, k, m, seed=0, *, steps=DSGDSteps(), centered=False):
-    """Doubly stochastic kernel PCA by the generalized Hebbian rule (DSGD section 4.3).
-
-    Args:
-        X, kernel, k, m, seed, steps: See `dsgd_kpca`.
-        centered: See `dsgd_start`.
-    Returns:
-        DSGDState: State of `dsgd_kpca(..., individual=True)`. Each function is an eigenfunction.
-    """
-    return dsgd_kpca(X, kernel, k, m, seed, steps=steps, centered=centered, individual=True)
+    return _named_models(_descend(start, [points], seed, steps), X, None)
 
 
 @_public
 def dsgd_ksvd(X, Y, kernel_x, kernel_y, k, m, seed=0, *, steps=DSGDSteps(), centered=False):
     """Doubly stochastic kernel SVD of E k(x, .) l(y, .) in one call (DSGD algorithm 3).
+
+    To go on with more points later, call `dsgd_ksvd_start`, `update` and `finish` instead.
 
     Args:
         X: (n, d) array. Points in the first view.
@@ -8266,55 +8564,52 @@ def dsgd_ksvd(X, Y, kernel_x, kernel_y, k, m, seed=0, *, steps=DSGDSteps(), cent
         seed, steps: See `dsgd_kpca`. Step sizes are as in `dsgd_ksvd_start`.
         centered: See `dsgd_start`.
     Returns:
-        DSGDState: Finished state. Steps may continue from it.
+        TwoViews: Models of the first and of the second view, with the singular values.
+    Example:
+        >>> X = np.random.default_rng(0).standard_normal((1000, 1))
+        >>> Y = np.hstack([X, X**2])
+        >>> first, second = dsgd_ksvd(X, Y, gaussian(1.0), gaussian(2.0), 2, 500, steps=50)
+        >>> features(X, first).shape, features(Y, second).shape
+        ((1000, 2), (1000, 2))
     """
-    return _descend(
-        _SINGULAR,
-        dsgd_ksvd_start,
-        X,
-        Y,
-        {"kernel_x": kernel_x, "kernel_y": kernel_y},
-        k,
-        m,
-        seed,
-        steps,
-        centered=centered,
-    )
+    views = _checked_views(_TASKS["singular"], X, Y)
+    steps = _checked_steps(steps, len(views[0]))
+    maps = _two_maps(kernel_x, kernel_y, views, m, seed)
+    start = functools.partial(dsgd_ksvd_start, **maps, k=k, centered=centered)
+    return _named_models(_descend(start, views, seed, steps), X, Y)
 
 
 @_public
-def dsgd_kcca(
-    X, Y, kernel_x, kernel_y, k, m, seed=0, *, steps=DSGDSteps(), ridge=0.0, centered=True
-):
+def dsgd_kcca(X, Y, kernel_x, kernel_y, k, m, seed=0, *, steps=DSGDSteps(), lam=0.0, centered=True):
     """Doubly stochastic kernel canonical correlations, in one call (DSGD algorithm 4).
+
+    To go on with more points later, call `dsgd_kcca_start`, `update` and `finish` instead.
 
     Args:
         X, Y, kernel_x, kernel_y, k, m: See `dsgd_ksvd`.
         seed, steps: See `dsgd_kpca`. Step sizes are as in `dsgd_kcca_start`.
-        ridge, centered: See `dsgd_kcca_start`.
+        lam, centered: See `dsgd_kcca_start`.
     Returns:
-        DSGDState: Finished state. Steps may continue from it.
+        TwoViews: Models of the first and of the second view, with the correlations.
+    Example:
+        >>> X = np.random.default_rng(0).standard_normal((1000, 1))
+        >>> pair = dsgd_kcca(X, X**2, gaussian(1.0), gaussian(1.0), 1, 200, steps=50)
+        >>> u, v = features(X, pair.first), features(X**2, pair.second)
+        >>> bool(np.corrcoef(u[:, 0], v[:, 0])[0, 1] > 0.9)
+        True
     """
-    return _descend(
-        _CANONICAL,
-        dsgd_kcca_start,
-        X,
-        Y,
-        {"kernel_x": kernel_x, "kernel_y": kernel_y},
-        k,
-        m,
-        seed,
-        steps,
-        ridge=ridge,
-        centered=centered,
-    )
+    views = _checked_views(_TASKS["canonical"], X, Y)
+    steps = _checked_steps(steps, len(views[0]))
+    maps = _two_maps(kernel_x, kernel_y, views, m, seed)
+    start = functools.partial(dsgd_kcca_start, **maps, k=k, lam=lam, centered=centered)
+    return _named_models(_descend(start, views, seed, steps), X, Y)
 
 
 @_public
-def dsgd_ksir(
-    X, Y, kernel, k, m, seed=0, *, steps=DSGDSteps(), slices=10, ridge=0.0, centered=True
-):
+def dsgd_ksir(X, Y, kernel, k, m, seed=0, *, steps=DSGDSteps(), slices=10, lam=0.0, centered=True):
     """Doubly stochastic kernel sliced inverse regression, in one call (DSGD section 4.3).
+
+    To go on with more points later, call `dsgd_ksir_start`, `update` and `finish` instead.
 
     Args:
         X: (n, d) array. Points.
@@ -8322,24 +8617,26 @@ def dsgd_ksir(
         kernel: Kernel. Shift-invariant, as for `dsgd_kpca`.
         k: int from 1 to t (slices - 1), or less if quantiles coincide. Number of functions.
         m, seed, steps: See `dsgd_kpca`. Step sizes are as in `dsgd_kcca_start`.
-        slices, ridge, centered: See `dsgd_ksir_start`.
+        slices, lam, centered: See `dsgd_ksir_start`.
     Returns:
-        DSGDState: Finished state. Steps may continue from it.
+        FourierExpansion: Functions of X, and their correlations with functions of the slices.
+    Example:
+        >>> X = np.random.default_rng(0).standard_normal((1000, 2))
+        >>> model = dsgd_ksir(X, X[:, 0] ** 2, gaussian(1.0), 1, 200, steps=50)
+        >>> bool(abs(np.corrcoef(features(X, model)[:, 0], X[:, 0] ** 2)[0, 1]) > 0.7)
+        True
     """
-    return _descend(
-        _SLICED,
+    views = _checked_views(_TASKS["sliced"], X, Y)
+    steps = _checked_steps(steps, len(views[0]))
+    start = functools.partial(
         dsgd_ksir_start,
-        X,
-        Y,
-        {"kernel": kernel},
-        k,
-        m,
-        seed,
-        steps,
+        feature_map=_undrawn_map("kernel", kernel, views[0], m, seed),
+        k=k,
         slices=slices,
-        ridge=ridge,
+        lam=lam,
         centered=centered,
     )
+    return _named_models(_descend(start, views, seed, steps), X, None)
 
 
 # --------------------------------------------------------------------------------------------------
@@ -10132,13 +10429,6 @@ _model(
     features=_write_by(fourier_features),
     of_point=None,
 )(FourierMap)
-_model(
-    fit=lambda X, model: None,
-    shape=lambda model: (model.coef.shape[1],),
-    features=_write_by(dsgd_evaluate),
-    of_point=None,
-    values=dsgd_values,
-)(DSGDState)
 _stream(
     columns=lambda state: len(state.run.columns),
     update=fd_update,
@@ -10169,9 +10459,6 @@ _stream(
     merge=rls_merge,
     arguments=lambda state: 0,
 )(RLSState)
-_stream(
-    columns=lambda state: state.feature_map.d, update=dsgd_update, finish=dsgd_finish, second=True
-)(DSGDState)
 
 
 # 15.3 Errors of models
@@ -10435,7 +10722,7 @@ _STORED = {
 }
 
 
-# In memory, these fields are numbers. In a file, they are names.
+# In a file, these fields are names. In memory, those that are declared as int are numbers.
 _NAMED = {
     ("Kernel", "kind"): _NAMES,
     ("FourierMap", "kind"): _MAP_KINDS,
@@ -10467,7 +10754,7 @@ def _as_arrays(model, inside=""):
             arrays |= _as_arrays(value, f"{place}.")
             continue
         named = _NAMED.get((called, field))
-        if named:
+        if named and kind is int:
             kind = str
             value = named[value] if value in range(len(named)) else value
         arrays[place] = np.asarray(value)
@@ -10494,7 +10781,7 @@ def _from_arrays(arrays, path, inside):
         named = _NAMED.get((cls.__name__, field))
         if named:
             _require(str(value) in named, wrong.format(place))
-            fields[field] = named.index(str(value))
+            fields[field] = named.index(str(value)) if kind is int else str(value)
         elif value.dtype.kind == "U" and kind is not str:
             fields[field] = _from_arrays(arrays, path, f"{place}.")
         else:

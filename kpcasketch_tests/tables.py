@@ -363,7 +363,11 @@ MODELS = {  # by the name of the class
     ),
     "FourierMap": ModelRow(map_of, kp.features, 0),
     "DSGDState": ModelRow(
-        lambda X, kernel: kp.dsgd_kpca(X, kernel, 2, 16, steps=2, centered=False), kp.dsgd_evaluate
+        lambda X, kernel: kp.update(kp.dsgd_start(X, map_of(X, kernel), 2, centered=False), X),
+        kp.features,
+    ),
+    "FourierExpansion": ModelRow(
+        lambda X, kernel: kp.dsgd_kpca(X, kernel, 2, 16, steps=2, centered=False), kp.features
     ),
     "Manifold": ModelRow(
         lambda X, kernel: kp.laplacian_eigenmap(X, kernel, 2),

@@ -807,10 +807,12 @@ def test_a_model_of_a_frame_took_a_frame_with_other_columns(library, tmp_path):
 
 def test_the_second_view_of_a_state_has_columns_of_its_own():
     frame, other = frames("pandas")
-    state = kp.dsgd_kcca(frame, other, g, g, 1, 16)
-    assert kp.dsgd_evaluate(other, state, second=True).shape == (9, 1)
-    with pytest.raises(ValueError, match="^dsgd_evaluate: X and state must have the same columns"):
-        kp.dsgd_evaluate(other, state)
+    pair = kp.dsgd_kcca(frame, other, g, g, 1, 16)
+    assert kp.features(other, pair.second).shape == (9, 1)
+    with pytest.raises(ValueError, match="^features: X and model must have the same columns"):
+        kp.features(other, pair.first)
+    with pytest.raises(ValueError, match="^features: X and model must have the same columns"):
+        kp.features(frame, pair.second)
 
 
 STARTS = {

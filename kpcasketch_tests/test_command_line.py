@@ -816,12 +816,12 @@ def test_a_stream_of_gradients_is_that_of_its_steps(many, tmp_path, capsys):
         expected = kp.update(expected, block)
     assert np.array_equal(kp.load(state).coef, expected.coef)
     with np.load(tmp_path / "o.npz") as written:
-        assert np.array_equal(written["embedding"], kp.dsgd_evaluate(points, kp.finish(expected)))
-        assert np.allclose(written["values"], kp.dsgd_values(kp.finish(expected)))
+        assert np.array_equal(written["embedding"], kp.features(points, kp.finish(expected)))
+        assert np.allclose(written["values"], kp.dsgd_values(expected))
     assert "--state must go on with the options" in refused(
         capsys, "stream", path, *STREAM, "--state", state
     )
-    kp.save(state, kp.dsgd_gha(points, KERNEL, 2, 300, 3, steps=kp.DSGDSteps(9, 60, 64)))
+    kp.save(state, kp.dsgd_kpca(points, KERNEL, 2, 300, 3, steps=kp.DSGDSteps(9, 60, 64)))
     assert "--state must be a file that --state has written" in refused(
         capsys, "stream", path, "--method", "dsgd", "-k", "2", "--state", state
     )

@@ -99,7 +99,6 @@ MODELS = {
         np.linspace(0.0, 1.0, 99),
     ],
     "shadow_labels": lambda: [X[:9].copy(), 2.0],
-    "dsgd_evaluate": lambda: [kp.dsgd_kpca(X, KERNEL, 2, 64, centered=False)],
     "gram_matmat": lambda: [X[:70], X[:70, :2].copy(), KERNEL],
     "rademacher_projection": lambda: [3],
 }

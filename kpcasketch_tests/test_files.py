@@ -166,8 +166,11 @@ def test_files_stored_the_numbers_of_feature_maps_and_tasks(tmp_path):
     states = [
         kp.dsgd_start(X, maps[0], 2, individual=individual, centered=False)
         for individual in (False, True)
-    ] + [kp.dsgd_kcca(X, X[:, :2], g, g, 1, 16), kp.dsgd_ksvd(X, X[:, :2], g, g, 1, 16)]
-    states.append(kp.dsgd_ksir(X, X[:, 0], g, 1, 16))
+    ]
+    other = kp.fourier_features_map(g, 2, 8)
+    states.append(kp.dsgd_kcca_start(X, X[:, :2], maps[0], other, 1))
+    states.append(kp.dsgd_ksvd_start(X, X[:, :2], maps[0], other, 1))
+    states.append(kp.dsgd_ksir_start(X, X[:, 0], maps[0], 1))
     seen = set()
     for made, field in [(made, "kind") for made in maps] + [(made, "task") for made in states]:
         kp.save(tmp_path / "m.npz", made)

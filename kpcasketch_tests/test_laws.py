@@ -147,9 +147,9 @@ def own_arrays(made):
     return [made] if isinstance(made, np.ndarray) else []
 
 
-@pytest.mark.parametrize("name", [name for name in STREAMS if name != "dsgd"])
+@pytest.mark.parametrize("name", STREAMS)
 def test_a_result_of_a_stream_was_memory_of_its_state(name):
-    # rls_finish(state).points[:] = 0 changed the state. (dsgd_finish returns a state.)
+    # finish(state).points[:] = 0 changed the state of `rls_start`
     row, X = STREAMS[name], np.random.default_rng(0).standard_normal((200, 3))
     state = row.update(row.start(X), X)
     for array in own_arrays(row.finish(state)):

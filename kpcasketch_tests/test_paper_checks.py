@@ -733,7 +733,7 @@ def test_a_descent_that_was_stopped_goes_on_to_the_same_bits(tmp_path, monkeypat
         return update(*arguments)
 
     monkeypatch.setattr(headlines.Run, "every", 0.0)
-    monkeypatch.setattr(headlines.kp, "dsgd_update", stopped)
+    monkeypatch.setattr(headlines.kp, "update", stopped)
     stops = 0
     while True:
         try:
@@ -751,7 +751,7 @@ def test_implicit_steps_come_to_the_exact_correlations(task, tmp_path):
     X = rng.standard_normal((700, 3))
     Y = np.column_stack([np.sin(X[:, 0]), X[:, 1] ** 2]) + 0.1 * rng.standard_normal((700, 2))
     map_x = kp.fourier_features_map(kp.gaussian(2.0), 3, 60, 1)
-    settings = {"steps": kp.DSGDSteps(feature_batch=60, initial=60), "ridge": 0.01}
+    settings = {"steps": kp.DSGDSteps(feature_batch=60, initial=60), "lam": 0.01}
     if task == "kcca":
         map_y = kp.fourier_features_map(kp.laplacian(2.0), 2, 60, 2)
         state = kp.dsgd_kcca_start(X, Y, map_x, map_y, 3, **settings)
@@ -770,9 +770,10 @@ def test_implicit_steps_come_to_the_exact_correlations(task, tmp_path):
     ]
     left, exact, _ = np.linalg.svd(roots[0].T @ (A.T @ B / 699) @ roots[1])
     for _ in range(300):
-        found = implicit_steps.dsgd_update(found, np.concatenate([X, X]), np.concatenate([Y, Y]))
+        found = implicit_steps.update(found, np.concatenate([X, X]), np.concatenate([Y, Y]))
     assert np.abs(kp.dsgd_values(found.mean) / exact[:3] - 1).max() < 1e-3
-    functions = kp.dsgd_evaluate(X, kp.finish(found.mean))
+    result = kp.finish(found.mean)
+    functions = kp.features(X, result.first if task == "kcca" else result)
     angle = tools.sin2(functions - functions.mean(0), A @ roots[0] @ left[:, :3])
     assert angle < 1e-4
     implicit_steps.save(tmp_path / "kept.npz", found)

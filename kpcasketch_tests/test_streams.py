@@ -905,7 +905,7 @@ def test_streams_and_gradients_take_paired_features(rng):
         states = [kp.update(state, points[:200]) for state in states]
     assert np.array_equal(states[0].coef, states[1].coef)
     Z = math.sqrt(300) * kp.features(points, stored)
-    assert np.abs(kp.dsgd_evaluate(points, states[0]) - Z @ states[0].coef).max() < 1e-12
+    assert np.abs(kp.features(points, states[0]) - Z @ states[0].coef).max() < 1e-12
     with pytest.raises(ValueError, match="a and b must have been started with the same arguments"):
         kp.merge(
             kp.skpca_start(drawn, 4, centered=False),

@@ -136,23 +136,23 @@ def update_rules(options):
     # a poor start: few features
     base = kp.dsgd_start(
         rng.standard_normal((60, 1)),
-        kp.fourier_features_map(UNIT, 1, 48, options.seed),
+        kp.fourier_features_map(UNIT, 1, 48, options.seed, paired=False),
         k,
         steps=kp.DSGDSteps(feature_batch=8, theta0=eta, theta1=0.0, initial=40),
         centered=False,
     )
-    at_grid, moves = kp.dsgd_evaluate(grid, base), np.empty((trials, 9, 2))
+    at_grid, moves = kp.features(grid, base), np.empty((trials, 9, 2))
     for r in range(trials):
         points = np.random.default_rng([options.seed, 1, r]).standard_normal((pool, 1))
         moved = kp.update(base, points)
         new = math.sqrt(48) * fourier(np.concatenate([grid, points]), UNIT, 48, r + 1)[:, 40:]
-        coef = eta / (8 * pool) * new[9:].T @ kp.dsgd_evaluate(points, base)
+        coef = eta / (8 * pool) * new[9:].T @ kp.features(points, base)
         moves[r] = (
-            kp.dsgd_evaluate(grid, moved._replace(coef=np.vstack([moved.coef[:40], 0 * coef])))
+            kp.features(grid, moved._replace(coef=np.vstack([moved.coef[:40], 0 * coef])))
             + new[:9] @ coef
         )
     moves -= at_grid
-    H = kp.dsgd_evaluate(NODES[:, None], base)
+    H = kp.features(NODES[:, None], base)
     expected = eta * (
         kp.gram(grid, NODES[:, None], UNIT) @ (WEIGHTS[:, None] * H)
         - at_grid @ (H.T @ (WEIGHTS[:, None] * H))
@@ -188,7 +188,7 @@ def single_eigenfunctions(options):
     def found(individual):
         first = kp.dsgd_start(
             X[:2000],
-            kp.fourier_features_map(UNIT, 1, 8192, options.seed),
+            kp.fourier_features_map(UNIT, 1, 8192, options.seed, paired=False),
             3,
             individual=individual,
             centered=False,
@@ -197,7 +197,7 @@ def single_eigenfunctions(options):
         state = first._replace(coef=first.coef @ turn)  # any basis of the same subspace
         for t in range(400):
             state = kp.update(state, X[(512 * t) % 99_000 :][:512])
-        return np.abs(products(kp.dsgd_evaluate(NODES[:, None], state)) - np.eye(3)).max()
+        return np.abs(products(kp.features(NODES[:, None], state)) - np.eye(3)).max()
 
     return bounded(
         found(True),
@@ -247,8 +247,8 @@ def singular_functions(options):
     views = [exact_features(*view) for view in zip((X, Y), kernels)]
     left, values, right = linalg.svd(views[0].T @ views[1] / n)
     truth = views[0] @ left[:, :k], views[1] @ right[:k].T
-    state = kp.dsgd_ksvd(X, Y, *kernels, k, 8192, options.seed, steps=200)
-    found = kp.dsgd_evaluate(X, state), kp.dsgd_evaluate(Y, state, second=True)
+    first, second = kp.dsgd_ksvd(X, Y, *kernels, k, 8192, options.seed, steps=200)
+    found = kp.features(X, first), kp.features(Y, second)
     apart = [distances(*pair) for pair in zip(found, truth)]
     shorter = [distances(f / math.sqrt(2), v).min() for f, v in zip(found, truth)]
     return bounded(
@@ -325,10 +325,9 @@ def canonical_correlations(options):
     mean = (1 - 1 / 16) * independent(a, b)[0] + same(a, b, 320_000)[0] / 16
     score = np.abs((steps.mean(0) - mean) / (steps.std(0) / math.sqrt(len(steps)))).max()
     kept, ends = reached(independent), {B: reached(printed(B)) for B in (1, 16, 1024)}
-    state = kp.dsgd_kcca(X, Y, kp.gaussian(8.0), kp.gaussian(8.0), 1, 2048, options.seed, steps=600)
-    ours = np.corrcoef(
-        kp.dsgd_evaluate(X, state)[:, 0], kp.dsgd_evaluate(Y, state, second=True)[:, 0]
-    )[0, 1]
+    pair = kp.dsgd_kcca(X, Y, kp.gaussian(8.0), kp.gaussian(8.0), 1, 2048, options.seed, steps=600)
+    u, v = kp.features(X, pair.first)[:, 0], kp.features(Y, pair.second)[:, 0]
+    ours = np.corrcoef(u, v)[0, 1]
     return bounded(
         abs(ends[1024] - best),
         0.01,
@@ -377,7 +376,7 @@ def sliced_inverse_regression(options):
         return linalg.eigh(Cxy @ inner @ Cxy.T, Xc.T @ Xc / len(X))[1][:, -2:]
 
     state = kp.dsgd_ksir(X, y, kp.gaussian(3.0), 1, 4096, options.seed, steps=400)
-    ours = abs(np.corrcoef(kp.dsgd_evaluate(X, state)[:, 0], truth)[0, 1])
+    ours = abs(np.corrcoef(kp.features(X, state)[:, 0], truth)[0, 1])
     linear = abs(np.corrcoef(X @ by_slices[:, -1], truth)[0, 1])
     return bounded(
         sin2(by_slices, solved(linalg.inv(Cyy))),
@@ -394,7 +393,7 @@ def sliced_inverse_regression(options):
 class Law(NamedTuple):
     """Points of a circle, each with the same chance, and few features, all of which each step uses.
 
-    `dsgd_update` is then update (2) for the kernel z(x).z(y) = sum_j cos(f_j (x - y)) / J of the J frequencies f. The
+    `update` is then update (2) for the kernel z(x).z(y) = sum_j cos(f_j (x - y)) / J of the J frequencies f. The
     features' coordinates are those of its space; A = diag(values), turned by vectors.
     """
 
@@ -439,8 +438,8 @@ def orthonormal(G):
 
 
 def orthogonalised(state, X):
-    """The step of F_t: orth(F + eta A_t F). `dsgd_update` makes F + eta (A_t F - F W), W the mean of f f^T."""
-    f = kp.dsgd_evaluate(X, state)
+    """The step of F_t: orth(F + eta A_t F). `update` makes F + eta (A_t F - F W), W the mean of f f^T."""
+    f = kp.features(X, state)
     eta = state.theta0 / (1 + state.theta1 * state.step)
     moved = kp.update(state, X)
     grown = moved.coef + eta / len(X) * state.coef @ (f.T @ f)
@@ -504,7 +503,7 @@ def converges(options, explicit):
         for (k, contraction, batch), one in exponents.items()
     )
     text = (
-        f"exponent of the mean potential in t, for steps of dsgd_update with all features of a kernel of finite "
+        f"exponent of the mean potential in t, for steps of update with all features of a kernel of finite "
         f"dimension: {words}. Which steps serve is a matter of the gap; the exponent 2 c gap of the start lasts "
         f"longer where noise is small."
     )
@@ -591,7 +590,7 @@ def growth(k, sine, draws, rng):
     """(growth of the least squared cosine, and of the sum of all k, over eta; what (5) promises), a row a draw; and the
     largest |A - A_t| over gap / 8.
 
-    G (for F_t) has k equal angles with V, towards the next eigenfunctions. Steps of `dsgd_update`, as G_(t+1) and
+    G (for F_t) has k equal angles with V, towards the next eigenfunctions. Steps of `update`, as G_(t+1) and
     F_(t+1) have the same growth to first order (lemma 3).
     """
     found, eta, batch = LAWS[k], 1e-5, 4096
@@ -652,7 +651,7 @@ def recurrence(options):
         5.0,
         f"A step of the proof sketch of lemma 2, for theorem 1. Path by path, as printed, it fails at k = 1 already: "
         f"the squared cosine falls in {falls[1]:.0%} of the steps. In expectation, growth over eta in {draws} steps "
-        f"of dsgd_update with independent mini-batches, equal angles, |A - A_t| to {max(deviations):.2g} gap/8: "
+        f"of update with independent mini-batches, equal angles, |A - A_t| to {max(deviations):.2g} gap/8: "
         f"{'; '.join(rows)}. So (5) holds in expectation for k = 1; for k = 2 the least cosine changes by "
         f"the least eigenvalue of a random matrix of size |A - A_t| sin. Its mean is 0, but its least eigenvalue has a "
         f"negative mean. The sum of the squared sines in the place of the largest mends it.",
@@ -706,7 +705,7 @@ def first_order(options):
         1.8,
         2.2,
         Estimate(order(start, kp.update, lambda state, X: state)),
-        f"{orders[0]:.3f} (G orthonormal), {orders[1]:.3f} (not); a step of dsgd_update by 30 points and the "
+        f"{orders[0]:.3f} (G orthonormal), {orders[1]:.3f} (not); a step of update by 30 points and the "
         f"orthogonalised one.",
         "a kernel of 8 dimensions on a circle, k = 2",
     )
@@ -760,7 +759,9 @@ def hermite_runs(k, c, t0, feature_batch, runs, steps, seed):
     values = hermite(0.0, 25)[0]
     for r in range(runs):
         rng = np.random.default_rng([seed, k, r, feature_batch])
-        found = kp.fourier_features_map(UNIT, 1, 40 + feature_batch * steps, 1000 * seed + r)
+        found = kp.fourier_features_map(
+            UNIT, 1, 40 + feature_batch * steps, 1000 * seed + r, paired=False
+        )
         first = rng.standard_normal((30, 1))
         state = kp.dsgd_start(
             first,
@@ -772,16 +773,16 @@ def hermite_runs(k, c, t0, feature_batch, runs, steps, seed):
             centered=False,
         )
         # h = sum over the first points of k^(x_i, .) h(x_i) / (n l), l the mean of h^2, k^ by features
-        h = kp.dsgd_evaluate(first, state)
+        h = kp.features(first, state)
         companion, upcoming, times = in_space(first).T @ (h / (h**2).sum(0)), steps / 5, []
         for t in range(steps):
             X, eta = rng.standard_normal((batch, 1)), c / (t0 + t)
-            h, Z = kp.dsgd_evaluate(X, state), in_space(X)
+            h, Z = kp.features(X, state), in_space(X)
             deviations.append(norm(Z.T @ Z / batch - np.diag(values)))
             companion = companion + eta / batch * (Z.T @ h - companion @ (h.T @ h))
             state = kp.update(state, X)
             if t + 1 >= upcoming:
-                one = decomposed(companion, kp.dsgd_evaluate(PLACES, state), k)
+                one = decomposed(companion, kp.features(PLACES, state), k)
                 for name, columns in one.items():
                     measured.setdefault(name, []).append(columns)
                 times.append(t + 1 + t0)
@@ -1026,14 +1027,13 @@ def closed_form(options):
 
 
 def held(state):
-    return sum(
-        a.nbytes
-        for a in (state.coef, state.other_coef, state.moment, state.feature_map.frequencies)
-    )
+    return sum(a.nbytes for a in (state.coef, state.moment, state.feature_map.frequencies))
 
 
 def state_of(X, d, features, k, stored, seed=3, **more):
-    drawn = kp.fourier_features_map(kp.gaussian(math.sqrt(d)), d, features, seed, stored=stored)
+    drawn = kp.fourier_features_map(
+        kp.gaussian(math.sqrt(d)), d, features, seed, stored=stored, paired=False
+    )
     return kp.dsgd_start(X, drawn, k, steps=kp.DSGDSteps(**more), centered=False)
 
 
@@ -1056,7 +1056,7 @@ def costs(options):
                 state = kp.update(state, X)
             states.append(state)
         same &= np.array_equal(states[0].coef, states[1].coef) and np.array_equal(
-            *(kp.dsgd_evaluate(X, state) for state in states)
+            *(kp.features(X, state) for state in states)
         )
         sizes.append([held(state) for state in states])
     linear = np.array_equal(used[:20], np.minimum(64 + 32 * np.arange(20), 512))

@@ -38,7 +38,7 @@ def synthetic(full, seed):
     X = np.random.default_rng([seed, 1]).standard_normal((n, 1))
     state = kp.dsgd_start(
         X[:60],
-        kp.fourier_features_map(UNIT, 1, features, seed, stored=False),
+        kp.fourier_features_map(UNIT, 1, features, seed, stored=False, paired=False),
         3,
         steps=kp.DSGDSteps(theta0=0.8, theta1=0.06, initial=64),
         centered=False,
@@ -48,7 +48,7 @@ def synthetic(full, seed):
         state = kp.update(state, X[512 * t : 512 * (t + 1)])
         if t + 1 >= upcoming:
             seen.append(512 * (t + 1))
-            potential.append(hermite_potential(kp.dsgd_evaluate(NODES[:, None], state), 3))
+            potential.append(hermite_potential(kp.features(NODES[:, None], state), 3))
             upcoming = max(t + 2, 1.2 * (t + 1))
     return np.array(seen), np.array(potential), state
 
@@ -64,7 +64,7 @@ def synthetic_converges(options):
     seen, potential, state = synthetic(options.full, options.seed)
     late = seen > 3000
     fit = stats.linregress(np.log(seen[late]), np.log(potential[late]))
-    H = kp.dsgd_evaluate(NODES[:, None], kp.finish(state))
+    H = kp.features(NODES[:, None], kp.finish(state))
     values, _ = hermite(NODES, 3)
     overlap = np.diag(products(H)) / np.sqrt((H**2 * WEIGHTS[:, None]).sum(0) / values)
     return observation(
@@ -89,7 +89,7 @@ def molecules(folder, full, seed):
     X, y = np.ascontiguousarray(found[0], float), found[1]
     kernel, runs = kp.gaussian(kp.median_bandwidth(X, seed)), []
     for run in range(5):
-        state = kp.dsgd_kpca(
+        model = kp.dsgd_kpca(
             X,
             kernel,
             2,
@@ -98,7 +98,7 @@ def molecules(folder, full, seed):
             steps=kp.DSGDSteps(4000 if full else 200, min(1024, len(X)), 512),
             centered=True,
         )
-        H = kp.dsgd_evaluate(X, state)
+        H = kp.features(X, model)
         runs.append(H - H.mean(0))
     linear = (X - X.mean(0)) @ linalg.eigh(np.cov(X.T))[1][:, ::-1][:, :2]
     exact = kp.features(X, kp.kpca(X, kernel, 2, seed, centered=True))
@@ -168,12 +168,14 @@ def latent_errors(full, seed):
     truth = density_embeddings(places)
     for r in range(replicates):
         X, Y = latent(np.random.default_rng([seed, r, 7]), n)
-        state = kp.dsgd_ksvd(
+        pair = kp.dsgd_ksvd(
             X, Y, kernel, kernel, 2, features, r, steps=kp.DSGDSteps(steps, batch, 256)
         )
-        functions["DSGD"] = kp.dsgd_evaluate(places, state)
+        functions["DSGD"] = kp.features(places, pair.first)
         for m in (small, fixed):
-            maps = [kp.fourier_features_map(kernel, 1, m, s) for s in (2 * r, 2 * r + 1)]
+            maps = [
+                kp.fourier_features_map(kernel, 1, m, s, paired=False) for s in (2 * r, 2 * r + 1)
+            ]
             nystrom = [
                 kp.nystrom_map(view, kp.uniform_landmarks(n, m, r), kernel) for view in (X, Y)
             ]
@@ -286,7 +288,7 @@ def makers(kernels, count):
 
     def fourier_maps(views, m, seed):
         maps = [
-            kp.fourier_features_map(kernel, view.shape[1], m, 2 * seed + s)
+            kp.fourier_features_map(kernel, view.shape[1], m, 2 * seed + s, paired=False)
             for s, (kernel, view) in enumerate(zip(kernels, views))
         ]
         return lambda new: [kp.features(view, map) for view, map in zip(new, maps)]
@@ -330,25 +332,31 @@ def _correlations(folder, full, seed):
         return lambda new: [view @ w for view, w in zip(new, weights)]
 
     def gradients(views, ridge, step, run=0):
-        def start(theta0=None, theta1=None, steps=steps):
-            return kp.dsgd_kcca(
-                *views,
-                *kernels,
-                k,
+        block = features // 10
+        maps = [
+            kp.fourier_features_map(
+                kernel,
+                view.shape[1],
                 features,
-                5 * seed + run,
-                steps=kp.DSGDSteps(
-                    steps, min(batch, len(views[0])), features // 10, theta0, theta1
-                ),
-                ridge=ridge,
+                2 * (5 * seed + run) + s,
+                stored=False,
+                paired=False,
             )
-
-        first = start(steps=1)
-        state = start(step * first.theta0, step * first.theta1)
-        return lambda new: [
-            kp.dsgd_evaluate(new[0], state),
-            kp.dsgd_evaluate(new[1], state, second=True),
+            for s, (view, kernel) in enumerate(zip(views, kernels))
         ]
+        first = kp.dsgd_kcca_start(
+            *[view[:2048] for view in views],
+            *maps,
+            k,
+            steps=kp.DSGDSteps(feature_batch=block),
+            lam=ridge,
+        )
+        size = min(batch, len(views[0]))
+        chosen = kp.DSGDSteps(steps, size, block, step * first.theta0, step * first.theta1)
+        models = kp.dsgd_kcca(
+            *views, *kernels, k, features, 5 * seed + run, steps=chosen, lam=ridge
+        )
+        return lambda new: [kp.features(view, model) for view, model in zip(new, models)]
 
     def judged(key, settings, fit):
         best = tuned(
@@ -477,22 +485,31 @@ def _dynamics(folder, full, seed):
     def gradients(part, ridge, step, run=0):
         train = parts[part][0]
 
-        def start(theta0=None, theta1=None, steps=steps):
-            return kp.dsgd_ksir(
-                X[train],
-                Y[train],
-                kernel,
-                k,
-                features,
-                5 * seed + run,
-                steps=kp.DSGDSteps(steps, batch, batch, theta0, theta1),
-                slices=slices,
-                ridge=ridge,
-            )
-
-        first = start(steps=1)
-        state = start(step * first.theta0, step * first.theta1)
-        return lambda new: kp.dsgd_evaluate(new, state)
+        drawn = kp.fourier_features_map(
+            kernel, X.shape[1], features, 5 * seed + run, stored=False, paired=False
+        )
+        first = kp.dsgd_ksir_start(
+            X[train][:2048],
+            Y[train][:2048],
+            drawn,
+            k,
+            steps=kp.DSGDSteps(feature_batch=batch),
+            slices=slices,
+            lam=ridge,
+        )
+        chosen = kp.DSGDSteps(steps, batch, batch, step * first.theta0, step * first.theta1)
+        model = kp.dsgd_ksir(
+            X[train],
+            Y[train],
+            kernel,
+            k,
+            features,
+            5 * seed + run,
+            steps=chosen,
+            slices=slices,
+            lam=ridge,
+        )
+        return lambda new: kp.features(new, model)
 
     rows = {}
 
@@ -561,7 +578,7 @@ def draw_convergence(axes, options):
     left.set(xlabel="points", ylabel="sin$^2$ of the largest angle")
     x = np.linspace(-2.5, 2.5, 200)
     values, functions = hermite(x, 3)
-    H = kp.dsgd_evaluate(x[:, None], kp.finish(state))
+    H = kp.features(x[:, None], kp.finish(state))
     for q, true in enumerate((np.sqrt(values) * functions).T):
         right.plot(x, true, "b--", label="true" if q == 0 else None)
         right.plot(
@@ -629,7 +646,7 @@ def draw_costs(axes, options):
             X = np.random.default_rng([options.seed, run]).standard_normal((30_000, 1))
             state = kp.dsgd_start(
                 X[:2000],
-                kp.fourier_features_map(UNIT, 1, 4096, 1000 * options.seed + run),
+                kp.fourier_features_map(UNIT, 1, 4096, 1000 * options.seed + run, paired=False),
                 3,
                 individual=individual,
                 centered=False,
@@ -640,7 +657,7 @@ def draw_costs(axes, options):
             for t in range(241):
                 if t % 40 == 0:
                     rows[t // 40, run] = np.abs(
-                        products(kp.dsgd_evaluate(NODES[:, None], state)) - np.eye(3)
+                        products(kp.features(NODES[:, None], state)) - np.eye(3)
                     ).max()
                 state = kp.update(state, X[(256 * t) % 29_000 :][:256])
         draw_ranges(right, 40 * np.arange(7), rows, name, style)

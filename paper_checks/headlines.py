@@ -101,7 +101,7 @@ class Run:
 
     def descend(self, key, start, batch, steps, measure=None, growth=1.3, by=kp):
         """(state after `steps` mini-batches batch(t), [(t, measure(state)), ...] at growing t); kept once a minute.
-        by: what has dsgd_update, save and load."""
+        by: what has update, save and load."""
         place = self.out / f"{self.name}-{key}.npz"
         found = self.kept.setdefault("descents", {}).setdefault(
             key, {"seconds": 0.0, "measured": []}
@@ -111,7 +111,7 @@ class Run:
         began = saved = time.perf_counter()
         # the state's own count: it is kept before the numbers are
         for t in range(state.step, steps):
-            state = by.dsgd_update(state, *batch(t))
+            state = by.update(state, *batch(t))
             last = found["measured"][-1][0] if found["measured"] else 0
             if measure is not None and (t + 1 >= growth * last or t + 1 == steps):
                 found["measured"].append([t + 1, measure(state)])
@@ -144,7 +144,9 @@ def hermite_at_size(run):
     def start():
         return kp.dsgd_start(
             batch(0)[0][:60],
-            kp.fourier_features_map(dsgd2015.UNIT, 1, features, run.seed, stored=False),
+            kp.fourier_features_map(
+                dsgd2015.UNIT, 1, features, run.seed, stored=False, paired=False
+            ),
             3,
             steps=kp.DSGDSteps(theta0=0.8, theta1=0.06, initial=64),
             centered=False,
@@ -155,13 +157,11 @@ def hermite_at_size(run):
         start,
         batch,
         steps,
-        lambda state: dsgd2015.hermite_potential(
-            kp.dsgd_evaluate(dsgd2015.NODES[:, None], state), 3
-        ),
+        lambda state: dsgd2015.hermite_potential(kp.features(dsgd2015.NODES[:, None], state), 3),
     )
 
     def functions():
-        H = kp.dsgd_evaluate(dsgd2015.NODES[:, None], kp.finish(state))
+        H = kp.features(dsgd2015.NODES[:, None], kp.finish(state))
         values, _ = hermite(dsgd2015.NODES, 3)
         norms = np.sqrt((H**2 * dsgd2015.WEIGHTS[:, None]).sum(0) / values)
         return {"inner products": (np.diag(dsgd2015.products(H)) / norms).tolist()}
@@ -200,7 +200,10 @@ def latent_at_size(run):
             return run.points(f"latent {r}", t, batch_size, dsgd2015_experiments.latent)
 
         def start(r=r):
-            maps = [kp.fourier_features_map(kernel, 1, features, 2 * r + view) for view in (0, 1)]
+            maps = [
+                kp.fourier_features_map(kernel, 1, features, 2 * r + view, paired=False)
+                for view in (0, 1)
+            ]
             return kp.dsgd_ksvd_start(*batch(0), *maps, 2, steps=kp.DSGDSteps(feature_batch=256))
 
         state, found = run.descend(f"gradients {r}", start, batch, steps)
@@ -208,7 +211,7 @@ def latent_at_size(run):
         errors.setdefault("DSGD", []).append(
             run.piece(
                 f"error {r}",
-                lambda state=state: {"sin2": sin2(truth, kp.dsgd_evaluate(places, state))},
+                lambda state=state: {"sin2": sin2(truth, kp.features(places, state))},
             )["sin2"]
         )
         for m in (181, 2048)[: 1 if r > 1 else 2] if run.scale == 1 else (16, 64):
@@ -217,7 +220,10 @@ def latent_at_size(run):
                 if kind == "Fourier":
                     of, maps = (
                         kp.features,
-                        [kp.fourier_features_map(kernel, 1, m, 2 * r + s) for s in (0, 1)],
+                        [
+                            kp.fourier_features_map(kernel, 1, m, 2 * r + s, paired=False)
+                            for s in (0, 1)
+                        ],
                     )
                 else:
                     first = [
@@ -274,7 +280,7 @@ def molecules_at_size(run):
     def start():
         return kp.dsgd_start(
             batch(0)[0],
-            kp.fourier_features_map(kernel, X.shape[1], features, run.seed),
+            kp.fourier_features_map(kernel, X.shape[1], features, run.seed, paired=False),
             2,
             steps=kp.DSGDSteps(feature_batch=min(512, features // 2), theta0=1.0, theta1=0.001),
             centered=True,
@@ -283,7 +289,7 @@ def molecules_at_size(run):
     state, descent = run.descend("steps", start, batch, steps)
 
     def compared():
-        H = kp.dsgd_evaluate(X, state)
+        H = kp.features(X, state)
         H -= H.mean(0)
         linear = (X - X.mean(0)) @ linalg.eigh(np.cov(X.T))[1][:, ::-1][:, :2]
         exact = kp.features(X, kp.kpca(X, kernel, 2, run.seed, centered=True))
@@ -445,7 +451,9 @@ def correlations_at_size(run):
 
     def start(stored=True):
         maps = [
-            kp.fourier_features_map(kernel, 392, features, 2 * run.seed + view, stored=stored)
+            kp.fourier_features_map(
+                kernel, 392, features, 2 * run.seed + view, stored=stored, paired=False
+            )
             for view, kernel in enumerate(kernels)
         ]
         some = [view[:8192].copy() for view in first]
@@ -460,8 +468,8 @@ def correlations_at_size(run):
         lambda: total(
             test,
             lambda views: [
-                kp.dsgd_evaluate(views[0], state),
-                kp.dsgd_evaluate(views[1], state, second=True),
+                kp.features(views[0], state.first),
+                kp.features(views[1], state.second),
             ],
         ),
     )
@@ -477,7 +485,7 @@ def correlations_at_size(run):
         )
         states, views, taken = [found, drawn], batch(0), []
         for one in (*states, *states, *states):  # the first of each may have to be compiled
-            taken.append(timed(lambda one=one: implicit_steps.dsgd_update(one, *views))[1])
+            taken.append(timed(lambda one=one: implicit_steps.update(one, *views))[1])
         return {
             "stored": min(taken[2::2]),
             "drawn": min(taken[3::2]),
@@ -694,7 +702,7 @@ def regressed(run, name, X, Y, k=7, slices=20):
 
     def start(ridge):
         found, some = (
-            kp.fourier_features_map(kernel, 21, features, run.seed),
+            kp.fourier_features_map(kernel, 21, features, run.seed, paired=False),
             slice(near.start, near.start + 2000),
         )
         state = kp.dsgd_ksir_start(
@@ -704,7 +712,7 @@ def regressed(run, name, X, Y, k=7, slices=20):
             k,
             steps=kp.DSGDSteps(feature_batch=min(1024, features // 2)),
             slices=slices,
-            ridge=ridge,
+            lam=ridge,
         )
         return implicit_steps.start(state, X[some])
 
@@ -722,8 +730,8 @@ def regressed(run, name, X, Y, k=7, slices=20):
             for ridge in RIDGES:
                 state = start(ridge)
                 for t in range(steps // 10):
-                    state = implicit_steps.dsgd_update(state, *batch(t))
-                fits[ridge] = lambda new, state=state: kp.dsgd_evaluate(new, state.mean)
+                    state = implicit_steps.update(state, *batch(t))
+                fits[ridge] = lambda new, state=state: kp.features(new, state.mean)
             return validated(fits)
 
         trial = run.piece(f"{name}, ridge of gradients{mark}", chosen)
@@ -736,7 +744,7 @@ def regressed(run, name, X, Y, k=7, slices=20):
         )
         ours = run.piece(
             f"{name}, gradients{mark}",
-            lambda: {"error": error(lambda new: kp.dsgd_evaluate(new, state.mean))},
+            lambda: {"error": error(lambda new: kp.features(new, state.mean))},
         )
         return (
             f"{name}, DSGD, {features} features, {steps} implicit steps of {batch_size} points: error",
@@ -846,7 +854,7 @@ def streams_at_size(run):
     n, m, d, near = run.size(1_000_000, 3000), run.size(1000, 60), 20, 2000
     X = clouds(np.random.default_rng([run.seed, 3]), n, d)
     kernel = kp.gaussian(kp.median_bandwidth(X[:20_000], run.seed))
-    map, some = kp.fourier_features_map(kernel, d, m, run.seed), X[:near].copy()
+    map, some = kp.fourier_features_map(kernel, d, m, run.seed, paired=False), X[:near].copy()
     K, rows = kp.gram(some, some, kernel), []
     methods = {
         "SKPCA, l = 50": (

@@ -45,9 +45,9 @@ def features_of(map, X):
 
 def second_features(state, Y):
     """Features of the second view: those of its map, or of the slices of targets."""
-    edges, weights = state.slices
-    if not edges.size:
+    if state.slices is None:
         return features_of(state.other, Y)
+    edges, weights = state.slices
     places = [np.searchsorted(row, y, "right") for row, y in zip(edges, Y.T)]
     return np.hstack([np.eye(edges.shape[1] + 1)[place] for place in places]) @ weights
 
@@ -64,7 +64,7 @@ def start(state, X, Y=None):
             Z = features_of(map, points)[:, : state.used]
             Z = Z - Z.mean(0) if state.centered else Z
             largest = max(largest, linalg.norm(Z.T @ Z, 2) / (len(Z) * state.used))
-    state = state._replace(theta0=100.0 / (largest + state.ridge), theta1=0.01)
+    state = state._replace(theta0=100.0 / (largest + state.lam), theta1=0.01)
     return Implicit(state, state)
 
 
@@ -91,7 +91,10 @@ def step_size(state, n):
     """
     share = 3.0 * min(1.0, n / (12.0 * state.coef.shape[1])) ** 2
     eta = state.theta0 / (1.0 + state.theta1 * state.step)
-    return min(eta, share * n / max(state.feature_map.kernel.scale, state.other.kernel.scale))
+    scale = state.feature_map.kernel.scale
+    if state.other is not None:
+        scale = max(scale, state.other.kernel.scale)
+    return min(eta, share * n / scale)
 
 
 def resolvent(A, G, pull, level):
@@ -103,7 +106,7 @@ def resolvent(A, G, pull, level):
     return rest + A.T @ linalg.solve(A @ A.T + level * np.eye(n), G - A @ rest, assume_a="pos")
 
 
-def dsgd_update(found, X, Y):
+def update(found, X, Y):
     """An implicit step on a mini-batch of more points than functions.
 
     Each half of the mini-batch makes the regression M by which the other half's residuals are made.
@@ -114,7 +117,7 @@ def dsgd_update(found, X, Y):
     mean, moving = found
     n, k = len(X), mean.coef.shape[1]
     lost = int(mean.centered)  # degree of freedom, by the mean of each half
-    sliced = mean.slices.edges.size > 0
+    sliced = mean.slices is not None
     eta = step_size(mean, n)
     Y = np.asarray(Y).reshape(n, -1)
     halves = slice(0, n // 2), slice(n // 2, n)
@@ -128,7 +131,7 @@ def dsgd_update(found, X, Y):
         """E u u^T + E v v^T and the ridge times the inner products of the functions; slices have no ridge."""
         coefs = [state.coef] if sliced else [state.coef, state.other_coef]
         held = sum(coef.T @ coef for coef in coefs)
-        return (U.T @ U + V.T @ V) / count + state.ridge * mean.used * held
+        return (U.T @ U + V.T @ V) / count + state.lam * mean.used * held
 
     phi, psi = features_of(mean.feature_map, X), second_features(mean, Y)
     U, P = np.hsplit(centred(phi @ np.hstack([moving.coef, mean.coef])), 2)
@@ -159,7 +162,7 @@ def dsgd_update(found, X, Y):
         return out @ keep
 
     # The squared norm of a function is `used` times the sum of coef^2.
-    held = mean.ridge * mean.used / share
+    held = mean.lam * mean.used / share
     coef = moved(phi, moving.coef, for_x, block, share, held)
     if sliced:
         other_coef = moved(psi, moving.other_coef, for_y, slice(None), 1, 0.0)
@@ -210,16 +213,14 @@ def compare(folder, seed=0, k=50, features=2048, steps=200, batch=512, block=512
     train, test, _ = dsgd2015_experiments.halves(options)
     maps = [
         kp.fourier_features_map(
-            kp.gaussian(kp.median_bandwidth(view, seed)), view.shape[1], features, s
+            kp.gaussian(kp.median_bandwidth(view, seed)), view.shape[1], features, s, paired=False
         )
         for s, view in enumerate(train)
     ]
 
     def total(state):
-        state = kp.finish(state)
-        values = [
-            kp.dsgd_evaluate(view, state, second=bool(side)) for side, view in enumerate(test)
-        ]
+        models = kp.finish(state)
+        values = [kp.features(view, model) for view, model in zip(test, models)]
         return dsgd2015_experiments.correlation_sum(*values)
 
     begin = explicit = kp.dsgd_kcca_start(
@@ -230,5 +231,5 @@ def compare(folder, seed=0, k=50, features=2048, steps=200, batch=512, block=512
         views = [
             view[rows] for rows in (rng.integers(len(train[0]), size=batch),) for view in train
         ]
-        explicit, found = kp.update(explicit, *views), dsgd_update(found, *views)
+        explicit, found = kp.update(explicit, *views), update(found, *views)
     return total(begin), total(explicit), total(found.mean)

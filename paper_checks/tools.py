@@ -122,7 +122,7 @@ def nystrom_error(K, X, landmarks, kernel, precision=0.01):
 
 def fourier(X, kernel, m, seed):
     """m random Fourier features of points."""
-    return kp.features(X, kp.fourier_features_map(kernel, X.shape[1], m, seed))
+    return kp.features(X, kp.fourier_features_map(kernel, X.shape[1], m, seed, paired=False))
 
 
 def random_noisy(n, d, seed, signal=50, zeta=10.0, decay=0):

@@ -13,7 +13,9 @@ FEATURES, BATCH, FEATURE_BATCH, START = 8192, 512, 128, 256
 
 
 def map_of(X, features, stored=False):
-    return kp.fourier_features_map(kp.gaussian(3.0), X.shape[1], features, 0, stored=stored)
+    return kp.fourier_features_map(
+        kp.gaussian(3.0), X.shape[1], features, 0, stored=stored, paired=False
+    )
 
 
 class Numpy:
@@ -101,7 +103,7 @@ class Evaluation:
 
     @unit("time over NumPy's with stored frequencies")
     def track_ratio_numpy(self, d):
-        return ratio(lambda: kp.dsgd_evaluate(self.X, self.state), self.numpy, 3)
+        return ratio(lambda: kp.features(self.X, self.state), self.numpy, 3)
 
     @unit("bytes of the state")
     def track_bytes(self, d):
@@ -142,11 +144,13 @@ class Correlations:
 
     def state(self, stored):
         maps = [
-            kp.fourier_features_map(kp.gaussian(28.0), 392, self.features, seed, stored=stored)
+            kp.fourier_features_map(
+                kp.gaussian(28.0), 392, self.features, seed, stored=stored, paired=False
+            )
             for seed in (0, 1)
         ]
         steps = kp.DSGDSteps(feature_batch=min(self.block, self.features // 2))
-        start = kp.dsgd_kcca_start(*self.views, *maps, self.k, steps=steps, ridge=1e-4)
+        start = kp.dsgd_kcca_start(*self.views, *maps, self.k, steps=steps, lam=1e-4)
         return start._replace(used=self.features, step=10)
 
     def step(self, state):
@@ -190,20 +194,22 @@ class TimeToPotential:
         kernel = kp.gaussian(1.0)
         state = kp.dsgd_start(
             self.X[:2000],
-            kp.fourier_features_map(kernel, 1, 16_384, 0, stored=False),
+            kp.fourier_features_map(kernel, 1, 16_384, 0, stored=False, paired=False),
             self.k,
             centered=False,
         )
         for t in range(len(self.X) // BATCH):
             state = kp.update(state, self.X[BATCH * t : BATCH * (t + 1)])
-            if t % 4 == 3 and self.potential(kp.dsgd_evaluate(self.nodes, state)) < self.target:
+            if t % 4 == 3 and self.potential(kp.features(self.nodes, state)) < self.target:
                 return True
         return False
 
     def fixed(self, fit):
         for m in (256, 512, 1024, 2048):
             if (
-                self.potential(fit(kp.fourier_features_map(kp.gaussian(1.0), 1, m, 0)))
+                self.potential(
+                    fit(kp.fourier_features_map(kp.gaussian(1.0), 1, m, 0, paired=False))
+                )
                 < self.target
             ):
                 return True
