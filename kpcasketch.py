@@ -7301,7 +7301,7 @@ def skpca(X, kernel, k, m, ell, seed=0, *, centered=True, half=True, share=1.0, 
     Example:
         >>> X = np.linspace(0.0, 1.0, 50)[:, None]
         >>> model = skpca(X, gaussian(1.0), 2, 400, 20)
-        >>> residual(np.array([[0.5], [50.0]]), model).round(1).tolist()
+        >>> residual(np.array([[0.5], [50.0]]), model).round().tolist()
         [0.0, 1.0]
     """
     X = _checked_points("X", X)

@@ -55,5 +55,4 @@ def test_every_stream_has_a_row():
 
 def test_every_maker_of_random_features_has_a_row():
     public = {name for name in kp.__all__ if name.endswith("_features_map")}
-    # its arguments are a box and an error: test_streams.py tests it by itself
-    assert public == {*tables.FEATURES, "equispaced_features_map"}
+    assert public == {*tables.FEATURES}
