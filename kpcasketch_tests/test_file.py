@@ -252,7 +252,7 @@ ORDER = (  # of positional parameters; names in one group are not ordered
 OF_THEIR_OWN = {
     "gaussian laplacian matern rational_quadratic cauchy polynomial linear scaled shadow_bounds": "make kernels",
     "fourier_features_map orthogonal_features_map quasi_features_map fastfood_features_map": "kernel, d, m",
-    "equispaced_features_map fd_start rls_start reservoir_start shadow_start": "the dimension of the data is last",
+    "fd_start rls_start shadow_start": "the dimension of the data is last",
     "kernel_value kpca_from_eigen sketch_error novelty_pvalues kernel_pca_preimage": "as the formula is read",
     "warm_up finish dask_map": "any number of arguments",
 }

@@ -777,7 +777,7 @@ def test_residual_of_other_models_is_refused(rng):
     points, out = rng.standard_normal((30, 3)), np.empty((30, 3))
     model = kp.kpca(points, kp.gaussian(1.0), 3, centered=False)
     with pytest.raises(
-        ValueError, match="^residual_of: model must be one of NystromMap; got Expan"
+        ValueError, match="^residual_of: model must be one of .*NystromMap.*; got Expan"
     ):
         kp.residual_of(points[0], model, out[0])
     with pytest.raises(ValueError, match="^residual_of: out must be an array of 5 numbers"):
@@ -786,18 +786,7 @@ def test_residual_of_other_models_is_refused(rng):
         residuals(points, model, out)
 
 
-def test_random_features_of_one_point_are_for_python_alone(rng):
-    X, kernel = rng.standard_normal((30, 3)), kp.gaussian(1.0)
-    for model in (
-        kp.fastfood_features_map(kernel, 3, 8),
-        kp.fourier_features_map(kernel, 3, 8),
-        kp.skpca(X, kernel, 8, 40, 20, centered=True),
-    ):
-        with pytest.raises(numba.TypingError, match="features_of"):
-            scored(np.zeros((1, 3)), model, np.empty((1, 8)))
-        out = np.empty(8)
-        kp.features_of(np.ones(3), model, out)
-        assert np.array_equal(out, kp.features(np.ones((1, 3)), model)[0])
+def test_features_of_one_point_want_a_model():
     with pytest.raises(ValueError, match="features_of: model must be one of"):
         kp.features_of(np.zeros(3), (1, 2), np.empty(8))
 
