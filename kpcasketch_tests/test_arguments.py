@@ -780,7 +780,7 @@ def made_of(points):
         kp.nystrom_map(points, np.arange(4), g),
         kp.nystrom_kpca(points, np.arange(4), g, 2, centered=False),
         kp.nystrom_ridge(points, np.arange(9.0), np.arange(4), g, 0.1, intercept=False),
-        kp.rnca(points, kp.fourier_features_map(g, 3, 16), 2, centered=False),
+        kp.rnca(points, g, 2, 16, centered=False),
         kp.dsgd_kpca(points, g, 1, 16, centered=False),
         kp.rskpca(points, np.ones(9), g, 2, centered=False),
         kp.laplacian_eigenmap(points, np.ones(9), g, 2),

@@ -97,7 +97,7 @@ def test_a_few_rows_tell_the_errors_of_a_sketch(dtype, shift, rng):
     )
     for sketch in (
         kp.block_lanczos(kp.quantize_gram(points, kernel), 14),
-        kp.rnca(points, kp.fourier_features_map(kernel, 4, 400), 14, centered=False),
+        kp.rnca(points, kernel, 14, 400, centered=False),
     ):
         V = (
             sketch.vectors
@@ -112,7 +112,7 @@ def test_a_few_rows_tell_the_errors_of_a_sketch(dtype, shift, rng):
 
 def test_without_the_next_components_an_angle_would_be_a_guess():
     # .4 to 1.7 times the truth on real data: it is refused
-    model = kp.rnca(X, kp.fourier_features_map(KERNEL, 3, 100), 12, centered=False)
+    model = kp.rnca(X, KERNEL, 12, 100, centered=False)
     few = model._replace(basis=model.basis[:, :4], values=model.values[:4])
     whole = kp.sketch_error(model, X, KERNEL, 4, 0, rows=600).angles[0]
     true = kp.principal_angles(naive.eigenpairs(K, 4)[1], kp.features(X, few))[0]
@@ -355,7 +355,7 @@ def test_residuals_of_random_features_and_at_the_ends(rng):
     kernel = kp.scaled(kp.gaussian(2.0), 9.0)
     for centered in (False, True):
         model = kp.skpca(X, kernel, 3, 50, 12, 0, centered=centered)
-        Z = kp.features(X, model.feature_map) - model.means
+        Z = kp.features(X, model.feature_map) - (model.means if centered else 0.0)
         expected = np.linalg.norm(Z - Z @ model.basis @ model.basis.T, axis=1) / 3.0
         assert np.allclose(kp.residual(X, model), expected, atol=1e-10)
     whole = kp.kpca(X, kernel, 80, centered=False)
@@ -450,13 +450,14 @@ def test_explained_variance_of_random_features(rng):
     X = rng.standard_normal((60, 2))
     for paired in (False, True):
         drawn = kp.fourier_features_map(kp.gaussian(1.0), 2, 40, 0, stored=True, paired=paired)
-        model, Z = kp.rnca(X, drawn, 40, 0, centered=True), kp.features(X, drawn)
+        start, Z = kp.rnca_start(drawn), kp.features(X, drawn)
+        model = kp.finish(kp.update(start, X))
         found = kp.explained_variance_ratio(X, model)
         total = ((Z - Z.mean(0)) ** 2).sum()  # of unpaired features |z(x)|^2 is not k(x, x)
         expected = (((Z - Z.mean(0)) @ model.basis) ** 2).sum(0) / total
         assert np.allclose(found, expected) and np.isclose(found.sum(), 1.0)
         # all but one point: shares were up to 3.7, or refused
-        alike = kp.rnca(X * 0.01, drawn, 2, 0, centered=True)
+        alike = kp.finish(kp.update(start, X * 0.01), 2)
         assert 0.9 < kp.explained_variance_ratio(X * 0.01, alike).sum() <= 1.0 + 1e-9
 
 
@@ -655,8 +656,8 @@ def test_a_model_with_nan_is_refused_and_not_answered_with_nan(make, rows, rng):
         "centered_kpca": lambda: kp.kpca(X, kernel, 3, centered=True),
         "nystrom_map": lambda: kp.nystrom_map(X, X[:9], kernel),
         "skpca": lambda: kp.skpca(X, kernel, 3, 40, 9, centered=True),
-        "drawn anew": lambda: kp.rnca(
-            X, kp.fourier_features_map(kernel, 2, 40, 0, stored=False), 3, centered=False
+        "drawn anew": lambda: kp.finish(
+            kp.update(kp.rnca_start(kp.fourier_features_map(kernel, 2, 40, stored=False)), X), 3
         ),
     }[make]()
     new = X[:rows]
