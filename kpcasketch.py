@@ -1076,7 +1076,7 @@ def _as_delta(delta, default):
 
 
 def _as_half_life(half_life):
-    return 0.0 if half_life is None else _checked_real("half_life", half_life, 1.0)
+    return None if half_life is None else _checked_real("half_life", half_life, 1.0)
 
 
 def _as_flag(name, value):
@@ -1189,9 +1189,10 @@ _validated("SparsePoints")(SparsePoints)  # for files
 def _of_record(records, name, value, field):
     """A field of the record of the value's class. If it has none, say which classes have it."""
     found = getattr(records.get(type(value)), field, None)
-    able = [cls.__name__ for cls, record in records.items() if getattr(record, field)]
-    got = type(value).__name__ + ", which is not fitted" * hasattr(type(value), "fit")
-    _require(found, f"{name} must be one of {', '.join(able)}; got {got}")
+    if found is None:  # the message is built only if it is needed: 3 us of a small call
+        able = [cls.__name__ for cls, record in records.items() if getattr(record, field)]
+        got = type(value).__name__ + ", which is not fitted" * hasattr(type(value), "fit")
+        raise ValueError(f"{name} must be one of {', '.join(able)}; got {got}")
     return found
 
 
@@ -1208,6 +1209,9 @@ class _Model(NamedTuple):
     residual_of_point: object = None  # (x, model, out): features, and the residual. It is compiled.
     moments: object = None  # (X, model): orthonormal features, sum |phi(x)|^2 and |sum phi(x)|^2
     sketch: object = None  # (X, model): its eigenpairs, or its Gram matrix as an operator
+    # Whether `features` and `residual` take any number of points in little memory. Otherwise they
+    # get slabs of points.
+    whole: bool = False
 
 
 class _Stream(NamedTuple):
@@ -1457,7 +1461,7 @@ def _log_one_plus(gamma, v):
 _START, _KEEP, _ROUND_UP, _ROUND_KEPT, _PAIRS, _PROBES = range(1, 7)
 _ROUND_COEFFICIENTS, _SIGNS = range(8, 10)
 _CENTERS, _LANDMARKS, _FREQUENCIES = range(11, 14)
-_RESERVOIRS, _PARED, _THINNED, _BATCHES, _REVISITS, _NORMS, _HELD_OUT, _UNIFORM = range(14, 22)
+_PARED, _THINNED, _BATCHES, _REVISITS, _NORMS, _HELD_OUT, _UNIFORM = range(15, 22)
 
 
 @_strict_helper
@@ -4156,14 +4160,16 @@ def spectral_norm(A, seed=0, *, tol=1e-2, max_iterations=1000):
 # 8.1 One verb for models and streams of every class. Their records stand at the classes.
 
 
-def _in_slabs(function, X, model, out=None):
-    """function(X, model) of a large X, slab by slab, or None. It saves memory."""
+def _in_slabs(function, X, model, out=None, writes=False):
+    """function(X, model) of a large X, slab by slab, or None. It saves memory. writes: whether the
+    function takes `out`, too, so that nothing is copied."""
     if _is_sparse(X):
         X = _as_points("X", X)
     elif not isinstance(X, np.ndarray) or X.ndim != 2:
         return None
     n = X.shape[0]
-    if n <= _SLAB:
+    whole = getattr(_models.get(type(model)), "whole", False)
+    if n <= _SLAB or (whole and type(X) is np.ndarray):
         return None
     slabs = _slabs(n, _SLAB)
     for rows in slabs:
@@ -4171,7 +4177,10 @@ def _in_slabs(function, X, model, out=None):
     like = function(X[:1], model)
     out = _checked_out("X", out, (n, *like.shape[1:]), like.dtype, (X, model))
     for rows in slabs:
-        out[rows] = function(X[rows], model)
+        if writes:
+            function(X[rows], model, out=out[rows])
+        else:
+            out[rows] = function(X[rows], model)
     return out
 
 
@@ -4207,7 +4216,7 @@ def features(X, model, *, out=None):
         [[1.0]]
     """
     model = _model_in(model)
-    if (found := _in_slabs(features, X, model, out)) is not None:
+    if (found := _in_slabs(features, X, model, out, writes=True)) is not None:
         return found
     X = _checked_points("X", X)
     write, model = _function_and_model("features", X, model)
@@ -6298,38 +6307,10 @@ def projection_distance(model, other):
 # --------------------------------------------------------------------------------------------------
 # 11. Random features and streams (SKPCA)
 #
-# Random features approximate a kernel, and a sketch summarizes a stream of feature rows. Each kind
-# of stream has four functions: start, update, merge and finish. They never modify their arguments.
+# Random features approximate a kernel, and a sketch summarizes a stream of feature rows. The
+# functions of a stream stand above the class of its states. None of them modifies its arguments.
 
 # 11.1 Fourier features
-
-
-_MAP_KINDS = ("plain", "orthogonal", "quasi", "fastfood", "equispaced")  # of directions
-_PLAIN, _ORTHOGONAL, _QUASI, _FASTFOOD, _EQUISPACED = range(5)
-
-
-@_validated(
-    "a FourierMap returned by one of the *_features_map functions",
-    lambda made: (
-        made.m
-        and made.frequencies.shape in ((0, made.d), (made.m, made.d))
-        and (made.kind != _EQUISPACED or made.grid[3:].prod() == made.m)
-        and (np.fmod(made.grid[3:], 2.0) == 1.0).all()
-    ),
-)
-class FourierMap(NamedTuple):
-    """A map to m Fourier features. frequencies: (m, d) array, or (0, d) if they are not stored.
-    paired: if True, features 2 j and 2 j + 1 are the cosine and the sine of one angle. grid: (4, d)
-    array with low, high, h and 2 M + 1 of `equispaced_features_map`."""
-
-    kernel: Kernel
-    d: int
-    m: int
-    seed: int
-    kind: int
-    frequencies: np.ndarray
-    paired: bool = False
-    grid: np.ndarray = np.empty((0, 0))
 
 
 _DIRECTIONS, _LENGTHS, _PHASES, _MIXTURES, _FLIPS, _SHUFFLES = range(6)  # subkeys of a map's key
@@ -6341,15 +6322,6 @@ def _require_precise(X, feature_map, points):
     _require(precise, f"{points} must be float64 for kernel scales below 1e-37 or above 1e37")
 
 
-def _checked_map(name, feature_map, drawable=False):
-    feature_map = _checked_as(FourierMap, name, feature_map)
-    _require(
-        not drawable or feature_map.kind == _PLAIN or len(feature_map.frequencies),
-        f"{name} must come from fourier_features_map or be created with stored=True",
-    )
-    return feature_map
-
-
 def _require_finite_angles(finite, points):
     _require(
         finite,
@@ -6357,12 +6329,16 @@ def _require_finite_angles(finite, points):
     )
 
 
+@_helper
+def _phase(key, j, copies):
+    """Phase of feature j. In a pair, subtracting a quarter turn makes the second one a sine."""
+    return 2.0 * math.pi * (_uniform(key, j // copies) - 0.25 * (j % copies))
+
+
 @_core_alone
 def _draw_phases(key, first, copies, phases):
     for i in range(len(phases)):
-        # In a pair, subtracting a quarter turn makes the second feature a sine.
-        j = first + i
-        phases[i] = 2.0 * math.pi * (_uniform(key, j // copies) - 0.25 * (j % copies))
+        phases[i] = _phase(key, first + i, copies)
 
 
 @_core_alone
@@ -6430,21 +6406,6 @@ def _quasi_directions(key, count, d):
     return ndtri(np.clip(qmc.Halton(d, seed=generator).random(count), 1e-16, 1.0 - 1.1e-16))
 
 
-def _frequencies(feature_map, first, count):
-    """Frequencies (count, d) from `first`, 0 for orthogonal or Halton ones if not stored."""
-    if len(feature_map.frequencies):
-        return feature_map.frequencies[first : first + count]
-    key = _key(feature_map.seed, _FREQUENCIES)
-    copies = 1 + feature_map.paired
-    if feature_map.kind == _PLAIN:
-        return _plain_frequencies(feature_map.kernel, key, (count, feature_map.d), first, copies)
-    directions = _orthogonal_directions if feature_map.kind == _ORTHOGONAL else _quasi_directions
-    different = _ceil_div(feature_map.m, copies)
-    W = directions(key, different, feature_map.d)
-    W *= _scales(feature_map.kernel, key, _MIXTURES, different)[:, None]
-    return np.repeat(W, copies, axis=0)[:count]
-
-
 def _fastfood_parts(kernel, d, m, key):
     """B, P, G and S of V = S H G P H B (see `fastfood_features_map`), each a (blocks, D) array."""
     size = 1 << (d - 1).bit_length()
@@ -6476,12 +6437,66 @@ def _times_hadamard(V):
 
 
 def _fastfood_angles(X, flips, order, weights, lengths):
-    """S H G P H B x for each point x, (n, blocks D)."""
+    """S H G P H B x for each point x, (n, blocks D), from the results of `_fastfood_parts`."""
     flips, weights, lengths = [part.astype(X.dtype) for part in (flips, weights, lengths)]
     X = np.pad(X, ((0, 0), (0, flips.shape[1] - X.shape[1])))
     mixed = _times_hadamard(X[:, None] * flips)
     mixed = mixed[:, np.arange(len(order))[:, None], order] * weights
     return (_times_hadamard(mixed) * lengths).reshape(len(X), -1)
+
+
+class _MapKind(NamedTuple):
+    """A kind of maps. A key is that of a map's draws."""
+
+    name: str  # files contain it
+    # (kernel, key, shape, first, copies): frequencies from number `first` on, each repeated for
+    # `copies` features. They are drawn one by one. DSGD and sparse points take only these kinds if
+    # the map does not store its frequencies.
+    frequencies: object = None
+    # (key, count, d): random vectors with the lengths of standard normal vectors. All must be drawn
+    # at once. The kernel must depend on the Euclidean distance.
+    directions: object = None
+    # (kernel, d, count, key): arrays for a transform in place of `count` frequencies, and
+    # (X, *arrays): angles r_j.x of points. The kernel must depend on the Euclidean distance.
+    parts: object = None
+    angles: object = None
+
+
+_MAP_KINDS = []
+
+
+def _add_map_kind(*facts, **by_name):
+    """Add a kind and return its number, which only this process uses."""
+    _MAP_KINDS.append(_MapKind(*facts, **by_name))
+    return len(_MAP_KINDS) - 1
+
+
+_PLAIN = _add_map_kind("plain", frequencies=_plain_frequencies)
+_ORTHOGONAL = _add_map_kind("orthogonal", directions=_orthogonal_directions)
+_QUASI = _add_map_kind("quasi", directions=_quasi_directions)
+_FASTFOOD = _add_map_kind("fastfood", parts=_fastfood_parts, angles=_fastfood_angles)
+_MAP_NAMES = tuple(kind.name for kind in _MAP_KINDS)
+
+
+def _kind_of(feature_map):
+    return _MAP_KINDS[feature_map.kind]
+
+
+def _frequencies(feature_map, first, count):
+    """Frequencies (count, d) from `first`, which is 0 if all must be drawn at once."""
+    if len(feature_map.frequencies):
+        return feature_map.frequencies[first : first + count]
+    kind = _kind_of(feature_map)
+    kernel = feature_map.kernel
+    d = feature_map.d
+    key = _key(feature_map.seed, _FREQUENCIES)
+    copies = 1 + feature_map.paired
+    if kind.frequencies:
+        return kind.frequencies(kernel, key, (count, d), first, copies)
+    different = _ceil_div(feature_map.m, copies)
+    W = kind.directions(key, different, d)
+    W *= _scales(kernel, key, _MIXTURES, different)[:, None]
+    return np.repeat(W, copies, axis=0)[:count]
 
 
 @_helper
@@ -6537,15 +6552,16 @@ def _cosines(angles, phases, factor, out):
 
 
 def _drawn(X, feature_map, first, count, divisor, points="X"):
-    """Frequencies, in panels or as parts of Fastfood (if first = 0), phases, and a factor."""
+    """Frequencies, in panels or as parts of a transform (if first = 0), phases, and a factor."""
     _require_precise(X, feature_map, points)
     key = _key(feature_map.seed, _FREQUENCIES)
     copies = 1 + feature_map.paired
     phases = np.empty(count, X.dtype)
     _draw_phases(_python_subkey(key, _PHASES), first, copies, phases)
     factor = math.sqrt(2.0 * feature_map.kernel.scale / divisor)
-    if feature_map.kind == _FASTFOOD:
-        parts = _fastfood_parts(feature_map.kernel, feature_map.d, _ceil_div(count, copies), key)
+    kind = _kind_of(feature_map)
+    if kind.parts:
+        parts = kind.parts(feature_map.kernel, feature_map.d, _ceil_div(count, copies), key)
         return parts, phases, factor
     W = _frequencies(feature_map, first, count).astype(X.dtype, copy=False)
     if _is_sparse(X):
@@ -6555,38 +6571,19 @@ def _drawn(X, feature_map, first, count, divisor, points="X"):
     return _pack(W), phases, factor
 
 
-def _waves(X, feature_map):
-    """For each axis, sqrt(w_j) (cos(j t) + sin(j t)) for abs(j) <= M (rows) and the angles t = h x,
-    relative to the lowest corner of the box."""
-    low, high, steps, sides = feature_map.grid
-    inside = ((low <= X) & (X <= high)).all()
-    _require(inside, f"X must lie in the box of its map, from {low} to {high}")
-    waves = []
-    for t, step, side in zip((steps * (X - low)).T, steps, sides):
-        j = np.arange(side)[:, None] - side // 2
-        roots = np.exp(-0.125 * np.square(step * j) / feature_map.kernel.gamma)
-        roots *= math.sqrt(2.0) / np.linalg.norm(roots)
-        waves.append(roots * np.cos(j * t - 0.25 * math.pi))  # 2^.5 cos(t - pi / 4) = cos t + sin t
-    waves[0] *= math.sqrt(feature_map.kernel.scale)
-    return waves
-
-
-def _features_from(X, feature_map, first, count, divisor, points="X"):
-    """sqrt(2 k(x, x) / divisor) cos(r_j.x + gamma_j) for `count` j from `first`."""
-    if feature_map.kind == _EQUISPACED:
-        _require_precise(X, feature_map, points)
-        waves = _waves(X, feature_map)
-        return functools.reduce(_scipy_linalg().khatri_rao, waves).T.astype(X.dtype, "C")
+def _features_from(X, feature_map, first, count, divisor, points="X", out=None):
+    """sqrt(2 k(x, x) / divisor) cos(r_j.x + gamma_j) for `count` j from `first`, in `out` if given."""
     drawn, phases, factor = _drawn(X, feature_map, first, count, divisor, points)
-    out = _new_array((len(X), count), X.dtype)
+    if out is None:
+        out = _new_array((len(X), count), X.dtype)
+    angles_of = _kind_of(feature_map).angles
     sparse = _is_sparse(X)
-    if sparse or feature_map.kind == _FASTFOOD:
+    if sparse or angles_of:
         for rows in _slabs(len(X), 64):
-            angles = (
-                X[rows].tocsr() @ drawn
-                if sparse
-                else np.repeat(_fastfood_angles(X[rows], *drawn), 1 + feature_map.paired, 1)
-            )
+            if sparse:
+                angles = X[rows].tocsr() @ drawn
+            else:
+                angles = np.repeat(angles_of(X[rows], *drawn), 1 + feature_map.paired, 1)
             _require_finite_angles(_all_below(angles), points)
             _cosines(1.5 * angles.size, angles, phases, factor, out[rows])
     else:
@@ -6596,37 +6593,117 @@ def _features_from(X, feature_map, first, count, divisor, points="X"):
 
 
 def _feature_slabs(X, feature_map, rows=32 * _BLOCK):
+    """Slices of the rows of X, and their features."""
     for slab in _slabs(len(X), rows):
-        yield _features_from(X[slab], feature_map, 0, feature_map.m, feature_map.m)
+        yield slab, _features_from(X[slab], feature_map, 0, feature_map.m, feature_map.m)
+
+
+def _require_drawable(name, feature_map):
+    _require(
+        _kind_of(feature_map).frequencies or len(feature_map.frequencies),
+        f"{name} must come from fourier_features_map or be created with stored=True",
+    )
+
+
+def _require_columns(X, d):
+    _require(X.shape[1] == d, f"X must have {d} columns, got {X.shape[1]}")
+
+
+def _fit_map(X, feature_map):
+    if _is_sparse(X):
+        _require_drawable("model", feature_map)
+    _require_columns(X, feature_map.d)
+
+
+def _write_fourier_features(X, feature_map, out):
+    _features_from(X, feature_map, 0, feature_map.m, feature_map.m, out=out)
+
+
+@_helper
+def _feature_of_point(x, feature_map, j):
+    """sqrt(2 k(x, x) / m) cos(r_j.x + gamma_j) for a map that stores its frequencies."""
+    if len(feature_map.frequencies) == 0:
+        raise ValueError("model must store its frequencies")
+    angle = 0.0
+    for t in range(len(x)):
+        angle += feature_map.frequencies[j, t] * x[t]
+    key = _subkey(_subkey(_mix(np.uint64(feature_map.seed)), _FREQUENCIES), _PHASES)
+    phase = _phase(key, j, 1 + feature_map.paired)
+    return math.sqrt(2.0 * feature_map.kernel.scale / feature_map.m) * math.cos(angle + phase)
+
+
+def _of_map(x, model, out):
+    for j in range(model.m):
+        out[j] = _feature_of_point(x, model, j)
+
+
+@_model(
+    fit=_fit_map,
+    shape=lambda feature_map: (feature_map.m,),
+    features=_write_fourier_features,
+    of_point=_of_map,
+    whole=True,
+)
+@_validated(
+    "a FourierMap returned by one of the *_features_map functions",
+    lambda made: (
+        made.m
+        and made.kind < len(_MAP_KINDS)
+        and made.frequencies.shape in ((0, made.d), (made.m, made.d))
+    ),
+)
+class FourierMap(NamedTuple):
+    """A map to m Fourier features z_j(x) = sqrt(2 k(x, x) / m) cos(r_j.x + gamma_j) (SKPCA 2).
+    Z Z^T approximates K for features Z. n points cost n m cosines and n d m multiply-adds, or n m
+    log d additions for Fastfood. frequencies: (m, d) array of r_j, or (0, d) if they are not
+    stored. Then `features` draws them again, and takes sparse points only if they are drawn one by
+    one, as in `fourier_features_map`. Compiled code needs them stored. paired: if True, features 2 j
+    and 2 j + 1 are the cosine and the sine of one angle."""
+
+    kernel: Kernel
+    d: int
+    m: int
+    seed: int
+    kind: int
+    frequencies: np.ndarray
+    paired: bool = True
+
+
+def _checked_map(name, feature_map, drawable=False):
+    feature_map = _checked_as(FourierMap, name, feature_map)
+    if drawable:
+        _require_drawable(name, feature_map)
+    return feature_map
 
 
 def _new_map(kernel, d, m, seed, kind, stored, paired):
-    kernel = _checked_stationary("kernel", kernel, kind != _PLAIN)
+    one_by_one = _MAP_KINDS[kind].frequencies
+    kernel = _checked_stationary("kernel", kernel, radial=not one_by_one)
     d = _checked_count("d", d, _MOST)
     m = _checked_count("m", m, _MOST)
     stored = _as_flag("stored", stored)
     paired = _as_flag("paired", paired)
     feature_map = FourierMap(kernel, d, m, _as_seed("seed", seed), kind, np.empty((0, d)), paired)
-    if kind == _FASTFOOD:
+    if _MAP_KINDS[kind].parts:
         held = 40.0 * m
-    elif kind == _PLAIN:
+    elif one_by_one:
         held = 8.0 * d * m * stored
     else:  # stored or not, all are drawn at once, with copies (measured)
         held = 20.0 * d * m
     _fits("m", held)
-    return (
-        feature_map._replace(frequencies=_frequencies(feature_map, 0, m)) if stored else feature_map
-    )
+    if stored:
+        return feature_map._replace(frequencies=_frequencies(feature_map, 0, m))
+    return feature_map
 
 
 @_public
-def fourier_features_map(kernel, d, m, seed=0, *, stored=True, paired=False):
+def fourier_features_map(kernel, d, m, seed=0, *, stored=True, paired=True):
     """A map to random Fourier features of a shift-invariant kernel (Rahimi, Recht 2007; SKPCA 2).
 
     z_j(x) = sqrt(2 k(x, x) / m) cos(r_j.x + gamma_j), with r_j drawn from the kernel's spectral
     density and gamma_j uniform on [0, 2 pi). The mean squared error of z(x).z(y) is c / m, where c
-    depends on x - y. For the Gaussian kernel at |x - y| = sigma, c is .70, or .40 if paired. For d
-    = 1, 3, 10 and 30, and multiples m of 2 d, `orthogonal_features_map` has c = .40, .20, .08 and
+    depends on x - y. For the Gaussian kernel at |x - y| = sigma, c is .40, or .70 if unpaired. For
+    d = 1, 3, 10 and 30, and multiples m of 2 d, `orthogonal_features_map` has c = .40, .20, .08 and
     .05. The error of `quasi_features_map` falls faster than 1 / m: c is at most .004, .004, .04 and
     .23 for m = 1000.
 
@@ -6635,10 +6712,18 @@ def fourier_features_map(kernel, d, m, seed=0, *, stored=True, paired=False):
         d: int, at least 1. Number of coordinates of a point.
         m: int, at least 1. Number of features.
         seed: int from 0 to 2**64 - 1. Seed of r_j and gamma_j.
-        stored: bool. If False, the vectors r_j are not stored, and each call draws them again.
-        paired: bool. If True, m / 2 vectors r_j give two features each, a cosine and a sine.
+        stored: bool. If False, the vectors r_j are not stored. Each call of `features` draws them
+            again, and compiled code refuses the map.
+        paired: bool. If True, m / 2 vectors r_j give two features each, a cosine and a sine. If
+            False, each feature has its own r_j, as in the paper.
     Returns:
-        FourierMap: The map. If stored, it contains d m floats. Drawing each float takes 20 ns.
+        FourierMap: The map, for `features`. If stored, it contains d m floats. Drawing each float
+            takes 20 ns.
+    Example:
+        >>> feature_map = fourier_features_map(gaussian(1.0), 2, 4000)
+        >>> Z = features(np.array([[0.0, 0.0], [1.0, 0.0]]), feature_map)
+        >>> (Z @ Z.T).round(1).tolist()
+        [[1.0, 0.6], [0.6, 1.0]]
     """
     return _new_map(kernel, d, m, seed, _PLAIN, stored, paired)
 
@@ -6653,6 +6738,10 @@ def orthogonal_features_map(kernel, d, m, seed=0, *, stored=True, paired=True):
     Returns:
         FourierMap: An unbiased alternative to the map of SKPCA section 2. Costs O(d m min(d, m))
             time and O(d m) memory, also for each call of a map that is not stored.
+    Example:
+        >>> W = orthogonal_features_map(gaussian(1.0), 3, 6).frequencies[::2]
+        >>> np.allclose(W @ W.T, np.diag(np.square(W).sum(1)))
+        True
     """
     return _new_map(kernel, d, m, seed, _ORTHOGONAL, stored, paired)
 
@@ -6666,6 +6755,11 @@ def quasi_features_map(kernel, d, m, seed=0, *, stored=True, paired=True):
         d, m, seed, stored, paired: See `fourier_features_map`. If unpaired, c is .5 to .7.
     Returns:
         FourierMap: An unbiased alternative to the map of SKPCA section 2. Costs O(d m log m) time.
+    Example:
+        >>> X = np.array([[0.0, 0.0], [1.0, 0.0]])
+        >>> Z = features(X, quasi_features_map(gaussian(1.0), 2, 1000))
+        >>> (Z @ Z.T).round(2).tolist()
+        [[1.0, 0.61], [0.61, 1.0]]
     """
     return _new_map(kernel, d, m, seed, _QUASI, stored, paired)
 
@@ -6678,133 +6772,58 @@ def fastfood_features_map(kernel, d, m, seed=0, *, paired=True):
     matrix of order D, the power of two in [d, 2 d), and P is a random permutation. B, G and S are
     diagonal: random signs, normal numbers and row lengths. A point costs O(m log d) time. Other
     maps are faster below about d = 256. From D = 16 on, squared errors are 1.4 to 2 times those of
-    `fourier_features_map` with pairs.
+    `fourier_features_map` with pairs. Compiled code refuses these maps.
 
     Args:
         kernel: Kernel. gaussian, laplacian (norm 2), matern, rational_quadratic or cauchy.
         d, m, seed, paired: See `fourier_features_map`.
     Returns:
         FourierMap: The map. It stores no r_j. Each call draws about 4 m numbers for B, P, G and S.
+    Example:
+        >>> X = np.stack([np.zeros(300), np.eye(300)[7]])
+        >>> Z = features(X, fastfood_features_map(gaussian(1.0), 300, 4096))
+        >>> (Z @ Z.T).round(1).tolist()
+        [[1.0, 0.6], [0.6, 1.0]]
     """
     return _new_map(kernel, d, m, seed, _FASTFOOD, False, paired)
-
-
-@_public
-def equispaced_features_map(kernel, low, high, eps):
-    """A map to features with frequencies on a grid (Barnett, Greengard, Rachh 2023; SKPCA 2).
-
-    k(x, y) is about sum_j w_j cos(h j.(x - y)) with |j_a| <= M_a and the scaled spectral density
-    w_j at h j. Feature j is sqrt(w_j) prod_a (cos(h_a j_a x_a) + sin(h_a j_a x_a)).
-
-    Args:
-        kernel: Kernel. gaussian, scaled or not.
-        low: (d,) array. Lowest corner of the box, for d from 1 to 3.
-        high: (d,) array. Highest corner of the box. Points outside the box are refused.
-        eps: float from 1e-12 to 0.5. Bound for float64 errors in the box, relative to k(x, x). Due
-            to rounding, at least 1.8e-15 (4 d + sum(high - low) / sigma).
-    Returns:
-        FourierMap: The map to m = prod(2 M + 1) features. DSGD and compiled code refuse it.
-    """
-    kernel = _checked_kernel("kernel", kernel)
-    _require(kernel.kind == _GAUSSIAN, f"kernel must be gaussian, got {kernel}")
-    box = _in_double(_checked_points("low and high", [low, high]))
-    low, high = box
-    d = low.size
-    sound = d <= 3 and (low <= high).all()
-    _require(sound, f"low and high must have 1 to 3 entries with low <= high, got {box.tolist()}")
-    eps = _checked_real("eps", eps, 1e-12, 0.5)
-    # The gap to the next periodic copy of k, in units of sigma, and the largest frequency, in units
-    # of 1 / sigma. With q = exp(-reach^2 / 2), the 3^d - 1 next copies add at most q each, and the
-    # weights beyond M at most .4 q for each axis. The division by the sum of all weights at most
-    # doubles the error. So it is at most 2 (3^d - 1 + .4 d) q < exp(1 + d) q = eps. Not all copies
-    # are next to both points: it was at most .14 eps where measured. Rounding may take half of eps.
-    reach = math.sqrt(2.0 * (1.0 + d - math.log(eps)))
-    sigma = _sigma_of(kernel)
-    steps = 2.0 * math.pi / (high - low + reach * sigma)
-    sides = 2.0 * np.ceil(reach / sigma / steps) + 1.0
-    m = int(min(sides.prod(), 1e18))
-    _checked_count("the number of features for high - low, sigma and eps", m, _MOST)
-    # The angles h_a j_a x_a grow with the box. Their errors count by the mean of abs(h_a j_a).
-    rounding = 8.9e-16 * (4.0 + (high - low) / sigma).sum()
-    _checked_real("eps for this box and sigma", eps, 2.0 * rounding, 0.5)
-    grid = np.stack([low, high, steps, sides])
-    return FourierMap(kernel, d, m, 0, _EQUISPACED, np.empty((0, d)), grid=grid)
-
-
-@_public(sparse=True)
-def fourier_features(X, feature_map):
-    """Random Fourier features z_j(x) = sqrt(2 k(x, x) / m) cos(r_j.x + gamma_j) (SKPCA section 2).
-    Costs n m cosines and n d m multiply-adds, or n m log d additions for Fastfood.
-
-    Args:
-        X: (n, d) array, or scipy sparse matrix if the map stores frequencies or has them drawn by
-            `fourier_features_map`. Points. The features of a point do not depend on other points.
-        feature_map: FourierMap. It contains the kernel.
-    Returns:
-        array: Z, (n, m), in the precision of X (sparse: float64). Z Z^T approximates K.
-    """
-    feature_map = _checked_map("feature_map", feature_map, _is_sparse(X))
-    X = _checked_points("X", X, columns=feature_map.d)
-    _fits("feature_map.m", len(X) * feature_map.m * X.itemsize)
-    return _features_from(X, feature_map, 0, feature_map.m, feature_map.m)
 
 
 # 11.2 Frequent directions
 
 
 @_validated(
-    "FDRuns of an FDState",
-    lambda runs: runs.used <= runs.columns.shape[1] and runs.means.size in (0, len(runs.columns)),
+    "a sketch of runs in an FDState",
+    lambda runs: (
+        runs.used <= runs.columns.shape[1]
+        and (runs.means is None or runs.means.size == len(runs.columns))
+    ),
     means=1,
 )
-class FDRuns(NamedTuple):
+class _Runs(NamedTuple):
     """A sketch of runs of rows z. columns: (m, size) array. Its first `used` columns are the rows
     of the sketch. shrunk: squared lengths subtracted. squares: sum of |z|^2. count: number of rows.
-    means: (m,), mean of the rows if they are centered, else empty."""
+    means: (m,), mean of the rows if they are centered, else None."""
 
     columns: np.ndarray
     used: int
     shrunk: float
     squares: float
     count: int
-    means: np.ndarray
+    means: np.ndarray = None
 
 
-_NO_RUNS = FDRuns(np.empty((0, 0)), 0, 0.0, 0.0, 0, np.empty(0))
-
-
-def _shapes(runs):
-    return runs.columns.shape, runs.means.shape
-
-
-@_validated(
-    "an FDState returned by fd_start or fd_update",
-    lambda state: (
-        state.run.used < state.run.columns.shape[1] > state.ell >= 1
-        and (not state.older.count or _shapes(state.older) == _shapes(state.run))
-    ),
-)
-class FDState(NamedTuple):
-    """A sketch in progress, of the current run and of older runs. Other fields: see `fd_start`."""
-
-    run: FDRuns
-    older: FDRuns
-    ell: int
-    half: bool
-    share: float
-    half_life: float
-    names: bytes = b""
-
-    @property
-    def count(self):
-        return self.run.count + self.older.count
+_NO_RUNS = _Runs(np.empty((0, 0)), 0, 0.0, 0.0, 0)
 
 
 @_validated("a Sketch")
 class Sketch(NamedTuple):
     """B: (ell, m) orthogonal rows, the longest first, with 0 <= Z^T Z - B^T B <= shrunk I. values:
     squared lengths of the rows of B. ridge: shrunk / 2, a bound on the error of B^T B + ridge I in
-    spectral norm. squares: |Z|_F^2. count: number of rows of Z."""
+    spectral norm. squares: |Z|_F^2. count: number of rows of Z. For k < share h, shrunk is at most
+    |Z - Z_k|_F^2 / (share h - k), where h is ell / 2, or ell if `half` is False, and Z_k is the best
+    approximation of Z of rank k. Squared lengths have rounding errors of about 1e-15 |Z|_2^2, which
+    shrunk includes. Rows of B of lengths a and b have a cosine of about 1e-16 |Z|_2^2 / (a b)
+    instead of 0."""
 
     B: np.ndarray
     values: np.ndarray
@@ -6815,29 +6834,18 @@ class Sketch(NamedTuple):
 
 
 def _weight_at(half_life, age):
-    return np.exp2(-age / (half_life or math.inf))
+    return np.exp2(-age / (math.inf if half_life is None else half_life))
 
 
 def _total_weight(half_life, count):
-    if not half_life:
+    if half_life is None:
         return float(count)
     rate = -math.log(2.0) / half_life
     return math.expm1(count * rate) / math.expm1(rate)
 
 
-def _two_states(cls, a, b, arguments):
-    """Two states to be merged. arguments(state): those with which the stream was started."""
-    a = _checked_as(cls, "a", a)
-    b = _checked_as(cls, "b", b)
-    sound = not getattr(a, "half_life", 0.0)
-    _require(sound, "a and b must have no half_life: age is defined only within one stream")
-    _require(arguments(a) == arguments(b), "a and b must have been started with the same arguments")
-    return a, b
-
-
-def _without_arrays(feature_map):
-    """Other fields determine the frequencies. Unlike arrays, lists compare to one truth value."""
-    return feature_map._replace(frequencies=None, grid=feature_map.grid.tolist())
+def _is_half_life(half_life):
+    return half_life is None or half_life >= 1.0
 
 
 @_helper
@@ -6974,8 +6982,8 @@ def _fill(X, features, fade, used, run, mean, mass):
 @_core
 def _sketch_runs(X, features, begins, rules, fade, last, mass, runs, lengths):
     """Sketch runs of rows of X, begins[t] to begins[t + 1] - 1, or of their features, by
-    `fd_start`. If `last`, the squared length of column ell + 1 is subtracted. runs: FDRuns with an
-    array for each field. The first run has rows of weight `mass` already. Lengths come from
+    `fd_start`. If `last`, the squared length of column ell + 1 is subtracted. runs: an array for
+    each field of _Runs. The first run has rows of weight `mass` already. Lengths come from
     eigenvalues of A^T A, where A is the columns: LAPACK's SVD takes 4 to 8 times as long."""
     # Inside the loop, numba removes some stores to arrays of a tuple, as if nobody read them.
     columns, filled, shrunk, sums, counts, means = runs
@@ -7014,29 +7022,54 @@ def _sketch_runs(X, features, begins, rules, fade, last, mass, runs, lengths):
         filled[task] = used
 
 
-_ROWS_THEMSELVES = np.empty((0, 0, 0)), np.empty(0), 1.0  # in place of features
+_NOT_DRAWN = np.empty((0, 0, 0)), np.empty(0), 1.0  # for cores: rows of X are not replaced
 
 
-def _sketch(state, X, begins=(), features=_ROWS_THEMSELVES, last=False):
-    """Sketches of runs of rows of X or features, by default of one run, and lengths if `last`."""
-    begins = np.array(begins or [0, len(X)])
-    tasks = len(begins) - 1
-    runs = FDRuns(*(np.zeros_like(part, shape=(tasks, *np.shape(part))) for part in state.run))
-    if begins[0] == 0:
-        for parts, part in zip(runs, state.run):
-            parts[0] = part
+def _sketches(state, X, drawn, begins, last=False):
+    """Sketches (_Runs) of runs of rows of X or, if features are `drawn`, of features of X. Run t has
+    rows begins[t] to begins[t + 1] - 1. If it begins with row 0, it continues state.run. If `last`,
+    the sketches have ell rows. Also returns the squared lengths of rows of the first sketch."""
     m, size = state.run.columns.shape
+    centered = state.run.means is not None
+    tasks = len(begins) - 1
+    columns = np.zeros((tasks, m, size))
+    used = np.zeros(tasks, np.int64)
+    shrunk = np.zeros(tasks)
+    squares = np.zeros(tasks)
+    counts = np.zeros(tasks, np.int64)
+    means = np.zeros((tasks, m if centered else 0))
+    if begins[0] == 0:
+        columns[0] = state.run.columns
+        used[0] = state.run.used
+        shrunk[0] = state.run.shrunk
+        squares[0] = state.run.squares
+        counts[0] = state.run.count
+        if centered:
+            means[0] = state.run.means
     lengths = np.zeros((tasks, size))
     rules = state.ell, state.half, state.share
     fade = _weight_at(state.half_life, 1)
-    mass = _total_weight(state.half_life, runs.count[0])
+    mass = _total_weight(state.half_life, counts[0])
+    panels, phases, factor = _NOT_DRAWN if drawn is None else drawn
     # Measured nanoseconds: 2 to store an entry, 1.5 for a cosine, .6 size^3 for an eigenproblem.
-    each = 2.0 * m + 1.5 * len(features[1]) + _MULTIPLY_ADD * features[0].size
+    each = 2.0 * m + 1.5 * len(phases) + _MULTIPLY_ADD * panels.size
     turn = 2.0 * _MULTIPLY_ADD * m * size + 0.6 * size * size  # for each freed column
     work = (each + 1.6 * turn) * len(X)
-    _sketch_runs(work, X, features, begins, rules, fade, last, mass, runs, lengths)
-    parts = (part.tolist() if part.ndim == 1 else part for part in runs)
-    return list(map(FDRuns, *parts)), lengths[0]
+    arrays = columns, used, shrunk, squares, counts, means
+    features = panels, phases, factor
+    _sketch_runs(work, X, features, np.array(begins), rules, fade, last, mass, arrays, lengths)
+    sketches = [
+        _Runs(
+            columns[t],
+            int(used[t]),
+            float(shrunk[t]),
+            float(squares[t]),
+            int(counts[t]),
+            means[t] if centered else None,
+        )
+        for t in range(tasks)
+    ]
+    return sketches, lengths[0]
 
 
 def _merged(older, run, state):
@@ -7049,7 +7082,7 @@ def _merged(older, run, state):
     squares = left * older.squares + run.squares
     rows = run.columns.T[: run.used]
     means = older.means
-    if means.size:
+    if means is not None:
         mass = left * _total_weight(state.half_life, older.count)
         share = 1.0 / (1.0 + mass / _total_weight(state.half_life, run.count))
         gap = run.means - means
@@ -7060,29 +7093,91 @@ def _merged(older, run, state):
     start = older._replace(
         columns=math.sqrt(left) * older.columns,
         shrunk=left * older.shrunk + run.shrunk,
-        means=np.empty(0),
+        means=None,
     )
-    (found,), _ = _sketch(state._replace(run=start, half_life=0.0), rows.copy())
+    plain = state._replace(run=start, half_life=None)
+    (found,), _ = _sketches(plain, rows.copy(), None, [0, len(rows)])
     return found._replace(squares=squares, count=older.count + run.count, means=means)
 
 
 def _whole(state):
+    """The state with all of its runs merged into one."""
     return state._replace(run=_merged(state.older, state.run, state), older=_NO_RUNS)
 
 
-def _absorb(state, X, features=_ROWS_THEMSELVES):
-    """The state after the rows of X, or their features. Runs are sketched in parallel."""
+def _absorb(state, X, drawn=None):
+    """The state after the rows of X or, if features are `drawn`, after features of X. Runs are
+    sketched in parallel. Complete runs are merged in order, and the last one stays apart."""
     older = state.older
     latest = _NO_RUNS
     length = max(1000, 20 * state.ell)  # merging a run is 3 % of its work
     begins = [0, *range(max(0, length - state.run.count), len(X), length), len(X)]
     together = max(16, min(64, 2**23 // state.run.columns.size))  # at most 64 MB, or 16 sketches
     for first in range(0, len(begins) - 1, together):
-        for found in _sketch(state, X, begins[first : first + together + 1], features)[0]:
+        sketches, _ = _sketches(state, X, drawn, begins[first : first + together + 1])
+        for found in sketches:
             older = _merged(older, latest, state)
             latest = found
     latest = latest._replace(columns=latest.columns.copy())  # frees the other sketches
     return state._replace(run=latest, older=older)
+
+
+def _fd_update(state, Z):
+    return _absorb(state, _in_double(Z))
+
+
+def _fd_merge(a, b):
+    return _whole(_whole(b)._replace(older=_whole(a).run))
+
+
+def _fd_finish(state):
+    state = _whole(state)
+    nothing = np.empty((0, len(state.run.columns)))
+    (found,), lengths = _sketches(state, nothing, None, [0, 0], last=True)
+    B = found.columns.T[: state.ell].copy()
+    ridge = 0.5 * found.shrunk
+    return Sketch(B, lengths[: state.ell], found.shrunk, ridge, found.squares, found.count)
+
+
+def _shapes(runs):
+    return runs.columns.shape, runs.means is None
+
+
+def _fd_arguments(state):
+    return _shapes(state.run), state.ell, state.half, state.share, state.half_life
+
+
+@_stream(
+    columns=lambda state: len(state.run.columns),
+    update=_fd_update,
+    merge=_fd_merge,
+    finish=_fd_finish,
+    arguments=_fd_arguments,
+)
+@_validated(
+    "an FDState returned by fd_start or update",
+    lambda state: (
+        state.run.used < state.run.columns.shape[1] > state.ell >= 1
+        and _is_half_life(state.half_life)
+        and (not state.older.count or _shapes(state.older) == _shapes(state.run))
+    ),
+)
+class FDState(NamedTuple):
+    """A sketch in progress, of the current run and of older runs. Other fields: see `fd_start`.
+    `update` with n rows costs O(n m ell) time. If half_life is None, the split into calls changes
+    none of its bits. A merged state satisfies the error bound of a single pass over all rows."""
+
+    run: _Runs
+    older: _Runs
+    ell: int
+    half: bool
+    share: float
+    half_life: float = None
+    names: bytes = b""
+
+    @property
+    def count(self):
+        return self.run.count + self.older.count
 
 
 @_public
@@ -7103,7 +7198,11 @@ def fd_start(ell, m, *, half=True, share=1.0, half_life=None):
         half_life: float, at least 1, or None. Number of rows after which a weight halves: bounds
             hold for rows 2^(-(n - i) / (2 half_life)) z_i. If not None, states cannot be merged.
     Returns:
-        FDState: The state before the first row.
+        FDState: The state before the first row, for `update`, `merge` and `finish`.
+    Example:
+        >>> state = update(fd_start(1, 2), np.array([[3.0, 0.0], [4.0, 0.0]]))
+        >>> np.abs(finish(state).B).round(12).tolist()
+        [[5.0, 0.0]]
     """
     m = _checked_count("m", m, _MOST)
     ell = _checked_count("ell", ell, m)
@@ -7116,91 +7215,125 @@ def fd_start(ell, m, *, half=True, share=1.0, half_life=None):
 
 
 @_public
-def fd_update(state, Z):
-    """Update a frequent directions sketch with more rows, in O(n m ell) time (SKPCA algorithm 1).
-
-    Args:
-        state: FDState. It is not modified.
-        Z: (n, m) array. Further rows.
-    Returns:
-        FDState: The new state. If half_life is None, the split into calls changes none of its bits.
-    """
-    state = _checked_as(FDState, "state", state)
-    Z = _in_double(_checked_points("Z", Z, columns=len(state.run.columns)))
-    return _absorb(state, Z)
-
-
-@_public
-def fd_merge(a, b):
-    """Merge two states into a sketch of the rows of both (Ghashami et al. 2016; SKPCA section 2).
-
-    Args:
-        a, b: See `merge`.
-    Returns:
-        FDState: The merged state. It satisfies the error bound of a single pass over all rows.
-    """
-    a, b = _two_states(
-        FDState,
-        a,
-        b,
-        lambda state: (_shapes(state.run), state._replace(run=None, older=None, names=None)),
-    )
-    return _whole(_whole(b)._replace(older=_whole(a).run))
-
-
-@_public
-def fd_finish(state):
-    """The sketch B of the rows so far, with 0 <= Z^T Z - B^T B <= shrunk I (SKPCA algorithm 1).
-
-    Args:
-        state: FDState. It is not modified, and the stream may continue.
-    Returns:
-        Sketch: B with ell rows. shrunk <= |Z - Z_k|_F^2 / (share h - k) for k < share h. Here h is
-            ell / 2, or ell if `half` is False, and Z_k is the best approximation of Z of rank k.
-            Squared lengths have rounding errors of about 1e-15 |Z|_2^2, which shrunk includes. Rows
-            of B of lengths a and b have a cosine of about 1e-16 |Z|_2^2 / (a b) instead of 0.
-    """
-    state = _whole(_checked_as(FDState, "state", state))
-    (found,), lengths = _sketch(state, np.empty((0, len(state.run.columns))), last=True)
-    B = found.columns.T[: state.ell].copy()
-    ridge = 0.5 * found.shrunk
-    return Sketch(B, lengths[: state.ell], found.shrunk, ridge, found.squares, found.count)
-
-
-@_public
-def frequent_directions(Z, ell, *, half=True, share=1.0):
+def frequent_directions(Z, ell, *, half=True, share=1.0, half_life=None):
     """Few rows B with 0 <= Z^T Z - B^T B <= shrunk I (Liberty 2013; SKPCA section 2).
 
     Args:
         Z: (n, m) array. Rows.
-        ell, half, share: See `fd_start`.
+        ell, half, share, half_life: See `fd_start`.
     Returns:
-        Sketch: B, as from `fd_finish`. Costs O(n m ell) time and O(m ell) memory.
+        Sketch: B and its error bounds. Costs O(n m ell) time and O(m ell) memory.
+    Example:
+        >>> sketch = frequent_directions(np.diag([5.0, 4.0, 3.0]), 2, half=False)
+        >>> sketch.values.round(12).tolist(), round(sketch.shrunk, 12)
+        ([16.0, 7.0], 9.0)
     """
     Z = _checked_points("Z", Z)
-    return fd_finish(fd_update(fd_start(ell, Z.shape[1], half=half, share=share), Z))
+    state = fd_start(ell, Z.shape[1], half=half, share=share, half_life=half_life)
+    return _fd_finish(_fd_update(state, Z))
 
 
 # 11.3 Streaming kernel PCA
 
 
-@_validated(
-    "an SKPCAState returned by skpca_start or skpca_update",
-    lambda state: len(state.sketch.run.columns) == state.feature_map.m,
+def _fit_subspace(X, subspace):
+    _require(not _is_sparse(X), "X must be dense, such as rademacher_projection(X, s)")
+    _require_columns(X, subspace.feature_map.d)
+
+
+def _centered_slabs(X, subspace):
+    """Slices of the rows of X, and their features z(x) - means."""
+    for rows, Z in _feature_slabs(X, subspace.feature_map):
+        if subspace.means is not None:
+            Z -= subspace.means
+        yield rows, Z
+        del Z  # Measured for 20,000 x 1000 features: 54 ms without this line, 30 ms with it.
+
+
+def _write_components(X, subspace, out):
+    basis = subspace.basis.astype(X.dtype)
+    for rows, Z in _centered_slabs(X, subspace):
+        out[rows] = _dense_product(Z, basis)
+        del Z
+    _require_finite("features of X", out)
+
+
+def _distances_from_subspace(X, subspace):
+    """|(I - W W^T) (z(x) - means)| / sqrt(k(x, x)), where W is the basis."""
+    distances = np.empty(len(X))
+    for rows, Z in _centered_slabs(X, subspace):
+        Z -= _dense_product(_dense_product(Z, subspace.basis), subspace.basis.T)
+        distances[rows] = np.sqrt(_squared_norms(Z))
+        del Z
+    _require_finite("features of X", distances)
+    return distances / math.sqrt(subspace.feature_map.kernel.scale)
+
+
+def _moments_of_subspace(X, subspace):
+    features = np.empty((len(X), subspace.values.size))
+    _write_components(X, subspace, features)
+    size = sums = 0.0
+    # Features without pairs have different lengths.
+    for _, Z in _feature_slabs(X, subspace.feature_map):
+        size += (Z**2).sum()
+        sums += Z.sum(0)
+    return features, size, (sums**2).sum()
+
+
+# In compiled code, None and an array have different types.
+def _mean_or_zero(means, j):
+    """means[j], or 0 if features are not centered."""
+
+
+@overload(_mean_or_zero)
+def _compiled_mean_or_zero(means, j):
+    if isinstance(means, types.NoneType):
+        return lambda means, j: 0.0
+    return lambda means, j: means[j]
+
+
+@_helper
+def _add_components(x, model, out):
+    """Add the features of one point to `out`. Returns |z(x) - means|^2."""
+    square = 0.0
+    for j in range(model.feature_map.m):
+        z = _feature_of_point(x, model.feature_map, j) - _mean_or_zero(model.means, j)
+        square += z * z
+        for q in range(len(out)):
+            out[q] += z * model.basis[j, q]
+    return square
+
+
+def _of_subspace(x, model, out):
+    out[:] = 0.0
+    _add_components(x, model, out)
+
+
+def _residual_of_subspace(x, model, out):
+    out[:] = 0.0
+    square = _add_components(x, model, out)
+    for value in out:
+        square -= value * value
+    return math.sqrt(max(square, 0.0) / model.feature_map.kernel.scale)
+
+
+@_model(
+    fit=_fit_subspace,
+    shape=lambda subspace: (subspace.values.size,),
+    features=_write_components,
+    of_point=_of_subspace,
+    values=_own_values,
+    residual=_distances_from_subspace,
+    residual_of_point=_residual_of_subspace,
+    moments=_moments_of_subspace,
+    sketch=_own_pairs,
+    whole=True,
 )
-class SKPCAState(NamedTuple):
-    """Streaming kernel PCA in progress, with a sketch of features. Centered runs have means."""
-
-    feature_map: FourierMap
-    sketch: FDState
-    names: bytes = b""
-
-
 @_validated(
-    "a Subspace returned by skpca_finish, skpca, rnca_finish or rnca",
+    "a Subspace returned by skpca, rnca or finish",
     lambda made: (
         made.basis.shape == (made.feature_map.m, made.values.size)
-        and made.means.size == made.feature_map.m
+        and (made.means is None or made.means.size == made.feature_map.m)
     ),
     values=1,
     means=1,
@@ -7208,71 +7341,18 @@ class SKPCAState(NamedTuple):
 class Subspace(NamedTuple):
     """Leading directions in the space of random features: f(x) = basis^T (z(x) - means). basis: (m,
     k), orthonormal columns. values: (k,), approximate eigenvalues of the Gram matrix Z Z^T, at most
-    `shrunk` too small. means: (m,), 0 if not centered. count: total weight of points."""
+    `shrunk` too small. count: total weight of points. means: (m,), or None if not centered. Features
+    of n points cost O(n m (d + k)) time. The random features of 4096 points are in memory at a time.
+    The residual of a point is its novelty: compare it with quantiles of the residuals of known
+    points."""
 
     feature_map: FourierMap
     basis: np.ndarray
     values: np.ndarray
-    means: np.ndarray
     shrunk: float
     count: int
+    means: np.ndarray = None
     names: bytes = b""
-
-
-@_public
-def skpca_start(feature_map, ell, *, centered=True, half=True, share=1.0, half_life=None):
-    """Start streaming kernel PCA with random features (SKPCA algorithm 1).
-
-    Args:
-        feature_map: FourierMap. It contains the kernel.
-        ell: int from 1 to feature_map.m. Number of rows of the sketch.
-        centered: bool. If True, subtract the mean of the features, which is updated exactly.
-        half, share, half_life: See `fd_start`.
-    Returns:
-        SKPCAState: The state before the first point.
-    """
-    feature_map = _checked_map("feature_map", feature_map)
-    sketch = fd_start(ell, feature_map.m, half=half, share=share, half_life=half_life)
-    means = np.zeros(feature_map.m * _as_flag("centered", centered))
-    return SKPCAState(feature_map, sketch._replace(run=sketch.run._replace(means=means)))
-
-
-@_public
-def skpca_update(state, X):
-    """Update streaming kernel PCA with points, in O(n m (d + ell)) time (SKPCA algorithm 1).
-
-    Args:
-        state: SKPCAState. It is not modified.
-        X: (n, d) array. Points. Calls with t max(1000, 20 ell) points or more keep t threads busy.
-    Returns:
-        SKPCAState: The new state. If half_life is None, the split into calls changes no bits.
-    """
-    state = _checked_as(SKPCAState, "state", state)
-    X = _checked_points("X", X, columns=state.feature_map.d)
-    sketch = state.sketch
-    if state.feature_map.kind not in (_FASTFOOD, _EQUISPACED):
-        sketch = _absorb(
-            sketch, X, _drawn(X, state.feature_map, 0, state.feature_map.m, state.feature_map.m)
-        )
-    else:
-        for Z in _feature_slabs(
-            X, state.feature_map, max(4 * _BLOCK, 2**20 // state.feature_map.m)
-        ):
-            sketch = _absorb(sketch, _in_double(Z))
-    return state._replace(sketch=sketch)
-
-
-@_public
-def skpca_merge(a, b):
-    """Merge two states into streaming kernel PCA of the points of both (SKPCA section 2).
-
-    Args:
-        a, b: See `merge`.
-    Returns:
-        SKPCAState: The merged state. If centered, it has the exact mean of all points.
-    """
-    a, b = _two_states(SKPCAState, a, b, lambda state: _without_arrays(state.feature_map))
-    return a._replace(sketch=fd_merge(a.sketch, b.sketch))
 
 
 def _subspace_of(feature_map, stream, means, columns, values, shrunk):
@@ -7283,37 +7363,101 @@ def _subspace_of(feature_map, stream, means, columns, values, shrunk):
     # Short columns of a sketch are not orthogonal to long ones, because of rounding errors.
     basis[:, :rank] = np.linalg.qr(columns[:, :rank] / _unit_of(columns[:, :rank], 0))[0]
     basis = _fix_signs(basis)
-    means = means.copy() if means.size else np.zeros(feature_map.m)
+    means = None if means is None else means.copy()
     count = round(_total_weight(stream.half_life, stream.count))
-    return Subspace(feature_map, basis, values, means, shrunk, count)
+    return Subspace(feature_map, basis, values, shrunk, count, means)
+
+
+def _skpca_update(state, X):
+    sketch = state.sketch
+    feature_map = state.feature_map
+    if _kind_of(feature_map).parts:
+        for _, Z in _feature_slabs(X, feature_map, max(4 * _BLOCK, 2**20 // feature_map.m)):
+            sketch = _absorb(sketch, _in_double(Z))
+    else:
+        sketch = _absorb(sketch, X, _drawn(X, feature_map, 0, feature_map.m, feature_map.m))
+    return state._replace(sketch=sketch)
+
+
+def _skpca_merge(a, b):
+    return a._replace(sketch=_fd_merge(a.sketch, b.sketch))
+
+
+def _skpca_finish(state, k):
+    sketch = _whole(state.sketch)
+    found = _fd_finish(sketch)
+    columns = found.B.T[:, :k]
+    values = found.values[:k]
+    return _subspace_of(state.feature_map, sketch, sketch.run.means, columns, values, found.shrunk)
+
+
+def _without_frequencies(feature_map):
+    """Other fields determine the frequencies. An array compares to no single truth value."""
+    return feature_map._replace(frequencies=None)
+
+
+@_stream(
+    columns=lambda state: state.feature_map.d,
+    update=_skpca_update,
+    merge=_skpca_merge,
+    finish=_skpca_finish,
+    most=lambda state: state.sketch.ell,
+    arguments=lambda state: (
+        _without_frequencies(state.feature_map),
+        _fd_arguments(state.sketch),
+    ),
+    options={"m": 2000, "ell": 50, "block": 8192},
+)
+@_validated(
+    "an SKPCAState returned by skpca_start or update",
+    lambda state: len(state.sketch.run.columns) == state.feature_map.m,
+)
+class SKPCAState(NamedTuple):
+    """Streaming kernel PCA in progress, with a sketch of features. Centered runs have means.
+    `update` with n points costs O(n m (d + ell)) time, and max(1000, 20 ell) points or more keep a
+    thread busy. If half_life is None, the split into calls changes no bits. A merged state that is
+    centered has the exact mean of all points."""
+
+    feature_map: FourierMap
+    sketch: FDState
+    names: bytes = b""
+
+    @property
+    def count(self):
+        return self.sketch.count
+
+    @property
+    def half_life(self):
+        return self.sketch.half_life
 
 
 @_public
-def skpca_finish(state, k):
-    """The k leading directions of a stream (SKPCA algorithm 1 and a final decomposition).
+def skpca_start(feature_map, ell, *, centered=True, half=True, share=1.0, half_life=None):
+    """Start streaming kernel PCA with random features (SKPCA algorithm 1).
 
     Args:
-        state: SKPCAState. It is not modified, and the stream may continue.
-        k: int from 1 to ell. Number of directions. Directions beyond the sketch's rank are 0.
+        feature_map: FourierMap. It contains the kernel.
+        ell: int from 1 to feature_map.m. Number of rows of the sketch.
+        centered: bool. If True, subtract the mean of the features, which is updated exactly. The
+            paper does not: pass False.
+        half, share, half_life: See `fd_start`.
     Returns:
-        Subspace: The directions, for `skpca_transform` and `skpca_residual`.
+        SKPCAState: The state before the first point, for `update`, `merge` and `finish`.
+    Example:
+        >>> feature_map = fourier_features_map(gaussian(1.0), 1, 8)
+        >>> state = update(skpca_start(feature_map, 4), np.array([[0.0], [0.5], [3.0]]))
+        >>> features(np.array([[1.0], [2.0]]), finish(state, 2)).shape
+        (2, 2)
     """
-    state = _checked_as(SKPCAState, "state", state)
-    k = _checked_count("k", k, state.sketch.ell)
-    sketch = _whole(state.sketch)
-    found = fd_finish(sketch)
-    return _subspace_of(
-        state.feature_map,
-        sketch,
-        sketch.run.means,
-        found.B.T[:, :k],
-        found.values[:k],
-        found.shrunk,
-    )
+    feature_map = _checked_map("feature_map", feature_map)
+    sketch = fd_start(ell, feature_map.m, half=half, share=share, half_life=half_life)
+    if _as_flag("centered", centered):
+        sketch = sketch._replace(run=sketch.run._replace(means=np.zeros(feature_map.m)))
+    return SKPCAState(feature_map, sketch)
 
 
 @_public
-def skpca(X, kernel, k, m, ell, seed=0, *, centered=True):
+def skpca(X, kernel, k, m, ell, seed=0, *, centered=True, half=True, share=1.0, half_life=None):
     """Streaming kernel PCA of an array in one call (SKPCA algorithm 1).
 
     Z W W^T Z^T approximates the Gram matrix for features Z and directions W. For k(x, x) = 1, m =
@@ -7323,90 +7467,34 @@ def skpca(X, kernel, k, m, ell, seed=0, *, centered=True):
     Args:
         X: (n, d) array. Points.
         kernel: Kernel. gaussian, laplacian, matern, rational_quadratic or cauchy.
-        k: int from 1 to ell. Number of directions.
-        m: int, at least 1. Number of random features.
+        k: int from 1 to ell. Number of directions. Those beyond the sketch's rank are 0.
+        m: int, at least 1. Number of random features, from `fourier_features_map`.
         ell: int from 1 to m. Number of rows of the sketch.
         seed: int from 0 to 2**64 - 1. Seed of the features.
-        centered: bool. If True, subtract the mean of the features.
+        centered: See `skpca_start`.
+        half, share, half_life: See `fd_start`.
     Returns:
-        Subspace: The directions, for `skpca_transform` and `skpca_residual`.
+        Subspace: The directions, for `features` and `residual`.
+    Example:
+        >>> X = np.linspace(0.0, 1.0, 50)[:, None]
+        >>> model = skpca(X, gaussian(1.0), 2, 400, 20)
+        >>> residual(np.array([[0.5], [50.0]]), model).round().tolist()
+        [0.0, 1.0]
     """
     X = _checked_points("X", X)
-    state = skpca_start(fourier_features_map(kernel, X.shape[1], m, seed), ell, centered=centered)
+    state = skpca_start(
+        fourier_features_map(kernel, X.shape[1], m, seed),
+        ell,
+        centered=centered,
+        half=half,
+        share=share,
+        half_life=half_life,
+    )
     k = _checked_count("k", k, state.sketch.ell)
-    return skpca_finish(skpca_update(state, X), k)
+    return _skpca_finish(_skpca_update(state, X), k)
 
 
-def _by_slabs(function, X, subspace):
-    subspace = _checked_as(Subspace, "subspace", subspace)
-    X = _checked_points("X", X, columns=subspace.feature_map.d)
-    basis = subspace.basis.astype(X.dtype)
-    found = []
-    for Z in _feature_slabs(X, subspace.feature_map):
-        if subspace.means.any():
-            Z -= subspace.means
-        found.append(function(Z, basis))
-        del Z  # Measured for 20,000 x 1000 features: 54 ms without this line, 30 ms with it.
-    features = np.concatenate(found)
-    _require_finite("features of X", features)
-    return features
-
-
-def _off(Z, basis):
-    """Distances of the rows of Z from the span of the basis. Overwrites Z."""
-    Z -= _dense_product(_dense_product(Z, basis), basis.T)
-    return np.sqrt(_squared_norms(Z))
-
-
-@_public
-def skpca_transform(X, subspace):
-    """Features W^T (z(x) - means) of points, where W = subspace.basis (SKPCA section 2).
-
-    Args:
-        X: (n, d) array. Points. The random features of 4096 points are in memory at a time.
-        subspace: Subspace. The result of `skpca_finish`, `skpca`, `rnca_finish` or `rnca`.
-    Returns:
-        array: (n, k) in the precision of X. Costs O(n m (d + k)) time.
-    """
-    return _by_slabs(_dense_product, X, subspace)
-
-
-@_public
-def skpca_residual(X, subspace):
-    """Novelty |(I - W W^T) (z(x) - means)| of points, where W = subspace.basis (SKPCA section 1).
-
-    Compare it with quantiles of the residuals of known points. Choose k so that all of
-    subspace.values exceed subspace.shrunk: others may fit only the last points.
-
-    Args:
-        X: (n, d) array. Known or new points.
-        subspace: Subspace. The result of `skpca_finish`, `skpca`, `rnca_finish` or `rnca`.
-    Returns:
-        array: (n,) in float64. About sqrt(k(x, x)) for points far from all training points.
-    """
-    return _by_slabs(_off, X, subspace)
-
-
-# 11.4 Alternatives: PCA with the covariance of the features, and the Nystrom method for streams
-
-
-@_validated(
-    "an RNCAState returned by rnca_start or rnca_update",
-    lambda state: (
-        state.squares.shape == (state.feature_map.m, state.feature_map.m) == 2 * state.means.shape
-    ),
-    means=1,
-)
-class RNCAState(NamedTuple):
-    """Randomized nonlinear components. squares: (m, m), sum of z z^T, centered if `centered`."""
-
-    feature_map: FourierMap
-    squares: np.ndarray
-    means: np.ndarray
-    count: int
-    centered: bool
-    half_life: float
-    names: bytes = b""
+# 11.4 An alternative: PCA with the covariance of the features
 
 
 def _add_moments(a, squares, means, mass, n):
@@ -7421,6 +7509,68 @@ def _add_moments(a, squares, means, mass, n):
     return a._replace(squares=total, means=a.means + share * gap, count=a.count + n)
 
 
+def _rnca_update(state, X):
+    for _, Z in _feature_slabs(X, state.feature_map, 64 * _BLOCK):
+        weights = _weight_at(state.half_life, np.arange(len(Z))[::-1])
+        forgets = state.half_life is not None
+        means = np.average(Z, 0, weights) if forgets else Z.mean(0, np.float64)
+        if state.centered:  # subtracting the slab's means loses no digits in float32
+            Z -= means
+        if forgets:
+            Z *= np.sqrt(weights)[:, None]
+        state = _add_moments(state, _column_products(Z, Z), means, weights.sum(), len(Z))
+        del Z
+    return state
+
+
+def _rnca_merge(a, b):
+    return _add_moments(a, b.squares, b.means, b.count, b.count)
+
+
+def _rnca_finish(state, k):
+    key = _key(state.feature_map.seed, _START)
+    eigen = _lanczos(state.squares, k, key, 1e-12, 1000)
+    values = eigen.values * (eigen.values > eigen.residual * eigen.values[0])
+    means = state.means if state.centered else None
+    return _subspace_of(state.feature_map, state, means, eigen.vectors, values, 0.0)
+
+
+@_stream(
+    columns=lambda state: state.feature_map.d,
+    update=_rnca_update,
+    merge=_rnca_merge,
+    finish=_rnca_finish,
+    most=lambda state: state.feature_map.m,
+    arguments=lambda state: (
+        _without_frequencies(state.feature_map),
+        state.centered,
+        state.half_life,
+    ),
+)
+@_validated(
+    "an RNCAState returned by rnca_start or update",
+    lambda state: (
+        state.squares.shape == (state.feature_map.m, state.feature_map.m)
+        and state.means.size == state.feature_map.m
+        and _is_half_life(state.half_life)
+    ),
+    means=1,
+)
+class RNCAState(NamedTuple):
+    """Randomized nonlinear components. squares: (m, m), sum of z z^T, centered if `centered`.
+    means: (m,), mean of z. `update` with n points costs O(n m (d + m)) time. Its result does not
+    depend on the split into calls, up to rounding. The features of 8192 points are in memory at a
+    time. The map's seed is also the seed of the eigensolver of `finish`."""
+
+    feature_map: FourierMap
+    squares: np.ndarray
+    means: np.ndarray
+    count: int
+    centered: bool
+    half_life: float = None
+    names: bytes = b""
+
+
 @_public
 def rnca_start(feature_map, *, centered=True, half_life=None):
     """Start randomized nonlinear component analysis (Lopez-Paz et al. 2014; SKPCA section 1.2).
@@ -7430,6 +7580,12 @@ def rnca_start(feature_map, *, centered=True, half_life=None):
         half_life: float, at least 1, or None. Points after which a weight halves. None means never.
     Returns:
         RNCAState: The state before the first point. Needs O(m^2) memory.
+    Example:
+        >>> feature_map = fourier_features_map(gaussian(1.0), 1, 8)
+        >>> a = update(rnca_start(feature_map), np.array([[0.0], [0.5]]))
+        >>> b = update(rnca_start(feature_map), np.array([[3.0]]))
+        >>> merge(a, b).count, finish(merge(a, b), 2).basis.shape
+        (3, (8, 2))
     """
     feature_map = _checked_map("feature_map", feature_map)
     m = feature_map.m
@@ -7440,225 +7596,29 @@ def rnca_start(feature_map, *, centered=True, half_life=None):
 
 
 @_public
-def rnca_update(state, X):
-    """Update randomized nonlinear components with points, in O(n m (d + m)) time (SKPCA 1.2).
-
-    Args:
-        state: RNCAState. It is not modified.
-        X: (n, d) array. Points. The features of 8192 points are in memory at a time.
-    Returns:
-        RNCAState: The new state. Up to rounding, it does not depend on the split into calls.
-    """
-    state = _checked_as(RNCAState, "state", state)
-    X = _checked_points("X", X, columns=state.feature_map.d)
-    for Z in _feature_slabs(X, state.feature_map, 64 * _BLOCK):
-        weights = _weight_at(state.half_life, np.arange(len(Z))[::-1])
-        means = np.average(Z, 0, weights) if state.half_life else Z.mean(0, np.float64)
-        if state.centered:  # subtracting the slab's means loses no digits in float32
-            Z -= means
-        if state.half_life:
-            Z *= np.sqrt(weights)[:, None]
-        state = _add_moments(state, _column_products(Z, Z), means, weights.sum(), len(Z))
-        del Z
-    return state
-
-
-@_public
-def rnca_merge(a, b):
-    """Merge two states of randomized nonlinear components (SKPCA section 1.2).
-
-    Args:
-        a, b: See `merge`.
-    Returns:
-        RNCAState: The state for the points of both streams.
-    """
-    a, b = _two_states(
-        RNCAState,
-        a,
-        b,
-        lambda state: (_without_arrays(state.feature_map), state.centered, state.half_life),
-    )
-    return _add_moments(a, b.squares, b.means, b.count, b.count)
-
-
-@_public
-def rnca_finish(state, k, seed=0):
-    """The k leading directions of the features so far (Lopez-Paz et al. 2014; SKPCA section 1.2).
-
-    Args:
-        state: RNCAState. It is not modified, and the stream may continue.
-        k: int from 1 to m. Number of directions.
-        seed: int from 0 to 2**64 - 1. Seed of the eigensolver's starting vectors.
-    Returns:
-        Subspace: The directions, for `skpca_transform` and `skpca_residual`, with shrunk = 0.
-    """
-    state = _checked_as(RNCAState, "state", state)
-    k = _checked_count("k", k, state.feature_map.m)
-    key = _checked_key(seed, _START)
-    eigen = _lanczos(state.squares, k, key, 1e-12, 1000)
-    values = eigen.values * (eigen.values > eigen.residual * eigen.values[0])
-    means = state.means if state.centered else np.empty(0)
-    return _subspace_of(state.feature_map, state, means, eigen.vectors, values, 0.0)
-
-
-@_public
-def rnca(X, feature_map, k, seed=0, *, centered=True):
+def rnca(X, kernel, k, m, seed=0, *, centered=True, half_life=None):
     """PCA of random features with their covariance matrix (Lopez-Paz et al. 2014; SKPCA 1.2).
 
     Args:
         X: (n, d) array. Points.
-        feature_map: FourierMap. It contains the kernel.
-        k, seed: See `rnca_finish`.
+        kernel: Kernel. gaussian, laplacian, matern, rational_quadratic or cauchy.
+        k: int from 1 to m. Number of directions.
+        m: int, at least 1. Number of random features, from `fourier_features_map`.
+        seed: int from 0 to 2**64 - 1. Seed of the features and of the eigensolver's first vectors.
         centered: See `skpca_start`.
+        half_life: See `rnca_start`.
     Returns:
         Subspace: Directions with shrunk = 0. Costs O(n m (d + m)) time and O(m^2) memory.
+    Example:
+        >>> X = np.array([[0.0], [1.5]])
+        >>> rnca(X, gaussian(1.0), 2, 4000, centered=False).values.round(1).tolist()
+        [1.3, 0.7]
     """
-    state = rnca_start(feature_map, centered=centered)
-    k = _checked_count("k", k, state.feature_map.m)
-    seed = _as_seed("seed", seed)
-    return rnca_finish(rnca_update(state, X), k, seed)
-
-
-@_validated(
-    "a ReservoirState returned by reservoir_start or reservoir_update",
-    lambda state: (
-        len(state.points) == state.upcoming.size == state.replaced.size and state.count < 2**62
-    ),
-    upcoming="whole",
-    replaced="whole",
-)
-class ReservoirState(NamedTuple):
-    """s independent reservoirs of one point each. points: (s, d). upcoming: index of the point that
-    each takes next. replaced: number of points each has taken. count: number of points so far."""
-
-    points: np.ndarray
-    upcoming: np.ndarray
-    replaced: np.ndarray
-    count: int
-    seed: int
-    half_life: float = 0.0
-    names: bytes = b""
-
-
-@_public
-def reservoir_start(s, d, seed=0, *, half_life=None):
-    """Start s reservoirs that sample a stream for the Nystrom method (SKPCA section 1.2).
-
-    Args:
-        s: int, at least 1. Number of points to keep. They are drawn with replacement.
-        d: int, at least 1. Number of coordinates of a point.
-        seed: int from 0 to 2**64 - 1. Seed of the draws.
-        half_life: float, at least 1, or None. Points after which a weight halves. None means never.
-    Returns:
-        ReservoirState: The state before the first point.
-    """
-    s = _checked_count("s", s, _MOST)
-    d = _checked_count("d", d, _MOST)
-    _fits("s", 8.0 * s * d)
-    zeros = np.zeros(s, np.int64)
-    seed = _as_seed("seed", seed)
-    half_life = _as_half_life(half_life)
-    return ReservoirState(np.zeros((s, d)), zeros, zeros.copy(), 0, seed, half_life)
-
-
-@_public
-def reservoir_update(state, X):
-    """Update reservoirs with more points (SKPCA section 1.2).
-
-    Costs O(n d + s d log(n)) time, or with a half-life h, O(n d + s d n / h + s d log(h)).
-
-    Args:
-        state: ReservoirState. It is not modified.
-        X: (n, d) array. Further points.
-    Returns:
-        ReservoirState: Each reservoir contains one of the points so far, drawn with probability
-            proportional to its weight. If half_life is None, all weights are equal.
-    """
-    state = _checked_as(ReservoirState, "state", state)
-    X = _checked_points("X", X, columns=state.points.shape[1])
-    points = state.points.copy()
-    upcoming = state.upcoming.copy()
-    replaced = state.replaced.copy()
-    count = state.count + len(X)
-    keys = _words(_key(state.seed, _RESERVOIRS), np.arange(len(points)))
-    while (taking := np.flatnonzero(upcoming < count)).size:
-        points[taking] = X[upcoming[taking] - state.count]
-        t = upcoming[taking] + 1
-        u = _uniforms(keys[taking], replaced[taking])
-        beyond = t / u  # exceeds x with probability t / x
-        if state.half_life:  # x solves 2^(-(x - t) / half_life) mass(t) / mass(x) = u
-            gained = -np.expm1(-math.log(2.0) * t / state.half_life)
-            beyond = t + state.half_life / math.log(2.0) * np.log1p(gained * (1.0 - u) / u)
-        upcoming[taking] = np.minimum(beyond, 9e18)
-        replaced[taking] += 1
-    return state._replace(points=points, upcoming=upcoming, replaced=replaced, count=count)
-
-
-@_public
-def reservoir_merge(a, b):
-    """Merge the reservoirs of two streams (SKPCA section 1.2).
-
-    Args:
-        a: ReservoirState. It is not modified.
-        b: ReservoirState. It must have been started with the same s and d, but another seed.
-    Returns:
-        ReservoirState: Each point is from a or b, with probabilities in the ratio of their counts.
-    """
-    a, b = _two_states(ReservoirState, a, b, lambda state: (state.points.shape, state.half_life))
-    _require(a.seed != b.seed, "a and b must have been started with different seeds")
-    seed = _python_subkey(_key(a.seed, _RESERVOIRS), b.seed)
-    count = a.count + b.count
-    keys = _words(_key(seed, _RESERVOIRS), np.arange(len(a.points)))
-    of_b = _uniforms(keys, 0) * count < b.count
-    points = np.where(of_b[:, None], b.points, a.points)
-    upcoming = np.minimum(count / _uniforms(keys, 1), 9e18).astype(np.int64)
-    return ReservoirState(points, upcoming, np.full_like(upcoming, 2), count, seed)
-
-
-@_public
-def reservoir_finish(state, kernel, k):
-    """Nystrom features F from the reservoirs, with F F^T = C W_k^+ C^T (SKPCA section 1.1).
-
-    W is the Gram matrix of the s points, and W_k its best approximation of rank k. C has the kernel
-    values of all points and these. Drineas and Mahoney (2005) draw with probability proportional to
-    k(x, x)^2. Draws here are uniform, so k(x, x) must be constant. Costs O(s^2 (s + d)) time.
-
-    Args:
-        state: ReservoirState. It must contain at least one point.
-        kernel: Kernel. Positive semidefinite, with the same k(x, x) for all points.
-        k: int from 1 to s. Rank of W_k. Eigenvalues below 1e-13 times the largest become 0.
-    Returns:
-        Expansion: Features over the s points, for `features`.
-    """
-    state = _checked_as(ReservoirState, "state", state)
-    points = state.points
-    k = _checked_count("k", k, len(points))
-    kernel = _checked_kernel("kernel", kernel, state=points)
-    _require(state.count >= 1, "state must have seen a point")
-    W = _gram(kernel, points)
-    own = W.diagonal()
-    # Points may be normalized in float32.
-    sound = (np.abs(own - own[0]) <= 1e-6 * abs(own[0])).all() and np.isfinite(W).all()
-    _require(sound, "kernel must have the same k(x, x) for all points, and finite values")
-    return _expansion_of(points, kernel, _lanczos(W, k, np.uint64(0), 1e-13, 1000), 0.0)
-
-
-@_public
-def reservoir_nystrom(X, kernel, k, s, seed=0):
-    """Nystrom features F with F F^T = C W_k^+ C^T, as in `reservoir_finish` (SKPCA section 1).
-
-    Args:
-        X: (n, d) array. Points.
-        kernel, k: See `reservoir_finish`. If k = s and W is invertible, W_k^+ is W^-1.
-        s: int, at least 1. Number of points to draw with replacement.
-        seed: int from 0 to 2**64 - 1. Seed of the draws.
-    Returns:
-        Expansion: For `features`. `values` are for the s points: multiply by n / s to estimate X's.
-    """
-    X, kernel = _points_and_kernel(X, kernel)
-    state = reservoir_start(s, X.shape[1], seed)
-    k = _checked_count("k", k, len(state.points))
-    return reservoir_finish(reservoir_update(state, X), kernel, k)
+    X = _checked_points("X", X)
+    feature_map = fourier_features_map(kernel, X.shape[1], m, seed)
+    k = _checked_count("k", k, feature_map.m)
+    state = rnca_start(feature_map, centered=centered, half_life=half_life)
+    return _rnca_finish(_rnca_update(state, X), k)
 
 
 # --------------------------------------------------------------------------------------------------
@@ -10380,15 +10340,6 @@ def _residual_of_landmarks(x, model, out):
     return math.sqrt(square / size) if square > 0.0 else 0.0
 
 
-def _moments_of_subspace(X, model):
-    features = skpca_transform(X, model)  # checks both first
-    size = sums = 0.0
-    for Z in _feature_slabs(X, model.feature_map):  # features without pairs have different lengths
-        size += (Z**2).sum()
-        sums += Z.sum(0)
-    return features, size, (sums**2).sum()
-
-
 # TEMPORARY: these records move to their classes.
 def _write_map_features(X, model, out):
     out[:] = _map_features(X, model)
@@ -10406,52 +10357,6 @@ _model(
 )(NystromMap)
 
 
-def _write_by(function):
-    def write(X, model, out):
-        out[:] = function(X, model)
-
-    return write
-
-
-_model(
-    fit=lambda X, model: None,
-    shape=lambda model: (model.values.size,),
-    features=_write_by(skpca_transform),
-    of_point=None,
-    values=_own_values,
-    residual=lambda X, model: skpca_residual(X, model) / np.sqrt(model.feature_map.kernel.scale),
-    moments=_moments_of_subspace,
-    sketch=_own_pairs,
-)(Subspace)
-_model(
-    fit=lambda X, model: None,
-    shape=lambda model: (model.m,),
-    features=_write_by(fourier_features),
-    of_point=None,
-)(FourierMap)
-_stream(
-    columns=lambda state: len(state.run.columns),
-    update=fd_update,
-    finish=fd_finish,
-    merge=fd_merge,
-    arguments=lambda state: 0,
-)(FDState)
-_stream(
-    columns=lambda state: state.feature_map.d,
-    update=skpca_update,
-    finish=skpca_finish,
-    most=lambda state: state.sketch.ell,
-    merge=skpca_merge,
-    arguments=lambda state: 0,
-)(SKPCAState)
-_stream(
-    columns=lambda state: state.feature_map.d,
-    update=rnca_update,
-    finish=rnca_finish,
-    most=lambda state: state.feature_map.m,
-    merge=rnca_merge,
-    arguments=lambda state: 0,
-)(RNCAState)
 _stream(
     columns=lambda state: state.points.shape[1],
     update=rls_update,
@@ -10725,7 +10630,7 @@ _STORED = {
 # In a file, these fields are names. In memory, those that are declared as int are numbers.
 _NAMED = {
     ("Kernel", "kind"): _NAMES,
-    ("FourierMap", "kind"): _MAP_KINDS,
+    ("FourierMap", "kind"): _MAP_NAMES,
     ("DSGDState", "task"): _TASKS,
 }
 
@@ -11158,7 +11063,7 @@ def advise(X, kernel, error, k=10, seed=0, *, memory=None):
     def sketch(method, size, draw=0):
         if method == "skpca":
             feature_map = fourier_features_map(kernel, P.shape[1], size, draw)
-            return LowRank(fourier_features(P, feature_map))
+            return LowRank(features(P, feature_map))
         made = _METHODS[method].function(P, kernel, size, draw)
         if not isinstance(made, Landmarks):
             return made
@@ -11684,10 +11589,11 @@ def _define_streaming(base, Estimator, _):
                     made, self.ell, centered=self.centered, half_life=self.half_life
                 )
             k = _checked_count("n_components", self.n_components, self.ell)
-            state = skpca_update(state, X)
-            found = skpca_finish(state, k)
-            weight = _total_weight(state.sketch.half_life, state.sketch.count)
-            variance = weight * (self.kernel_.scale - found.means @ found.means)
+            state = update(state, X)
+            found = finish(state, k)
+            weight = _total_weight(state.half_life, state.count)
+            square = 0.0 if found.means is None else found.means @ found.means
+            variance = weight * (self.kernel_.scale - square)
             self.explained_variance_ratio_ = found.values / max(variance, 1e-300)
             if hasattr(self, "map_"):
                 found = found._replace(basis=_with_signs_of(self.map_.basis, found.basis))
@@ -12060,7 +11966,7 @@ def dask_map(function, X, *model):
 def dask_fold(X, state):
     """State of a stream after all rows of a Dask array: one state per block, merged in pairs.
 
-    For fd, skpca, rnca and reservoir, the merged state satisfies the error bound of one pass (SKPCA
+    For fd, skpca and rnca, the merged state satisfies the error bound of one pass (SKPCA
     section 2). Equal chunks give identical bits. A worker stores one block and up to three states.
 
     Args:
@@ -12071,10 +11977,9 @@ def dask_fold(X, state):
     """
     merge = _of_stream("state", state, "merge")
     update = _of_stream("state", state, "update")
-    held = getattr(state, "sketch", state)
-    _require(held.count == 0, f"state must be empty, got a count of {held.count}")
-    half_life = getattr(held, "half_life", 0.0)
-    _require(not half_life, f"state must have no half_life to be merged, got {half_life}")
+    _require(state.count == 0, f"state must be empty, got a count of {state.count}")
+    half_life = getattr(state, "half_life", None)
+    _require(half_life is None, f"state must have no half_life to be merged, got {half_life}")
 
     def folded(block, first, state):
         if hasattr(state, "seed"):  # blocks must draw independently

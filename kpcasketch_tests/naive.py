@@ -453,14 +453,6 @@ def stored_step(alpha, K, rows, eta):
     return alpha
 
 
-def equispaced(X, Y, sigma, steps, sides):
-    """sum_j w_j cos(h j.(x - y)) over the grid of j, with the Gaussian's spectral weights, divided by their sum."""
-    indices = [np.arange(side) - side // 2 for side in np.asarray(sides, int)]
-    W = np.array(np.meshgrid(*indices, indexing="ij")).reshape(len(steps), -1).T * steps
-    w = np.exp(-0.5 * sigma**2 * (W**2).sum(1))
-    return np.cos((X[:, None] - Y[None]) @ W.T) @ (w / w.sum())
-
-
 def novelty_pvalues(residuals, known):
     """Squares that differ by 1e-9 are equal: a point has another rounding error in another batch."""
     return [

@@ -140,7 +140,7 @@ SCALE_FREE = with_trait(KERNELS, "scale_free")
 
 
 class FeaturesRow(NamedTuple):
-    make: object  # (kernel, d, m, seed, ...): the map
+    make: object  # (kernel, d, m, seed, ...): the map. There is one for each record of a kind.
     any_law: bool = False  # whether it takes a law that is not one of |x - y|
     redrawn: bool = True  # whether it may leave its frequencies to be drawn again from the seed
 
@@ -286,9 +286,6 @@ STREAMS = {
     "rnca": StreamRow(
         "rnca", lambda X: (features_of_24(X),), (2,), equal=same_squares, forgets="squares"
     ),
-    "reservoir": StreamRow(
-        "reservoir", lambda X: (7, X.shape[1], 3), (kp.gaussian(3.0), 2), forgets="points"
-    ),
     "shadow": StreamRow("shadow", lambda X: (2.5, X.shape[1]), merges=False),
     "rls": StreamRow("rls", lambda X: (kp.gaussian(3.0), 7, X.shape[1]), equal=None),
     "dsgd": StreamRow("dsgd", lambda X: (X, features_of_24(X), 2), equal=None, merges=False),
@@ -358,9 +355,7 @@ MODELS = {  # by the name of the class
     "NystromMap": ModelRow(
         lambda X, kernel: kp.nystrom_map(X, np.arange(5), kernel), kp.features, 0
     ),
-    "Subspace": ModelRow(
-        lambda X, kernel: kp.rnca(X, map_of(X, kernel), 2, centered=False), kp.features
-    ),
+    "Subspace": ModelRow(lambda X, kernel: kp.rnca(X, kernel, 2, 16, centered=False), kp.features),
     "FourierMap": ModelRow(map_of, kp.features, 0),
     "DSGDState": ModelRow(
         lambda X, kernel: kp.update(kp.dsgd_start(X, map_of(X, kernel), 2, centered=False), X),

@@ -780,7 +780,7 @@ def made_of(points):
         kp.nystrom_map(points, np.arange(4), g),
         kp.nystrom_kpca(points, np.arange(4), g, 2, centered=False),
         kp.nystrom_ridge(points, np.arange(9.0), np.arange(4), g, 0.1, intercept=False),
-        kp.rnca(points, kp.fourier_features_map(g, 3, 16), 2, centered=False),
+        kp.rnca(points, g, 2, 16, centered=False),
         kp.dsgd_kpca(points, g, 1, 16, centered=False),
         kp.rskpca(points, g, 2, centered=False),
         kp.laplacian_eigenmap(kp.ReducedSet(points, np.ones(9)), g, 2),
@@ -818,7 +818,6 @@ def test_the_second_view_of_a_state_has_columns_of_its_own():
 STARTS = {
     "skpca": lambda: kp.skpca_start(kp.fourier_features_map(g, 3, 16), 4, centered=False),
     "rnca": lambda: kp.rnca_start(kp.fourier_features_map(g, 3, 16), centered=False),
-    "reservoir": lambda: kp.reservoir_start(4, 3),
     "rls": lambda: kp.rls_start(g, 4, 3),
     "shadow": lambda: kp.shadow_start(0.1, 3),
     "fd": lambda: kp.fd_start(2, 3),
@@ -844,7 +843,7 @@ def test_the_state_of_a_stream_forgot_its_columns(stream, library, tmp_path):
                 update(copy, frame[["a", "b"]])
 
 
-@pytest.mark.parametrize("stream", ["skpca", "rnca", "reservoir", "rls", "fd"])
+@pytest.mark.parametrize("stream", ["skpca", "rnca", "rls", "fd"])
 def test_states_of_other_columns_were_merged(stream):
     frame, other = frames("pandas")
     state = STARTS[stream]()
@@ -864,12 +863,10 @@ def test_the_model_of_a_stream_forgot_the_columns_of_its_points():
     for model in (
         kp.finish(states["skpca"], 2),
         kp.finish(states["rnca"], 2),
-        kp.finish(states["reservoir"], g, 2),
         kp.finish(states["dsgd"]),
         kp.nystrom_map(found.points, found, g),
         kp.nystrom_kpca(X, found, g, 2, centered=False),
         kp.skpca(frame, g, 2, 16, 4, centered=False),
-        kp.reservoir_nystrom(frame, g, 2, 4),
     ):
         assert model.names == b'["a", "b", "c"]'
         with pytest.raises(ValueError, match="^features: X and model must have the same columns"):

@@ -1494,7 +1494,7 @@ def test_advice_refuses_by_name(arguments, text):
         lambda: kp.Advice("rls", 3.0, 5, 0.1, 0.2, True, "a reason"),
         lambda: kp.Difference(np.eye(2), kp.LowRank(X)),
         lambda: kp.center(np.eye(3)),
-        lambda: kp.reservoir_start(2, 2),
+        lambda: kp.fd_start(2, 2),
         lambda: kp.skpca_start(kp.fourier_features_map(KERNEL, 3, 8), 4, centered=True),
     ],
 )
@@ -1528,7 +1528,7 @@ def test_fields_that_are_no_numbers_are_refused_by_name(tmp_path, model, field):
 
 def test_seeds_of_64_bits_were_saved_and_not_read(tmp_path):
     for seed in (0, 2**63, 2**64 - 1):
-        kp.save(tmp_path / "s.npz", kp.reservoir_start(2, 2, seed))
+        kp.save(tmp_path / "s.npz", kp.rls_start(KERNEL, 2, 2, seed))
         assert int(kp.load(tmp_path / "s.npz").seed) == seed
 
 

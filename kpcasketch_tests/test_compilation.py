@@ -282,7 +282,6 @@ y = X[:, 0] + X[:, 1] ** 2
 g = kp.gaussian(3.0)
 F = kp.nystrom(X, np.arange(200), g)
 landmarks = kp.rpcholesky(X, g, 300)
-M = kp.fourier_features_map(g, 6, 600)
 K = kp.gram(X, X, g)
 def told(name, result):
     parts = [p for p in kp._arrays(result if isinstance(result, tuple) else (np.asarray(result),))]
@@ -303,7 +302,7 @@ told("effective_dimension", kp.effective_dimension(K, 1e-2))
 told("nuclear_error", kp.nuclear_error(K, F @ F.T))
 told("ridge_leverage_scores", kp.ridge_leverage_scores(X, g, 1.0))
 told("skpca", kp.skpca(X, g, 5, 600, 40))
-told("rnca", kp.rnca(X, M, 5))
+told("rnca", kp.rnca(X, g, 5, 600))
 told("learn_metric", kp.learn_metric(X, y, g, 1e-2)[0])
 told("laplacian_eigenmap", kp.laplacian_eigenmap(X[:500], g, 5))
 told("dsgd_ksvd", kp.dsgd_ksvd(X, X[:, ::-1].copy(), g, g, 3, 256))
@@ -609,10 +608,10 @@ import importlib, pickle, sys
 import numpy as np, numba, kpcasketch as kp
 X = np.random.default_rng(0).standard_normal((30, 3))
 g, own = kp.gaussian(2.0), kp.custom(numba.njit(lambda x, y: x[0] * y[0]))
-made = [kp.kpca(X, g, 2), kp.reservoir_update(kp.reservoir_start(5, 3), X), kp.uniform_landmarks(30, 5), kp.LowRank(X)]
+made = [kp.kpca(X, g, 2), kp.update(kp.fd_start(2, 3), X), kp.uniform_landmarks(30, 5), kp.LowRank(X)]
 def results():
     model, state, landmarks, operator = made
-    return [kp.features(X, model), kp.reservoir_update(state, X).points, kp.gram(X, X, own),
+    return [kp.features(X, model), kp.update(state, X).run.columns, kp.gram(X, X, own),
             kp.nystrom_map(X, landmarks, g).factor, kp.matmat(operator, X), kp.residual(X, model)]
 before = results()
 AGAIN

@@ -218,7 +218,8 @@ def test_folded_skpca_keeps_its_bound_and_finds_what_one_pass_finds(centered):
             lengths <= found.values + found.shrunk + 1e-9
         ).all()
         assert found.shrunk <= 2 * (Z**2).sum() / 60 and found.count == 1200
-        assert np.allclose(found.means, one.means, atol=1e-13)
+        if centered:
+            assert np.allclose(found.means, one.means, atol=1e-13)
         assert np.rad2deg(kp.principal_angles(found.basis, one.basis)).max() < 15
         if chunks == "one":
             assert_same(found, one)
@@ -227,7 +228,7 @@ def test_folded_skpca_keeps_its_bound_and_finds_what_one_pass_finds(centered):
 @pytest.mark.parametrize("centered", [False, True])
 def test_sums_of_features_give_the_components_of_one_machine(centered):
     drawn = kp.fourier_features_map(KERNEL, 6, 80, 1)
-    one = kp.rnca(X, drawn, 4, 0, centered=centered)
+    one = kp.rnca(X, KERNEL, 4, 80, 1, centered=centered)
     for chunks in CHUNKS:
         state = kp.dask_fold(spread(X, chunks), kp.rnca_start(drawn, centered=centered))
         found = kp.finish(state, 4)
@@ -235,21 +236,6 @@ def test_sums_of_features_give_the_components_of_one_machine(centered):
             found.values, one.values
         )
         assert found.count == 1200
-
-
-def test_folded_reservoirs_hold_every_row_with_the_same_chance():
-    """Reservoirs of blocks that drew by one seed would hold the same places of each block."""
-    rows, places = np.arange(1200.0).reshape(-1, 1), []
-    for seed in range(60):
-        state = kp.dask_fold(spread(rows, "many"), kp.reservoir_start(40, 1, seed))
-        assert state.count == 1200 and state.points.shape == (40, 1)
-        places.append(state.points.ravel())
-    held = np.concatenate(places)
-    assert scipy.stats.kstest(held / 1200, "uniform").pvalue > 1e-6
-    assert scipy.stats.chisquare(np.bincount((held % 100).astype(int), minlength=100)).pvalue > 1e-6
-    again = kp.dask_fold(spread(rows, "many"), kp.reservoir_start(40, 1, 7))
-    assert np.array_equal(again.points.ravel(), places[7])
-    assert kp.reservoir_finish(again, KERNEL, 2).coef.shape == (40, 2)
 
 
 @pytest.mark.parametrize("row", with_trait(STREAMS, "forgets").values(), ids=lambda row: row.kind)
@@ -397,7 +383,6 @@ def results(D):
         kp.dask_fold(D, kp.skpca_start(drawn, 20, centered=False)),
         kp.dask_fold(D, kp.rnca_start(drawn, centered=False)),
         kp.dask_fold(D, kp.fd_start(4, 6)),
-        kp.dask_fold(D, kp.reservoir_start(9, 6, 3)),
         found,
         kp.dask_nystrom_kpca(D, found, KERNEL, 3, centered=True),
         kp.dask_nystrom_ridge(D, LABELS, found, KERNEL, 1.0, intercept=False),
@@ -518,7 +503,6 @@ FOUND = X[::60].copy()
             D, kp.rnca_start(kp.fourier_features_map(KERNEL, 6, 9), centered=False)
         ),
         lambda D: kp.dask_fold(D, kp.fd_start(3, 6)),
-        lambda D: kp.dask_fold(D, kp.reservoir_start(3, 6)),
         lambda D: kp.dask_landmarks(D, KERNEL, 9),
         lambda D: kp.dask_nystrom_kpca(D, FOUND, KERNEL, 3, centered=False),
         lambda D: kp.dask_nystrom_ridge(D, LABELS, FOUND, KERNEL, 1.0, intercept=False),

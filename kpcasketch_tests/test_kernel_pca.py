@@ -48,7 +48,6 @@ def test_features_of_training_points_are_those_of_the_eigenvectors():
         lambda A: kp.shadow_select(A, 1e-9),
         lambda A: kp.update(kp.rls_start(KERNEL, 300, 4), A),
         lambda A: kp.update(kp.fd_start(4, 4), A),
-        lambda A: kp.reservoir_update(kp.reservoir_start(5, 4), A),
     ],
 )
 def test_models_and_states_changed_with_the_array_that_they_were_made_from(make):

@@ -133,7 +133,7 @@ def test_a_stream_goes_on_from_its_file_and_merges_with_nothing(name, tmp_path):
     assert same_bits(again, state) and same_bits(start, row.start(X))  # they are not modified
     found = numbers(row.finish(state))
     assert all(np.isfinite(part).all() for part in found)
-    nothing = start._replace(seed=9) if hasattr(start, "seed") else start  # reservoirs ask for it
+    nothing = start._replace(seed=9) if hasattr(start, "seed") else start  # random ones ask for it
     for one in (row.merge(state, nothing), row.merge(nothing, state)) if row.merges else ():
         assert all(map(np.allclose, numbers(row.finish(one)), found))
 

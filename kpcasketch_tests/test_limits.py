@@ -251,14 +251,13 @@ MANY = np.broadcast_to(np.ones((1, 1)), (400_000, 1))
         (kp.quasi_features_map, (KERNEL, 2**20, 2**31 - 1), "m"),
         (kp.fastfood_features_map, (KERNEL, 2, 2**31 - 1), "m"),
         (kp.fd_start, (2**31 - 1, 2**31 - 1), "ell"),
-        (kp.reservoir_start, (2**31 - 1, 2**31 - 1), "s"),
         (kp.rademacher_projection, (np.ones((100, 2)), 2**31 - 1), "s"),
         (kp.uniform_landmarks, (10**13, 5), "n"),
         (kp.gram, (MANY, MANY, KERNEL), "Y"),
         (
             kp.features,
             (np.ones((1000, 2)), kp.fourier_features_map(KERNEL, 2, 2**31 - 1, 0, stored=False)),
-            "feature_map.m",
+            "X",
         ),
         (
             kp.skpca_start,

@@ -97,7 +97,7 @@ def test_a_few_rows_tell_the_errors_of_a_sketch(dtype, shift, rng):
     )
     for sketch in (
         kp.block_lanczos(kp.quantize_gram(points, kernel), 14),
-        kp.rnca(points, kp.fourier_features_map(kernel, 4, 400), 14, centered=False),
+        kp.rnca(points, kernel, 14, 400, centered=False),
     ):
         V = (
             sketch.vectors
@@ -112,7 +112,7 @@ def test_a_few_rows_tell_the_errors_of_a_sketch(dtype, shift, rng):
 
 def test_without_the_next_components_an_angle_would_be_a_guess():
     # .4 to 1.7 times the truth on real data: it is refused
-    model = kp.rnca(X, kp.fourier_features_map(KERNEL, 3, 100), 12, centered=False)
+    model = kp.rnca(X, KERNEL, 12, 100, centered=False)
     few = model._replace(basis=model.basis[:, :4], values=model.values[:4])
     whole = kp.sketch_error(model, X, KERNEL, 4, 0, rows=600).angles[0]
     true = kp.principal_angles(naive.eigenpairs(K, 4)[1], kp.features(X, few))[0]
@@ -353,7 +353,7 @@ def test_residuals_of_random_features_and_at_the_ends(rng):
     kernel = kp.scaled(kp.gaussian(2.0), 9.0)
     for centered in (False, True):
         model = kp.skpca(X, kernel, 3, 50, 12, 0, centered=centered)
-        Z = kp.features(X, model.feature_map) - model.means
+        Z = kp.features(X, model.feature_map) - (model.means if centered else 0.0)
         expected = np.linalg.norm(Z - Z @ model.basis @ model.basis.T, axis=1) / 3.0
         assert np.allclose(kp.residual(X, model), expected, atol=1e-10)
     whole = kp.kpca(X, kernel, 80, centered=False)
@@ -448,13 +448,14 @@ def test_explained_variance_of_random_features(rng):
     X = rng.standard_normal((60, 2))
     for paired in (False, True):
         drawn = kp.fourier_features_map(kp.gaussian(1.0), 2, 40, 0, stored=True, paired=paired)
-        model, Z = kp.rnca(X, drawn, 40, 0, centered=True), kp.features(X, drawn)
+        start, Z = kp.rnca_start(drawn), kp.features(X, drawn)
+        model = kp.finish(kp.update(start, X))
         found = kp.explained_variance_ratio(X, model)
         total = ((Z - Z.mean(0)) ** 2).sum()  # of unpaired features |z(x)|^2 is not k(x, x)
         expected = (((Z - Z.mean(0)) @ model.basis) ** 2).sum(0) / total
         assert np.allclose(found, expected) and np.isclose(found.sum(), 1.0)
         # all but one point: shares were up to 3.7, or refused
-        alike = kp.rnca(X * 0.01, drawn, 2, 0, centered=True)
+        alike = kp.finish(kp.update(start, X * 0.01), 2)
         assert 0.9 < kp.explained_variance_ratio(X * 0.01, alike).sum() <= 1.0 + 1e-9
 
 
@@ -786,7 +787,7 @@ def test_residual_of_other_models_is_refused(rng):
     points, out = rng.standard_normal((30, 3)), np.empty((30, 3))
     model = kp.kpca(points, kp.gaussian(1.0), 3, centered=False)
     with pytest.raises(
-        ValueError, match="^residual_of: model must be one of NystromMap; got Expan"
+        ValueError, match="^residual_of: model must be one of .*NystromMap.*; got Expan"
     ):
         kp.residual_of(points[0], model, out[0])
     with pytest.raises(ValueError, match="^residual_of: out must be an array of 5 numbers"):
@@ -795,18 +796,7 @@ def test_residual_of_other_models_is_refused(rng):
         residuals(points, model, out)
 
 
-def test_random_features_of_one_point_are_for_python_alone(rng):
-    X, kernel = rng.standard_normal((30, 3)), kp.gaussian(1.0)
-    for model in (
-        kp.fastfood_features_map(kernel, 3, 8),
-        kp.fourier_features_map(kernel, 3, 8),
-        kp.skpca(X, kernel, 8, 40, 20, centered=True),
-    ):
-        with pytest.raises(numba.TypingError, match="features_of"):
-            scored(np.zeros((1, 3)), model, np.empty((1, 8)))
-        out = np.empty(8)
-        kp.features_of(np.ones(3), model, out)
-        assert np.array_equal(out, kp.features(np.ones((1, 3)), model)[0])
+def test_features_of_one_point_want_a_model():
     with pytest.raises(ValueError, match="features_of: model must be one of"):
         kp.features_of(np.zeros(3), (1, 2), np.empty(8))
 

@@ -460,14 +460,12 @@ def test_random_features(rng, make, dtype):
 
 def test_maps_without_frequencies_want_dense_points(rng):
     S = sparse(counts(rng, 20))
-    few = S[:, :2]
     for points, map_ in (
         (S, kp.fastfood_features_map(kp.gaussian(1.0), 60, 8)),
         (S, kp.orthogonal_features_map(kp.gaussian(1.0), 60, 8, stored=False)),
-        (few, kp.equispaced_features_map(kp.gaussian(1.0), [0.0, 0.0], [1.0, 1.0], 0.1)),
     ):
         for function in (kp.features, kp.features):
-            with pytest.raises(ValueError, match="feature_map must come from fourier_features_map"):
+            with pytest.raises(ValueError, match="model must come from fourier_features_map"):
                 function(points, map_)
 
 

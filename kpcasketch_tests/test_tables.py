@@ -52,4 +52,8 @@ def test_every_stream_has_a_row():
 
 def test_every_maker_of_random_features_has_a_row():
     public = {name for name in kp.__all__ if name.endswith("_features_map")}
-    assert public == {*tables.FEATURES}
+    assert public == tables.FEATURES.keys()
+    kinds = {row.make(KERNEL, 3, 8).kind for row in tables.FEATURES.values()}
+    assert kinds == set(range(len(kp._MAP_KINDS)))
+    others = {name for name, kind in zip(tables.FEATURES, kp._MAP_KINDS) if not kind.frequencies}
+    assert others == {name for name, row in tables.FEATURES.items() if not row.any_law}

@@ -27,9 +27,10 @@ from paper_checks import (
     dsgd2015_experiments,
     implicit_steps,
     published,
+    reservoirs,
     rskpca2013,
 )
-from paper_checks.tools import fourier, hermite, sin2, timed
+from paper_checks.tools import fourier, hermite, rnca, sin2, skpca, timed
 
 HEADLINES = {}
 
@@ -854,22 +855,22 @@ def streams_at_size(run):
     n, m, d, near = run.size(1_000_000, 3000), run.size(1000, 60), 20, 2000
     X = clouds(np.random.default_rng([run.seed, 3]), n, d)
     kernel = kp.gaussian(kp.median_bandwidth(X[:20_000], run.seed))
-    map, some = kp.fourier_features_map(kernel, d, m, run.seed, paired=False), X[:near].copy()
+    some = X[:near].copy()
     K, rows = kp.gram(some, some, kernel), []
     methods = {
         "SKPCA, l = 50": (
-            lambda: kp.skpca(X, kernel, 50, m, 50, run.seed, centered=False),
+            lambda: skpca(X, kernel, 50, m, 50, run.seed),
             kp.features,
             d * m + 50 * m,
         ),
         "SKPCA, l = 20": (
-            lambda: kp.skpca(X, kernel, 20, m, 20, run.seed, centered=False),
+            lambda: skpca(X, kernel, 20, m, 20, run.seed),
             kp.features,
             d * m + 20 * m,
         ),
-        "RNCA, 50": (lambda: kp.rnca(X, map, 50, centered=False), kp.features, m * m + m * d),
+        "RNCA, 50": (lambda: rnca(X, kernel, 50, m, run.seed), kp.features, m * m + m * d),
         "Nystrom, 50": (
-            lambda: kp.reservoir_nystrom(X, kernel, 50, m, run.seed),
+            lambda: reservoirs.nystrom(X, kernel, 50, m, run.seed),
             kp.features,
             m * m + m * d,
         ),

@@ -12,6 +12,7 @@ import numpy as np
 from scipy import stats
 
 import kpcasketch as kp
+from paper_checks import reservoirs
 from paper_checks.claims import (
     CHANCE,
     COUNT,
@@ -42,7 +43,17 @@ from paper_checks.claims import (
     standard_errors,
     too_often,
 )
-from paper_checks.tools import fourier, norm, nystrom_error, p_value, seeds, slope, users_rows
+from paper_checks.tools import (
+    fourier,
+    fourier_map,
+    norm,
+    nystrom_error,
+    p_value,
+    seeds,
+    skpca,
+    slope,
+    users_rows,
+)
 
 
 def blob(options, n, d=3, wider=1.0):
@@ -58,10 +69,9 @@ def blob(options, n, d=3, wider=1.0):
 def streamed(X, kernel, m, ell, seed, features_of=None):
     """Z W of Algorithm 1, so that G~ = Z W W^T Z^T. A wrong implementation draws the features of the transform from
     another seed, `features_of`, than those of the sketch."""
-    found = kp.skpca(X, kernel, ell, m, ell, seed, centered=False)
+    found = skpca(X, kernel, ell, m, ell, seed)
     if features_of is not None:
-        drawn = kp.fourier_features_map(kernel, X.shape[1], m, features_of)
-        found = found._replace(feature_map=drawn)
+        found = found._replace(feature_map=fourier_map(X, kernel, m, features_of))
     return kp.features(X, found)
 
 
@@ -287,7 +297,8 @@ def features_keep_the_spectrum(options):
 def deviations_at_one_point(seed, m, maps):
     """| |Z x|^2 / n - 1 | of many maps of m features, for identical points: one is enough, each m of a map's are a
     map."""
-    found, out = kp.fourier_features_map(kp.gaussian(1.0), 1, m * 2000, seed), []
+    found = kp.fourier_features_map(kp.gaussian(1.0), 1, m * 2000, seed, paired=False)
+    out = []
     for t in range(maps // 2000):
         again = found._replace(seed=1000 * seed + t, frequencies=np.empty((0, 1)))
         z = kp.features(np.full((1, 1), 0.37), again)[0]
@@ -439,12 +450,12 @@ def reservoirs_meet_the_quoted_bound(options):
         return kp.spectral_error(kp.LowRank(kp.features(X, found)), K, 0)
 
     def of_reservoirs(size, seed):
-        return error(kp.reservoir_nystrom(X, kernel, min(k, size), size, seed))
+        return error(reservoirs.nystrom(X, kernel, min(k, size), size, seed))
 
     draws = seeds(options, trials)
     errors = [of_reservoirs(c, seed) for seed in draws]
-    first = kp.reservoir_start(c, 2)._replace(points=X[:c], count=n)
-    wrong = error(kp.reservoir_finish(first, kernel, k))
+    first = reservoirs.start(c, 2)._replace(points=X[:c], count=n)
+    wrong = error(reservoirs.finish(first, kernel, k))
     return probability(
         sum(e > bound for e in errors),
         trials,
@@ -482,17 +493,17 @@ def reservoirs_meet_the_quoted_frobenius_bound(options):
         left = np.delete(shares, np.argsort(-drawn, kind="stable")[:k])
         return np.linalg.norm(left)
 
-    def reservoirs(size, seed):
-        return kp.reservoir_update(kp.reservoir_start(size, 1, seed), X)
+    def sampled(size, seed):
+        return reservoirs.update(reservoirs.start(size, 1, seed), X)
 
     def gap(seed):
         """Relative difference of that error and the error of the library's features, of 15 points."""
-        found = reservoirs(15, seed)
-        F = kp.features(X, kp.reservoir_finish(found, kernel, k))
+        found = sampled(15, seed)
+        F = kp.features(X, reservoirs.finish(found, kernel, k))
         return abs(kp.frobenius_error(K, kp.LowRank(F)) / n / error(found.points) - 1)
 
     draws = seeds(options, trials)
-    errors = [error(reservoirs(c, seed).points) for seed in draws]
+    errors = [error(sampled(c, seed).points) for seed in draws]
     alike = max(gap(seed) for seed in draws)
     return probability(
         sum(e > bound for e in errors),
@@ -507,7 +518,7 @@ def reservoirs_meet_the_quoted_frobenius_bound(options):
         trivial=np.linalg.norm(shares),
         needs={"the error of the features": alike < 1e-9},
         effort=Effort(
-            "c", c, lambda size, trial: error(reservoirs(size, draws[trial]).points) > bound
+            "c", c, lambda size, trial: error(sampled(size, draws[trial]).points) > bound
         ),
     )
 
@@ -708,7 +719,7 @@ def worst_quotient(Z, ell):
 def features_of_signs(seed, ell, m):
     """Points whose m Fourier features are all +-sqrt(2/m), rows of a Hadamard matrix: l/2 directions in turn 40 times,
     and l new ones that wipe them. With d = m the angles of a point can be any; first the phases, from two points."""
-    drawn = kp.fourier_features_map(kp.gaussian(1.0), m, m, seed)
+    drawn = kp.fourier_features_map(kp.gaussian(1.0), m, m, seed, paired=False)
     quarter = np.linalg.solve(drawn.frequencies, np.full(m, math.pi / 2))
     at_0, at_quarter = kp.features(np.stack([np.zeros(m), quarter]), drawn)
     phases = np.arctan2(-at_quarter, at_0)
@@ -1034,7 +1045,7 @@ def frobenius_norm_of_rank_k(options):
     X, kernel = blob(options, 600)
     K, F = (
         kp.gram(X, X, kernel),
-        kp.features(X, kp.skpca(X, kernel, 20, 400, 20, options.seed, centered=False)),
+        kp.features(X, skpca(X, kernel, 20, 400, 20, options.seed)),
     )
     actual = max(excess(K, F @ F.T, k) for k in (1, 5, 20))
     return counterexample(
@@ -1115,63 +1126,6 @@ def counted_training(X, m, ell, seed):
     }
 
 
-def error_on_a_grid(kernel, found):
-    """Largest |z(x).z(y) - k(x, y)| / k(x, x) for points on a regular grid of the map's box, corners included."""
-    low, high = found.grid[:2]
-    axes = [np.linspace(a, b, (200, 17, 7)[found.d - 1]) for a, b in zip(low, high)]
-    points = np.stack(np.meshgrid(*axes, indexing="ij"), -1).reshape(-1, found.d)
-    Z = kp.features(points, found)
-    return np.abs(Z @ Z.T - kp.gram(points, points, kernel)).max() / kernel.scale
-
-
-@claim(
-    "SKPCA-Grid",
-    "skpca",
-    "Not of the paper: features on a grid of frequencies have no random error; for all points of the box, "
-    "|z(x).z(y) - k(x - y)| <= eps k(0) (Barnett, Greengard, Rachh 2023, with our constants).",
-    measures="largest error of a kernel value over eps k(0), on a grid of differences that has the corners",
-    control="half as many frequencies an axis, and frequencies twice as far apart",
-)
-def features_on_a_grid_have_a_uniform_error(options):
-    kernel, errors, fewer, apart, random = kp.scaled(kp.gaussian(0.7), 3.0), {}, [], [], []
-    for d, eps in (
-        (1, 1e-2),
-        (1, 1e-6),
-        (1, 1e-11),
-        (2, 1e-2),
-        (2, 1e-5),
-        (2, 1e-9),
-        (3, 1e-2),
-        (3, 1e-4),
-    ):
-        found = kp.equispaced_features_map(
-            kernel, np.arange(d) - 2.0, np.arange(d) + [0.5, 1.0, -1.8][:d], eps
-        )
-        errors[d, eps] = error_on_a_grid(kernel, found) / eps
-        low, high, steps, sides = found.grid
-        sides = 2 * (sides // 4) + 1
-        coarse = found._replace(grid=np.stack([low, high, steps, sides]), m=int(sides.prod()))
-        fewer.append(error_on_a_grid(kernel, coarse) / eps)
-        grid = np.stack([low, high, 2 * steps, found.grid[3]])
-        apart.append(error_on_a_grid(kernel, found._replace(grid=grid)) / eps)
-        if d == 2:
-            at_random = kp.fourier_features_map(
-                kernel, d, found.m, options.seed, stored=True, paired=True
-            )
-            at_random = at_random._replace(grid=found.grid)  # the box
-            random.append(f"{error_on_a_grid(kernel, at_random):.2g} for m = {found.m}")
-    return bounded(
-        max(errors.values()),
-        1.0,
-        [min(fewer), min(apart)],
-        "largest error over eps, by d and eps: "
-        + ", ".join(f"({d}, {eps:g}) {value:.2g}" for (d, eps), value in errors.items())
-        + f". As many random features have errors of {'; '.join(random)}.",
-        "boxes with sides of 2.5, 3 and .2, sigma = .7; 200 points, 17^2 or 7^3 points of each box",
-        trivial=1 / max(eps for _, eps in errors),
-    )
-
-
 @claim(
     "SKPCA-C",
     "skpca",
@@ -1185,10 +1139,7 @@ def costs_are_counted(options):
     n, d, m, ell, c = 3000, 7, 120, 20, 300
     X = np.random.default_rng(options.seed).standard_normal((n, d))
     state = kp.update(
-        kp.skpca_start(
-            kp.fourier_features_map(kp.gaussian(2.0), d, m, options.seed), ell, centered=False
-        ),
-        X,
+        kp.skpca_start(fourier_map(X, kp.gaussian(2.0), m, options.seed), ell, centered=False), X
     )
     sketches = state.sketch.run.columns, state.sketch.older.columns
     held = state.feature_map.frequencies.size + sum(columns.size for columns in sketches)
@@ -1197,7 +1148,7 @@ def costs_are_counted(options):
     for z in kp.features(X, state.feature_map):
         before, sketch = sketch, kp.update(sketch, z[None])
         decompositions += sketch.run.used <= before.run.used
-    reservoir = kp.reservoir_update(kp.reservoir_start(c, d, options.seed), X)
+    reservoir = reservoirs.update(reservoirs.start(c, d, options.seed), X)
     changes = int(reservoir.replaced.sum())
     mean, variance = (c * sum(1 / i**p for i in range(1, n + 1)) for p in (1, 2))
     score = abs(changes - mean) / math.sqrt(mean - variance)
@@ -1330,7 +1281,7 @@ def novelty_has_the_level_that_is_asked(options):
     models = {
         "kernel PCA": kp.kpca(train, kernel, 30, centered=False),
         "landmarks": kp.nystrom_map(train, np.arange(30), kernel),
-        "a stream": kp.skpca(train, kernel, 20, 200, 60, options.seed, centered=False),
+        "a stream": skpca(train, kernel, 20, 200, 60, options.seed),
     }
     a = math.floor(alpha * (n + 1))
     law = stats.betabinom(new, a, n + 1 - a)

@@ -6,12 +6,23 @@ import functools
 import math
 
 import numpy as np
+from scipy import linalg
 
 import kpcasketch as kp
-from paper_checks import data
+from paper_checks import data, reservoirs
 from paper_checks.claims import SHARP, bounded, claim, experiment, figure, observation
 from paper_checks.skpca2015 import blob, counted, sketched
-from paper_checks.tools import draw_ranges, finish, fourier, random_noisy, seeds, shorter
+from paper_checks.tools import (
+    draw_ranges,
+    finish,
+    fourier,
+    fourier_map,
+    random_noisy,
+    rnca,
+    seeds,
+    shorter,
+    skpca,
+)
 
 
 SIZES = (10, 20, 50, 100, 200, 500, 1000)  # m = c: features, and points of the Nystrom method
@@ -72,19 +83,19 @@ def measured_curves(name, folder, full, seed):
         )
 
     for place, size in enumerate(SIZES):
-        features = kp.fourier_features_map(kernel, d, size, seed)
+        features = fourier_map(points, kernel, size, seed)
         for method, rank in (("Nystrom", size), ("Nystrom, 50", min(50, size))):
             measure(
                 method,
                 place,
-                lambda: kp.reservoir_nystrom(points, kernel, rank, size, seed),
+                lambda: reservoirs.nystrom(points, kernel, rank, size, seed),
                 kp.features,
                 size**2 + size * d,
             )
         measure(
             "RNCA",
             place,
-            lambda: kp.rnca(points, features, min(50, size), centered=False),
+            lambda: rnca(points, kernel, min(50, size), size, seed),
             kp.features,
             size**2 + size * d,
             lambda: kp.features(points, features),
@@ -93,7 +104,7 @@ def measured_curves(name, folder, full, seed):
             measure(
                 f"l = {ell}",
                 place,
-                lambda: kp.skpca(points, kernel, ell, size, ell, seed, centered=False),
+                lambda: skpca(points, kernel, ell, size, ell, seed),
                 kp.features,
                 size * d + size * ell,
             )
@@ -171,9 +182,7 @@ def crossings(seed):
             rows = np.random.default_rng([seed, draw]).integers(n, size=m)  # with replacement
             rivals = {
                 "RNCA": fourier(X, kernel, m, 2 * seed + draw),
-                "SKPCA": kp.features(
-                    X, kp.skpca(X, kernel, 50, m, 50, 2 * seed + draw, centered=False)
-                ),
+                "SKPCA": kp.features(X, skpca(X, kernel, 50, m, 50, 2 * seed + draw)),
             }
             for name, F in {**{k: of_rank(K, rows, k) for k in RANKS}, **rivals}.items():
                 both = np.linalg.norm(K - F @ F.T), kp.spectral_error(K, kp.LowRank(F), 0, tol=0.05)
@@ -535,12 +544,10 @@ def estimates_of_errors(options):
         exact = kp.block_lanczos(K, k)
         for sketch, made in (
             ("bits", lambda seed: kp.block_lanczos(kp.quantize_gram(X, kernel, seed), 2 * k + 8)),
-            ("stream", lambda seed: kp.skpca(X, kernel, 4 * k, 600, 60, seed, centered=False)),
+            ("stream", lambda seed: skpca(X, kernel, 4 * k, 600, 60, seed)),
             (
                 "features",
-                lambda seed: kp.rnca(
-                    X, kp.fourier_features_map(kernel, X.shape[1], 600, seed), 4 * k, centered=False
-                ),
+                lambda seed: rnca(X, kernel, 4 * k, 600, seed),
             ),
             (
                 "landmarks",
@@ -552,16 +559,10 @@ def estimates_of_errors(options):
             ratios = []
             for seed in seeds(options, draws):
                 found = made(seed)
-                V = (
-                    found.vectors
-                    if sketch == "bits"
-                    else kp.features(X, found)
-                    if sketch == "landmarks"
-                    else kp.features(X, found)
-                )[:, :k].copy()
+                V = (found.vectors if sketch == "bits" else kp.features(X, found))[:, :k].copy()
                 told, angle = (
                     kp.sketch_error(found, X, kernel, k, seed),
-                    kp.principal_angles(exact.vectors, V)[0],
+                    linalg.subspace_angles(exact.vectors, V)[0],
                 )
                 ratios.append(
                     (
@@ -630,7 +631,7 @@ def draw_forgetting(axes, options):
         )
         for end in ends:
             state = kp.update(state, Z[end - 50 : end])
-            angles.append(np.degrees(kp.principal_angles(kp.finish(state).B[:3].T, new)[0]))
+            angles.append(np.degrees(linalg.subspace_angles(kp.finish(state).B[:3].T, new)[0]))
         axis.plot((ends - 4000) / 500, angles, label=label)
     finish(axis, xlabel="rows since the change / 500", ylabel="angle, degrees")
 

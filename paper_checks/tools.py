@@ -120,9 +120,26 @@ def nystrom_error(K, X, landmarks, kernel, precision=0.01):
     return kp.spectral_error(K, kp.LowRank(kp.nystrom(X, landmarks, kernel)), 0, tol=precision)
 
 
+def fourier_map(X, kernel, m, seed):
+    """The paper's map to m random Fourier features: each has frequencies and a phase of its own."""
+    return kp.fourier_features_map(kernel, X.shape[1], m, seed, paired=False)
+
+
 def fourier(X, kernel, m, seed):
     """m random Fourier features of points."""
-    return kp.features(X, kp.fourier_features_map(kernel, X.shape[1], m, seed, paired=False))
+    return kp.features(X, fourier_map(X, kernel, m, seed))
+
+
+def skpca(X, kernel, k, m, ell, seed=0):
+    """The paper's streaming kernel PCA: features of its own map, which are not centered."""
+    state = kp.skpca_start(fourier_map(X, kernel, m, seed), ell, centered=False)
+    return kp.finish(kp.update(state, X), k)
+
+
+def rnca(X, kernel, k, m, seed=0):
+    """The paper's rival of it, by the covariance of the same features."""
+    state = kp.rnca_start(fourier_map(X, kernel, m, seed), centered=False)
+    return kp.finish(kp.update(state, X), k)
 
 
 def random_noisy(n, d, seed, signal=50, zeta=10.0, decay=0):

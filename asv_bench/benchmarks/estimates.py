@@ -63,9 +63,7 @@ def sketched(method, X, kernel, seed):
     if method == "skpca":
         model = kp.skpca(X, kernel, COMPONENTS, 1000, 3 * COMPONENTS, seed, centered=False)
     else:
-        model = kp.rnca(
-            X, kp.fourier_features_map(kernel, X.shape[1], 1000, seed), COMPONENTS, centered=False
-        )
+        model = kp.rnca(X, kernel, COMPONENTS, 1000, seed, centered=False)
     return model, model.values, kp.features(X, model)
 
 

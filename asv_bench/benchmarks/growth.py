@@ -254,7 +254,7 @@ CASES = {
             "rnca (m = 500) in n",
             10_000,
             cloud,
-            lambda n, X: kp.rnca(X, MAP, 10, centered=False),
+            lambda n, X: kp.rnca(X, KERNEL, 10, 500, centered=False),
             lambda n: n,
             lambda n: 3 * 500**2 + 8192 * 500,
         ),

@@ -297,12 +297,10 @@ class FullRidge:
 class Arriving:
     """200 landmarks of 20,000 points whose eight far clusters arrive at the end, in blocks of 2000; five seeds."""
 
-    params = [["stream", "accelerated", "reservoir"]]
+    params = [["stream", "accelerated"]]
     param_names = ["method"]
 
     def features(self, method, X, kernel, seed):
-        if method == "reservoir":
-            return kp.features(X, kp.reservoir_nystrom(X, kernel, 200, 200, seed))
         if method == "accelerated":
             return kp.nystrom(X, kp.recursive_rls_accelerated(X, kernel, 200, seed), kernel)
         state = kp.rls_start(kernel, 200, X.shape[1], seed)

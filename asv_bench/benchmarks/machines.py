@@ -80,7 +80,7 @@ def scaling(work):
 def features():
     X, drawn = points(size(400_000), 50), kp.fourier_features_map(kp.gaussian(7.0), 50, 1000)
     subspace = kp.Subspace(drawn, np.eye(1000, 5), np.ones(5), np.zeros(1000), 0.0, 1)
-    return scaling(lambda: kp.dask_map(kp.skpca_residual, X, subspace).sum().compute())
+    return scaling(lambda: kp.dask_map(kp.residual, X, subspace).sum().compute())
 
 
 def moments():
