@@ -258,7 +258,7 @@ MANY = np.broadcast_to(np.ones((1, 1)), (400_000, 1))
         (
             kp.features,
             (np.ones((1000, 2)), kp.fourier_features_map(KERNEL, 2, 2**31 - 1, 0, stored=False)),
-            "feature_map.m",
+            "X",
         ),
         (
             kp.skpca_start,
@@ -295,9 +295,7 @@ MANY = np.broadcast_to(np.ones((1, 1)), (400_000, 1))
             kp.features,
             (
                 MANY,
-                kp.Expansion(
-                    MANY[:2], np.ones((2, 10_000)), np.ones(10_000), KERNEL, offset=np.zeros(0)
-                ),
+                kp.Expansion(MANY[:2], np.ones((2, 10_000)), np.ones(10_000), KERNEL),
             ),
             "X",
         ),
