@@ -767,6 +767,8 @@ def _names(value):
         # Landmarks without points are row numbers, whatever the columns.
         if hasattr(value, "points") and (value.points is None or 0 in np.shape(value.points)):
             return ""
+        if hasattr(type(getattr(value, "centers", None)), "columns"):  # a ReducedSet of a frame
+            return _names(value.centers)
         return getattr(value, "names", b"").decode()
     if not hasattr(type(value), "columns"):  # Delayed has any name
         return ""
@@ -4573,7 +4575,7 @@ def _about_its_mean(E, means=None):
     return E._replace(coef=coef, offset=-offset, mean=np.full(len(coef), 1.0 / len(coef)))
 
 
-@_public
+@_public(sparse=True)
 def kpca_from_eigen(X, kernel, eigen, *, centered=False):
     """Kernel PCA features from eigenpairs of a Gram matrix, exact or sketched, as an Expansion.
 
@@ -4655,7 +4657,7 @@ def _warn_of_negative_eigenvalues(A, values, key):
         )
 
 
-@_public
+@_public(sparse=True)
 def kpca(X, kernel, k, seed=0, *, centered=True):
     """Exact kernel PCA: the k leading components as an Expansion.
 
@@ -4900,7 +4902,7 @@ def kernel_pca_preimage(features, model, *, lam=0.0, max_iterations=1000):
     )
     _require(_has_formula(kernel), "model.kernel must not be precomputed or custom")
     F, basis, W = _span_of(E)
-    F = F if E.offset is None else F + E.offset
+    F = np.ascontiguousarray(F) if E.offset is None else F + E.offset
     center = E.points.mean(0, np.float64)
     if lam == 0.0:
         _require(not _mean_is_unknown(E), "lam must be positive if model.mean is unknown")

@@ -472,6 +472,16 @@ def test_components_are_centered_and_features_of_a_map_are_not(kernel, rng):
     assert np.abs(about_zero.mean(0)).max() > 0.1
 
 
+@pytest.mark.parametrize("centered", [False, True])
+@pytest.mark.parametrize("kernel", [kp.gaussian(2.0), kp.polynomial(2, 0.5, 1.0)])
+def test_features_with_a_ridge_are_inverted_with_and_without_a_mean(kernel, centered, rng):
+    pytest.importorskip("sklearn")
+    points = rng.standard_normal((300, 2))
+    own = kp.LandmarkFeatures(60, 5, kernel=kernel, centered=centered).fit(points)
+    found = own.inverse_transform(own.transform(points), lam=1e-6)
+    assert np.abs(found - points).max() < 0.3
+
+
 def test_class_weight_could_be_given_by_place():
     pytest.importorskip("sklearn")
     with pytest.raises(TypeError, match="positional"):

@@ -104,10 +104,6 @@ def of_points(function, n):
     return lambda: function(X)
 
 
-def every_point(X):
-    return kp.ReducedSet(X, np.ones(len(X)))
-
-
 def over_landmarks(function, n, s):
     X = clusters(n)
     landmarks = kp.rpcholesky(X, GAUSSIAN, s)
@@ -302,12 +298,12 @@ CALLS = {  # name: (maker of our call, maker of the peer's, or None)
     ),
     "shadow_select 6000": (lambda: of_points(lambda X: kp.shadow_select(X, 3.0), 6000), None),
     "rskpca 500": (
-        lambda: of_points(lambda X: kp.rskpca(every_point(X), GAUSSIAN, 10, centered=False), 500),
+        lambda: of_points(lambda X: kp.rskpca(X, GAUSSIAN, 10, centered=False), 500),
         None,
     ),
     "herd 1000, 50": (lambda: of_points(lambda X: kp.herd(X, GAUSSIAN, 50), 1000), None),
     "laplacian_eigenmap 500": (
-        lambda: of_points(lambda X: kp.laplacian_eigenmap(every_point(X), GAUSSIAN, 5), 500),
+        lambda: of_points(lambda X: kp.laplacian_eigenmap(X, GAUSSIAN, 5), 500),
         None,
     ),
     "mmd_test 500": (
