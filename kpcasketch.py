@@ -10322,14 +10322,11 @@ _STORED = {
 }
 
 
-# In memory, these fields are places in a list of records. In a file, they are the records' names.
+# In memory, these fields are numbers. In a file, they are names.
 _NAMED = {
-    (cls, field): [getattr(record, "name", record) for record in records]
-    for cls, field, records in (
-        ("Kernel", "kind", _KINDS),
-        ("FourierMap", "kind", _MAP_KINDS),
-        ("DSGDState", "task", _TASKS),
-    )
+    ("Kernel", "kind"): _NAMES,
+    ("FourierMap", "kind"): _MAP_KINDS,
+    ("DSGDState", "task"): _TASKS,
 }
 
 
