@@ -10344,7 +10344,7 @@ def _may_be_missing(cls, field):
 def _as_arrays(model, inside=""):
     """{field: array} of a tuple. Its type is "class", or "kernel" if `inside` is "kernel."."""
     called = type(model).__name__
-    hint = ": save each of its models by itself" if type(model) is tuple else ""
+    hint = ": save each of its parts by itself" if type(model) is tuple else ""
     _require(called in _TUPLES, f"model must be a named tuple of kpcasketch, got {called}{hint}")
     _require(
         not getattr(model, "address", 0),
@@ -10441,8 +10441,8 @@ def save(path, model):
 
     Each field becomes an array, except for None. Fields of inner tuples have names like
     "kernel.scale". The array "class" is the name of the type, and "kernel.kind" the name of the kind
-    of kernel. `names` has the columns of the points, if they are known. Each model of a pair has a
-    file of its own. A file of version 1.0 can be read by every version 1.x.
+    of kernel. `names` has the columns of the points, if they are known. Every version 1.x can read a
+    file of version 1.0.
 
     Args:
         path: str, path, or file open for writing. ".npz" is appended to a name without this suffix.
