@@ -748,30 +748,34 @@ def _names(value):
     value = _model_in(value)
     if isinstance(value, tuple):
         # Landmarks without points are row numbers, whatever the columns.
-        numbers = hasattr(value, "points") and not len(value.points)
+        if hasattr(value, "points") and (value.points is None or 0 in np.shape(value.points)):
+            return ""
         if hasattr(type(getattr(value, "centers", None)), "columns"):  # a ReducedSet of a frame
             return _names(value.centers)
-        return "" if numbers else getattr(value, "names", b"").decode()
-    names = list(value.columns) if hasattr(type(value), "columns") else []  # Delayed has any name
-    return json.dumps(names) if {*map(type, names)} == {str} else ""
+        return getattr(value, "names", b"").decode()
+    if not hasattr(type(value), "columns"):  # Delayed has any name
+        return ""
+    names = list(value.columns)
+    known = len(names) > 0 and all(type(name) is str for name in names)
+    return json.dumps(names) if known else ""
 
 
 def _require_same_columns(argument, names, other, theirs):
+    if names == theirs or not (names and theirs):  # equal or unknown
+        return
     shown = [
         "those of prepared_points(path, X)" if told[:1] == "{" else told[:200]
         for told in (names, theirs)
     ]
-    _require(
-        len({names, theirs, ""}) < 3,  # equal or unknown
+    raise ValueError(
         f"{argument} and {other} must have the same columns in the same order, got {shown[0]} and "
-        f"{shown[1]}",
+        f"{shown[1]}"
     )
 
 
 # Arguments with the columns of the points. (Y may be a target: functions of two samples check it.)
 _WITH_COLUMNS = frozenset(
-    "X Z C M state a b model other expansion rounded subspace manifold sketch feature_map landmarks "
-    "centers".split()
+    "X Z M state a b model other expansion sketch feature_map landmarks centers".split()
 )
 
 
@@ -788,7 +792,8 @@ def _public(function=None, *, sparse=False):
     True. BLAS has one thread (1.2)."""
     if function is None:
         return functools.partial(_public, sparse=sparse)
-    called = function.__qualname__.split(".")[-2:][0]
+    path = function.__qualname__.split(".")
+    called = path[0] if len(path) == 1 else path[-2]  # a method's class
     accepted = inspect.signature(function).parameters
 
     @functools.wraps(function)
@@ -874,7 +879,9 @@ def _as_array(name, value, ndim, dtypes=_FLOATS):
         with contextlib.suppress(ValueError):  # rows of unequal lengths remain a list
             value = np.asarray(value)
     _require(isinstance(value, np.ndarray), f"{name} must be {wanted}, got {type(value).__name__}")
-    hint = ": pass X[None] for one point, X[:, None] for one column" * (value.ndim == 1 < ndim)
+    hint = ""
+    if value.ndim == 1 and ndim == 2:
+        hint = ": pass X[None] for one point, X[:, None] for one column"
     _require(
         value.ndim == ndim and value.dtype.kind in "biuf",
         f"{name} must be {wanted}, got a {value.ndim}-D array of {value.dtype}{hint}",
@@ -1051,19 +1058,15 @@ def _checked_real(name, value, low=-math.inf, high=math.inf):
         raise ValueError(f"{name} must be a real number, got {_shown(number)}")
     _require(abs(number) <= sys.float_info.max, f"{name} must be finite, got {number}")
     if not low <= number <= high:
-        raise ValueError(
-            f"{name} must be {f'at least {low}' if high == math.inf else f'from {low} to {high}'}, "
-            f"got {float(number)}"
-        )
+        wanted = f"at least {low}" if high == math.inf else f"from {low} to {high}"
+        raise ValueError(f"{name} must be {wanted}, got {float(number)}")
     return float(number)
 
 
 def _checked_share(name, value, parts=1):
     value = _checked_real(name, value)
-    _require(
-        0.0 < value < 1.0 / parts,
-        f"{name} must be between 0 and 1{f'/{parts}' * (parts > 1)}, got {value}",
-    )
+    top = "1" if parts == 1 else f"1/{parts}"
+    _require(0.0 < value < 1.0 / parts, f"{name} must be between 0 and {top}, got {value}")
     return value
 
 
@@ -1191,7 +1194,9 @@ def _of_record(records, name, value, field):
     found = getattr(records.get(type(value)), field, None)
     if found is None:  # the message is built only if it is needed: 3 us of a small call
         able = [cls.__name__ for cls, record in records.items() if getattr(record, field)]
-        got = type(value).__name__ + ", which is not fitted" * hasattr(type(value), "fit")
+        got = type(value).__name__
+        if hasattr(type(value), "fit"):
+            got += ", which is not fitted"
         raise ValueError(f"{name} must be one of {', '.join(able)}; got {got}")
     return found
 
@@ -10392,6 +10397,11 @@ def novelty_pvalues(X, model, known):
             because these have smaller residuals. For a drifting stream: its last n, even alarms.
     Returns:
         array: (q,), at least 1 / (n + 1). Squared residuals that differ by up to 1e-9 count as equal.
+    Example:
+        >>> X = np.array([[0.0], [1.0], [2.0], [3.0]])
+        >>> model = kpca(X[:2], gaussian(1.0), 2, centered=False)
+        >>> novelty_pvalues(np.array([[0.5], [99.0]]), model, residual(X[2:], model)).round(6).tolist()
+        [1.0, 0.333333]
     """
     known = _as_array("known", known, 1, _DOUBLE)
     n = known.size
@@ -10641,10 +10651,16 @@ def _is_stored(array, kind):
     )
 
 
+def _may_be_missing(cls, field):
+    """Whether a file may lack this field: None is not written, and files may come without names."""
+    return field == "names" or cls._field_defaults.get(field, "required") is None
+
+
 def _as_arrays(model, inside=""):
     """{field: array} of a tuple. Its type is "class", or "kernel" if `inside` is "kernel."."""
     called = type(model).__name__
-    _require(called in _TUPLES, f"model must be a named tuple of kpcasketch, got {called}")
+    hint = ": save each of its parts by itself" if type(model) is tuple else ""
+    _require(called in _TUPLES, f"model must be a named tuple of kpcasketch, got {called}{hint}")
     _require(
         not getattr(model, "address", 0),
         "model must not have a kernel of custom(f): a file cannot store its code",
@@ -10653,7 +10669,7 @@ def _as_arrays(model, inside=""):
     for field, kind in type(model).__annotations__.items():
         value = getattr(model, field)
         place = inside + field
-        if value is None and type(model)._field_defaults.get(field, 0) is None:
+        if value is None and _may_be_missing(type(model), field):
             continue
         if type(value).__name__ in _TUPLES:
             arrays |= _as_arrays(value, f"{place}.")
@@ -10671,7 +10687,7 @@ def _as_arrays(model, inside=""):
 
 
 def _from_arrays(arrays, path, inside):
-    """The tuple of a file. Its arrays are removed from `arrays`. Earlier files have no names."""
+    """The tuple of a file. Its arrays are removed from `arrays`."""
     place = inside[:-1] or "class"
     wrong = f"{path} must be a file written by save, but {{}} has the wrong type"
     cls = _TUPLES.get(str(arrays.get(place)))
@@ -10679,7 +10695,7 @@ def _from_arrays(arrays, path, inside):
     fields = {}
     for field, kind in cls.__annotations__.items():
         place = inside + field
-        if place not in arrays and field in cls._field_defaults:  # it was None, or is new
+        if place not in arrays and _may_be_missing(cls, field):
             fields[field] = cls._field_defaults[field]
             continue
         value = arrays.get(place, np.array("none"))
@@ -10738,9 +10754,10 @@ def _made_from(arrays, path):
 def save(path, model):
     """Write a result of this module to a .npz file, without pickles (textbook).
 
-    Each field becomes an array. Fields of inner tuples have names like "kernel.scale". The array
-    "class" is the name of the type, and "kernel.kind" the name of the kind of kernel. `names` has
-    the columns of the points, if they are known.
+    Each field becomes an array, except for None. Fields of inner tuples have names like
+    "kernel.scale". The array "class" is the name of the type, and "kernel.kind" the name of the kind
+    of kernel. `names` has the columns of the points, if they are known. Every version 1.x can read a
+    file of version 1.0.
 
     Args:
         path: str, path, or file open for writing. ".npz" is appended to a name without this suffix.
@@ -10748,6 +10765,12 @@ def save(path, model):
             detector is more than its model: use joblib. The kernel must not be `custom`, which is code.
     Returns:
         None: The new file replaces an earlier file only when the new file is complete.
+    Example:
+        >>> import io
+        >>> file = io.BytesIO()  # or a path, such as "model.npz"
+        >>> save(file, kpca(np.array([[0.0], [2.0]]), linear(), 1))
+        >>> np.load(io.BytesIO(file.getvalue()))["points"].tolist()
+        [[0.0], [2.0]]
     """
     _require(
         not (hasattr(model, "classes_") or hasattr(model, "residuals_")),
@@ -10772,6 +10795,12 @@ def load(path):
         path: str, path, or file open for reading. A .npz file.
     Returns:
         tuple: The result.
+    Example:
+        >>> import io
+        >>> file = io.BytesIO()  # or a path, such as "model.npz"
+        >>> save(file, gaussian(2.0))
+        >>> load(io.BytesIO(file.getvalue()))
+        Kernel(gaussian, sigma=2, gamma=0.125)
     """
     return _made_from(_arrays_in(path), path)
 
@@ -10790,6 +10819,9 @@ def median_bandwidth(X, seed=0):
         float: The median, or the median of positive distances if it is 0, or 1.0 if all are 0.
             Sparse points at distances below 1e-62 count as equal. Above 1e84, their distances are
             infinite.
+    Example:
+        >>> median_bandwidth(np.array([[0.0], [1.0], [5.0]]))  # of the distances 1, 4 and 5
+        4.0
     """
     from scipy.spatial.distance import pdist  # the import takes 0.1 s
 
@@ -10852,7 +10884,7 @@ def _left_out(P, T, weights, found, lams, at, groups, single):
     values, V = _small_eigen(squares)
     factors = 1.0 / (values[:, None] + np.maximum(lams, _least_ridge(squares, single)))
     fits = _transposed_product(V, products)
-    share = intercept / weights.sum()
+    share = 1.0 / weights.sum() if intercept else 0.0
     errors = np.zeros(lams.size)
     slabs = _slabs(len(P), _SLAB)
     if groups is not None:
@@ -11047,6 +11079,11 @@ def advise(X, kernel, error, k=10, seed=0, *, memory=None):
     Returns:
         list: One Advice per method. Methods that work come first, by the time of one thread that
             counts of operations predict (below 1 s: by bytes).
+    Example:
+        >>> X = np.linspace(0.0, 1.0, 300)[:, None]
+        >>> found = {row.method: row for row in advise(X, gaussian(1.0), 0.1, 2)}
+        >>> found["rpcholesky"].works, found["rpcholesky"].size, found["rpcholesky"].bytes
+        (True, 16, 38400)
     """
     X, kernel = _points_and_kernel(X, kernel)
     k = _checked_count("k", k, len(X))
@@ -11081,7 +11118,10 @@ def advise(X, kernel, error, k=10, seed=0, *, memory=None):
     ladder = [size for size in _LADDER if k <= size <= few // 4] or [few]
     evaluations = {}
     rows = []
-    for method in [*matrices, *_SAMPLERS, *["skpca"] * bool(_KINDS[kernel.kind].law)]:
+    methods = [*matrices, *_SAMPLERS]
+    if _KINDS[kernel.kind].law:
+        methods.append("skpca")
+    for method in methods:
         # Errors of matrices fall like 1 / sqrt(n).
         fall = math.sqrt(growth) if method in matrices else 1.0
         size, error = _least_size(
@@ -11151,9 +11191,10 @@ def _without_objects(y, text):
     if all(issubclass(kind, (int, float, np.number, np.bool_)) for kind in kinds):
         return np.array(labels.tolist())
     found = ", ".join(sorted(kind.__name__ for kind in kinds))
+    wanted = "numbers or text" if text else "numbers"
     _require(
         text and all(issubclass(kind, str) for kind in kinds),
-        f"y must hold numbers{' or text' * text}, without None and NA; got {found}",
+        f"y must hold {wanted}, without None and NA; got {found}",
     )
     return y
 
@@ -11193,9 +11234,10 @@ def _given_landmarks(own, X):
     return Z, len(Z)
 
 
-def _fit_landmarks(own, X, y, seed, weights=None):
+def _fit_landmarks(own, X, y, seed, centered, weights=None):
     """Set kernel_ and landmarks_ of an estimator. Returns the landmarks as points, lam, and the
-    factor of X if the sampler computed it. Equal points count once, as weights do."""
+    factor of X if the sampler computed it. Equal points count once, as weights do. If `centered` is
+    True, landmarks for a linear kernel do not depend on the mean of X."""
     Z, many = _given_landmarks(own, X)
     lam = own.lam
     if lam not in (None, "auto"):
@@ -11225,7 +11267,7 @@ def _fit_landmarks(own, X, y, seed, weights=None):
     if Z is not None:
         own.landmarks_ = own.landmarks
     else:
-        P = _about_mean(kernel, P, own.centered)
+        P = _about_mean(kernel, P, centered)
         if sampler == "rpcholesky":
             chosen, F = _landmarks_by_pivots(P, kernel, many, 64, 0.0, seed)
         else:
@@ -11282,7 +11324,7 @@ def _estimator(user):
             if not reset:
                 self._require_fit()
             _require_no_dates("X", data[0])
-            checks = {"ensure_min_samples": 1 + reset} | checks
+            checks = {"ensure_min_samples": 2 if reset else 1} | checks
             found = validation.validate_data(
                 self,
                 *data,
@@ -11321,12 +11363,12 @@ def _estimator(user):
         lam: float = 1.0
         _: dataclasses.KW_ONLY
         sampler: str = "auto"
-        centered = True  # by the intercept
 
         def _learn(self, X, T, weights):
             """Set lam_ and model_ by `nystrom_ridge` of the targets T with an intercept."""
             X = _as_points("X", X)
-            _, self.lam_, F = _fit_landmarks(self, X, T, self._seed(), weights)
+            # The intercept removes the mean.
+            _, self.lam_, F = _fit_landmarks(self, X, T, self._seed(), True, weights)
             F = None if _is_linear(self.kernel_) else F
             self.model_ = _ridge_over(
                 X, T, self.landmarks_, self.kernel_, self.lam_, True, weights, F
@@ -11344,14 +11386,15 @@ def _learn_features(own, X, y):
     with own._refit():
         X = _as_points("X", own._points(X, reset=True))
         k = own.n_components
+        centered = _as_flag("centered", own.centered) and k is not None
         share = isinstance(_scalar(k), float)
         if share:
             _checked_share("n_components", k)
-        elif _as_flag("centered", own.centered) or k is not None:
+        elif k is not None:
             _checked_count("n_components", k, _given_landmarks(own, X)[1])
         seed = own._seed()
         targets = _as_targets(y) if own.sigma == "auto" else None
-        Z, _, F = _fit_landmarks(own, X, targets, seed)
+        Z, _, F = _fit_landmarks(own, X, targets, seed, centered)
         own._n_features_out = len(Z)
         if k is None:
             if F is None:
@@ -11361,7 +11404,7 @@ def _learn_features(own, X, y):
             return F
         del F  # its memory
         most = len(Z) if share else min(k, len(Z))
-        model = nystrom_kpca(X, Z, own.kernel_, most, seed, centered=own.centered)
+        model = nystrom_kpca(X, Z, own.kernel_, most, seed, centered=centered)
         some = X[uniform_landmarks(len(X), 2000, seed).indices]
         varied = len(_distinct(some)[0]) > 1
         shares = explained_variance_ratio(some, model) if varied else np.zeros(most)
@@ -11390,7 +11433,7 @@ def _define_features(base, Estimator, _):
             landmarks: int or array. Number of landmarks (n_components of Nystroem). Equal points
                 count once, and fewer points are all used. An array holds row numbers or points.
             n_components: int or float. Components of `nystrom_kpca`. If below 1, the share of the
-                variance to explain, or all if they explain less. None means `nystrom_features`.
+                variance to explain, or all if they explain less. None means features of `nystrom_map`.
             kernel: Kernel. None means a Gaussian kernel.
             sigma: float. Bandwidth of the Gaussian. Default: `median_bandwidth`. "auto" is by
                 `choose` with y: text, categories and integers of at most 32 values are classes.
@@ -11398,14 +11441,19 @@ def _define_features(base, Estimator, _):
             sampler: str. "rpcholesky", "rls", "rls-accelerated" or "uniform". "auto" is
                 "rpcholesky" if n * landmarks < 10^8, and "rls-accelerated" otherwise.
             random_state: int, RandomState or None. Seed, as in scikit-learn.
-            centered: bool. Whether to subtract the mean in feature space. Needs n_components.
+            centered: bool. Whether components are of points minus their mean in feature space, as in
+                KernelPCA. Features of `nystrom_map`, without n_components, are not centered.
+        Example:
+            >>> X = np.linspace(0.0, 9.0, 200)[:, None]  # doctest: +SKIP
+            >>> LandmarkFeatures(50, 3, sigma=1.0).fit_transform(X).shape  # doctest: +SKIP
+            (200, 3)
         """
 
         landmarks: int = 300
         n_components: int = None
         _: dataclasses.KW_ONLY
         sampler: str = "auto"
-        centered: bool = False
+        centered: bool = True
 
         @_public(sparse=True)
         def fit(self, X, y=None):
@@ -11425,15 +11473,16 @@ def _define_features(base, Estimator, _):
             return features(self._points(X), self.map_)
 
         @_public(sparse=True)
-        def inverse_transform(self, X, ridge=0.0):
-            """Points with features X, (n, k), by `kernel_pca_preimage`. Needs n_components."""
+        def inverse_transform(self, X, lam=0.0):
+            """Points with features X, (n, k), by `kernel_pca_preimage`. Needs n_components. lam is
+            its ridge."""
             self._require_fit()
             _require(
                 isinstance(self.map_, Expansion),
                 "n_components must be a number for inverse_transform, got None",
             )
             _require_no_dates("X", X)
-            return kernel_pca_preimage(np.asarray(X), self.map_, ridge)
+            return kernel_pca_preimage(np.asarray(X), self.map_, lam=lam)
 
 
 def _define_ridge(base, _, Ridge):
@@ -11450,6 +11499,11 @@ def _define_ridge(base, _, Ridge):
             landmarks: int or array. Number of landmarks, or landmarks. See `LandmarkFeatures`.
             lam: float or "auto". Positive ridge, in the units of the eigenvalues of K.
             kernel, sigma, gamma, sampler, random_state: See `LandmarkFeatures`.
+        Example:
+            >>> X = np.linspace(0.0, 9.0, 200)[:, None]  # doctest: +SKIP
+            >>> model = LandmarkRidge(50, 1e-6, sigma=1.0).fit(X, np.sin(X[:, 0]))  # doctest: +SKIP
+            >>> model.predict([[np.pi / 2.0]]).round(3).tolist()  # doctest: +SKIP
+            [1.0]
         """
 
         @_public(sparse=True)
@@ -11486,8 +11540,14 @@ def _define_classifier(base, _, Ridge):
             kernel, sigma, gamma, sampler, random_state: See `LandmarkFeatures`.
             class_weight: dict, "balanced" or None. Weights of the classes, as in scikit-learn. With
                 "balanced", the sums of the weights of all classes are equal.
+        Example:
+            >>> X = np.linspace(0.0, 9.0, 200)[:, None]  # doctest: +SKIP
+            >>> y = np.where(np.sin(X[:, 0]) > 0.0, "above", "below")  # doctest: +SKIP
+            >>> LandmarkClassifier(50, 1e-3, sigma=1.0).fit(X, y).predict([[2.0], [5.0]]).tolist()  # doctest: +SKIP
+            ['above', 'below']
         """
 
+        _: dataclasses.KW_ONLY
         class_weight: object = None
 
         @_public(sparse=True)
@@ -11521,7 +11581,8 @@ def _define_classifier(base, _, Ridge):
         def predict(self, X):
             """Classes of X, (n, d): those with the largest predicted target."""
             scores = self._predictions(X)
-            return self.classes_[scores.argmax(1) if scores.ndim == 2 else (scores > 0.0) * 1]
+            which = scores.argmax(1) if scores.ndim == 2 else (scores > 0.0).astype(int)
+            return self.classes_[which]
 
 
 def _with_signs_of(earlier, basis):
@@ -11554,6 +11615,11 @@ def _define_streaming(base, Estimator, _):
                 sigma and gamma are None, the first block sets sigma, and needs two points.
             centered: bool. Whether to subtract the mean in feature space, as in KernelPCA.
             half_life: float or None. Number of points after which a point has half of its weight.
+        Example:
+            >>> X = np.linspace(0.0, 9.0, 200)[:, None]  # doctest: +SKIP
+            >>> model = StreamingKernelPCA(3, 100, 20, sigma=1.0)  # doctest: +SKIP
+            >>> model.partial_fit(X[:100]).partial_fit(X[100:]).transform(X[:5]).shape  # doctest: +SKIP
+            (5, 3)
         """
 
         n_components: int = 10
@@ -11614,7 +11680,9 @@ def _spans_all_features(model):
     if kernel.kind != _POLYNOMIAL:
         return False
     degree = int(kernel.shape)
-    variables = model.points.shape[1] + (kernel.offset > 0.0)
+    variables = model.points.shape[1]
+    if kernel.offset > 0.0:
+        variables += 1
     return model.rank >= math.comb(variables + degree - 1, degree)
 
 
@@ -11625,7 +11693,8 @@ def _define_detector(base, Estimator, _):
     class NoveltyDetector(base.OutlierMixin, Estimator):
         """Novelty by `residual` over landmarks of a stream, with a calibrated threshold (RLS 2.1).
 
-        `rls_update` chooses landmarks. Residuals of points that it has not seen give the threshold:
+        A stream (`rls_start`) chooses landmarks. Residuals of points that it has not seen give the
+        threshold:
         the a-th largest of the latest m <= 2000, a = floor(false_alarms (m + 1)), at least 1. If a
         new point is exchangeable with the points of `fit` (such as independent points of one law),
         it exceeds the threshold with probability at most false_alarms. After `partial_fit`, whose
@@ -11647,6 +11716,10 @@ def _define_detector(base, Estimator, _):
             kernel, sigma, gamma, random_state: See `LandmarkFeatures`, but sigma is a number. If
                 kernel, sigma and gamma are None, the first block sets sigma, and needs two points. A
                 warning is given if later points show that it is too small.
+        Example:
+            >>> X = np.linspace(0.0, 9.0, 200)[:, None]  # doctest: +SKIP
+            >>> NoveltyDetector(50, sigma=1.0).fit(X).predict([[4.5], [20.0]]).tolist()  # doctest: +SKIP
+            [1, -1]
         """
 
         landmarks: int = 300
@@ -11692,11 +11765,11 @@ def _define_detector(base, Estimator, _):
         def _learn(self, X, state, unseen, weights):
             """Learn X. Residuals of `unseen` are from the earlier model, or from the first one."""
             share = _checked_share("false_alarms", self.false_alarms)
-            state = rls_update(state, X)
+            state = update(state, X)
             model = nystrom_map(state.points, state.points, state.kernel)
             others = residual(unseen, getattr(self, "map_", model)) if len(unseen) else ()
             grouped = (weights < 1.0).any()  # then the residuals of all groups count
-            latest = slice(None if grouped else -2000, None)
+            latest = slice(None) if grouped else slice(-2000, None)
             residuals = np.append(self.residuals_, others)[latest]
             weights = np.append(self._weights, weights)[latest]
             descending = np.argsort(-residuals)
@@ -11772,10 +11845,10 @@ def __dir__():
 
 
 _TYPICAL = (
-    "kpca expand features residual kernel_pca_preimage block_lanczos sample_gram quantize_gram "
-    "recursive_rls_practical recursive_rls_accelerated rpcholesky nystrom nystrom_map "
-    "nystrom_features nystrom_kpca nystrom_ridge choose rls_update kmeans_select rskpca shadow_select skpca "
-    "dsgd_kpca spectral_error"
+    "kpca features residual kernel_pca_preimage block_lanczos sample_gram quantize_gram "
+    "recursive_rls_practical recursive_rls_accelerated rpcholesky nystrom nystrom_map nystrom_kpca "
+    "nystrom_ridge kernel_ridge choose update kmeans_select rskpca shadow_select skpca dsgd_kpca "
+    "spectral_error"
 ).split()
 
 
@@ -11792,11 +11865,11 @@ def _typical_arguments(dtype):
         "B": LowRank(X),
         "C": some,
         "w": np.ones(50),
+        "centers": ReducedSet(some, np.ones(50), None),
         "kernel": kernel,
         "landmarks": some,
         "features": some,
         "model": model,
-        "expansion": model,
         "state": rls_start(kernel, 50, 3),
         "k": 8,
         "s": 50,
@@ -11805,7 +11878,7 @@ def _typical_arguments(dtype):
         "eps": 0.5,
         "lam": 1.0,
         "factors": [1.0],
-        "steps": 2,
+        "steps": DSGDSteps(2),
     }
 
 
@@ -11815,13 +11888,15 @@ def _run_typical(name, dtype):
     if name in _ESTIMATORS:
         made = _model_in(__getattr__(name)(50).fit(X, given["Y"] > 0.0))
     else:
-        function = globals()["nystrom_map" if name == "nystrom_features" else name]
+        if name == "update":
+            del given["Y"]  # the state takes only X
+        function = globals()[name]
         named = given.keys() & inspect.signature(function).parameters
         made = function(**{key: given[key] for key in named})
     if type(made) in _models:
         features(X[:1], made)
         features(X, made)
-    if isinstance(made, (CSR, Bits)):
+    if name in ("sample_gram", "quantize_gram"):
         block_lanczos(made, 8)
 
 
@@ -11835,6 +11910,8 @@ def warm_up(*names):
             refused with a list. None means all in the list except for the estimators.
     Returns:
         float: Elapsed time in seconds.
+    Example:
+        >>> seconds = warm_up("rpcholesky", "nystrom_kpca")  # doctest: +SKIP
     """
     start = time.perf_counter()
     known = [*_TYPICAL, *_ESTIMATORS]

@@ -568,7 +568,7 @@ def test_warm_up_compiles_the_functions_that_are_named(tmp_path):
     said = run(code.format("'rpcholesky', kp.features"), KPCASKETCH_QUIET="")[1]
     assert said.splitlines() == [
         "kpcasketch: compiling rpcholesky (1 of 2)",
-        "kpcasketch: compiling expand (2 of 2)",
+        "kpcasketch: compiling features (2 of 2)",
     ]
     assert run(code.format("'rpcholesky'"))[1] == ""
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Estimators for scikit-learn; the false alarms of its detector are in test_novelty.py."""
 
+import doctest
 import pathlib
 import pickle
 import subprocess
@@ -23,7 +24,7 @@ import kpcasketch as kp
         ("LandmarkFeatures", {"landmarks": 8, "sigma": "auto"}),
         ("LandmarkFeatures", {"landmarks": 8, "n_components": 0.9}),
         ("LandmarkClassifier", {}),
-        ("LandmarkFeatures", {"landmarks": 8, "n_components": 3, "centered": True}),
+        ("LandmarkFeatures", {"landmarks": 8, "n_components": 3, "centered": False}),
         ("LandmarkFeatures", {"landmarks": 8, "sampler": "uniform", "kernel": kp.linear()}),
         ("LandmarkClassifier", {"landmarks": 20, "sigma": "auto", "lam": "auto"}),
         ("LandmarkClassifier", {"class_weight": "balanced"}),
@@ -98,12 +99,13 @@ def test_the_transformer_serves_a_pipeline_and_a_search():
         make_pipeline(kp.LandmarkFeatures(), Ridge(1e-3)).fit(points, target).score(points, target)
         > 0.98
     )
-    centred = kp.LandmarkFeatures(60, n_components=5, centered=True).fit(points)
+    centred = kp.LandmarkFeatures(60, n_components=5).fit(points)
     expected = kp.nystrom_kpca(points, centred.landmarks_, centred.kernel_, 5, 0, centered=True)
     assert np.array_equal(centred.transform(points), kp.features(points, expected))
     assert np.abs(centred.transform(points).mean(0)).max() < 1e-12
     for wrong, match in (
-        ({"centered": True}, "n_components must be an int from 1 to 300, got NoneType"),
+        ({"centered": 1}, "centered must be True or False, got 1"),
+        ({"centered": None, "n_components": 2}, "centered must be True or False, got NoneType"),
         ({"sigma": 1.0, "gamma": 1.0}, "either sigma or gamma must be given, got both"),
         ({"sampler": "best"}, "sampler"),
         ({"landmarks": 0}, "landmarks must be"),
@@ -167,9 +169,9 @@ def test_features_of_components_have_shares_of_variance_and_preimages(rng):
     assert np.array_equal(np.sort(shares), np.sort(kp.explained_variance_ratio(points, own.map_)))
     assert np.abs(own.inverse_transform(own.transform(points[:9])) - points[:9]).max() < 0.1
     linear = kp.LandmarkFeatures(9, 2, kernel=kp.linear()).fit(points)
-    back = linear.inverse_transform(linear.transform(points[:9]), ridge=1e-9)
+    back = linear.inverse_transform(linear.transform(points[:9]), lam=1e-9)
     assert np.abs(back - points[:9]).max() < 1e-4
-    with pytest.raises(ValueError, match="^LandmarkFeatures: ridge must be positive unless"):
+    with pytest.raises(ValueError, match="^LandmarkFeatures: lam must be positive unless"):
         linear.inverse_transform(linear.transform(points))
     with pytest.raises(ValueError, match="^LandmarkFeatures: n_components must be .* got None"):
         kp.LandmarkFeatures(9).fit(points).inverse_transform(np.ones((1, 9)))
@@ -371,8 +373,11 @@ def test_fitted_estimators_serve_as_their_models(rng, tmp_path):
             kp.features(points, kp.load(tmp_path / "m.npz")), kp.features(points, own)
         )
         expanded = isinstance(model, kp.Expansion)
-        for function in (kp.features, *[kp.features, kp.relevance] * expanded):
-            assert np.array_equal(function(points, own), function(points, model))
+        assert np.array_equal(kp.features(points, own), kp.features(points, model))
+        if expanded:
+            own_share, share = kp.relevance(points, own), kp.relevance(points, model)
+            assert np.array_equal(own_share.columns, share.columns)
+            assert np.array_equal(own_share.components, share.components)
         if getattr(own, "model_", None) is None:
             assert np.array_equal(kp.residual(points, own), kp.residual(points, model))
     with pytest.raises(ValueError, match="^features: model must be one of .* got LandmarkRidge"):
@@ -450,6 +455,47 @@ def test_a_fitted_estimator_could_not_be_fitted_to_other_columns(rng):
         apply = getattr(own, "transform", None) or own.predict
         with pytest.raises(ValueError, match="feature names"):
             apply(frame[["a", "b"]])
+
+
+@pytest.mark.parametrize("kernel", [kp.gaussian(2.0), kp.linear()])
+def test_components_are_centered_and_features_of_a_map_are_not(kernel, rng):
+    pytest.importorskip("sklearn")
+    points = rng.standard_normal((200, 3)) + 5.0
+    plain = kp.LandmarkFeatures(20, kernel=kernel).fit(points)
+    other = kp.LandmarkFeatures(20, kernel=kernel, centered=False).fit(points)
+    assert plain.centered and np.array_equal(plain.landmarks_, other.landmarks_)
+    assert np.array_equal(plain.transform(points), other.transform(points))
+    assert np.abs(plain.transform(points).mean(0)).max() > 0.1
+    components = kp.LandmarkFeatures(20, 2, kernel=kernel).fit_transform(points)
+    assert np.abs(components.mean(0)).max() < 1e-12
+    about_zero = kp.LandmarkFeatures(20, 2, kernel=kernel, centered=False).fit_transform(points)
+    assert np.abs(about_zero.mean(0)).max() > 0.1
+
+
+@pytest.mark.parametrize("centered", [False, True])
+@pytest.mark.parametrize("kernel", [kp.gaussian(2.0), kp.matern(2.5, 4.0)])
+def test_features_with_a_ridge_are_inverted_with_and_without_a_mean(kernel, centered, rng):
+    pytest.importorskip("sklearn")
+    points = rng.standard_normal((300, 2))
+    own = kp.LandmarkFeatures(60, 5, kernel=kernel, centered=centered).fit(points)
+    found = own.inverse_transform(own.transform(points), lam=1e-6)
+    assert np.abs(found - points).max() < 0.3
+
+
+def test_class_weight_could_be_given_by_place():
+    pytest.importorskip("sklearn")
+    with pytest.raises(TypeError, match="positional"):
+        kp.LandmarkClassifier(9, 1.0, "balanced")
+    assert kp.LandmarkClassifier(9, 1.0, class_weight="balanced").class_weight == "balanced"
+
+
+@pytest.mark.parametrize("name", list(kp._ESTIMATORS))
+def test_examples_of_estimators(name):
+    pytest.importorskip("sklearn")
+    text = getattr(kp, name).__doc__.replace("# doctest: +SKIP", "")
+    names = {**vars(kp), "np": np}
+    example = doctest.DocTestParser().get_doctest(text, names, name, None, None)
+    assert example.examples and doctest.DocTestRunner().run(example).failed == 0
 
 
 def test_inverse_transform_refused_its_own_features_as_a_frame(rng):

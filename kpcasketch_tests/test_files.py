@@ -1,13 +1,19 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Files of models; what is advised is tried by test_command_line.py."""
+"""Files of models; what is advised is tried by test_command_line.py.
+
+`python -m kpcasketch_tests.test_files` writes the folder files_of_1_0, which every version 1.x must read. A class or
+kind that comes later needs a file of its own. The files that are there never change.
+"""
 
 import io
+import pathlib
 import pickle
 
 import numpy as np
 import pytest
 
 import kpcasketch as kp
+from kpcasketch_tests import tables
 
 X = np.random.default_rng(0).standard_normal((30, 3))
 g = kp.gaussian(2.0)
@@ -41,7 +47,11 @@ def test_what_is_saved_is_loaded(make, tmp_path):
     assert equal(kp.load(tmp_path / "model.npz"), model) and equal(
         pickle.loads(pickle.dumps(model)), model
     )
-    plain = {name: value for name, value in model._asdict().items() if not isinstance(value, tuple)}
+    plain = {
+        name: value
+        for name, value in model._asdict().items()
+        if not (value is None or isinstance(value, tuple))
+    }
     np.savez(tmp_path / "fields.npz", **plain)
     with np.load(tmp_path / "fields.npz", allow_pickle=False) as fields:
         assert all(np.array_equal(fields[name], value) for name, value in plain.items())
@@ -77,14 +87,34 @@ def test_files_that_save_did_not_write_are_refused(tmp_path):
     with pytest.raises(ValueError, match="^load: .* must be a file written by save"):
         kp.load(tmp_path / "other.npz")
     with pytest.raises(
-        ValueError, match="^save: model must be a named tuple of kpcasketch, got ndarray"
+        ValueError, match="^save: model must be a named tuple of kpcasketch, got ndarray$"
     ):
         kp.save(tmp_path / "x.npz", X)
+    pair = kp.kpca(X, g, 2), kp.kpca(X, g, 3)
+    with pytest.raises(ValueError, match="^save: .* got tuple: save each of its parts by itself"):
+        kp.save(tmp_path / "x.npz", pair)
 
 
-def test_a_damaged_file_was_another_model(rng):
+def test_what_is_not_given_is_not_in_the_file_and_loaded_as_none(tmp_path):
+    for centered in (True, False):
+        model = kp.kpca(X, g, 2, centered=centered)
+        kp.save(tmp_path / "m.npz", model)
+        with np.load(tmp_path / "m.npz") as file:
+            assert ("offset" in file, "mean" in file) == (centered, centered)
+        found = kp.load(tmp_path / "m.npz")
+        assert (found.offset is None, found.mean is None) == (not centered, not centered)
+        assert np.array_equal(kp.features(X, found), kp.features(X, model))
+        assert np.array_equal(kp.residual(X, found), kp.residual(X, model))
+    with pytest.raises(ValueError, match="^save: model.coef must have the type that Expansion"):
+        kp.save(tmp_path / "m.npz", model._replace(coef=None))
+    with pytest.raises(ValueError, match="^save: model.targets must have the type that Expansion"):
+        kp.save(tmp_path / "m.npz", model._replace(targets=None))
+
+
+@pytest.mark.parametrize("centered", [False, True])
+def test_a_damaged_file_was_another_model(centered, rng):
     # lost entries became defaults, and an array with a damaged shape had fewer rows
-    model = kp.kpca(rng.standard_normal((9, 2)), g, 2, centered=False)
+    model = kp.kpca(rng.standard_normal((9, 2)), g, 2, centered=centered)
     file = io.BytesIO()
     kp.save(file, model)
     content = file.getvalue()
@@ -98,6 +128,7 @@ def test_a_damaged_file_was_another_model(rng):
         except (ValueError, OSError):
             refused += 1
         else:
+            assert (found.offset is None) == (found.mean is None) == (not centered)
             pairs = zip(found._replace(kernel=0), model._replace(kernel=0))
             assert all(np.array_equal(a, b) for a, b in pairs), (place, change)
             assert found.kernel == model.kernel
@@ -105,8 +136,8 @@ def test_a_damaged_file_was_another_model(rng):
 
 
 def test_a_kernel_or_model_without_its_parameters_was_another(tmp_path):
-    arrays = kp._as_arrays(kp.kpca(X, g, 2, centered=False))
-    for name in ("kernel.gamma", "mean", "kernel"):
+    arrays = kp._as_arrays(kp.kpca(X, g, 2))
+    for name in ("kernel.gamma", "kernel.table", "coef", "targets", "kernel"):
         np.savez(tmp_path / "less.npz", **{key: arrays[key] for key in arrays if key != name})
         with pytest.raises(ValueError, match=f"less.npz .*{name} has the wrong type"):
             kp.load(tmp_path / "less.npz")
@@ -187,3 +218,124 @@ def test_files_stored_the_numbers_of_feature_maps_and_tasks(tmp_path):
     for made, field in ((maps[0], "kind"), (states[0], "task")):
         with pytest.raises(ValueError, match=f"^save: model.{field} must have the type"):
             kp.save(tmp_path / "m.npz", made._replace(**{field: 7}))
+
+
+# Files of version 1.0
+
+FOLDER = pathlib.Path(__file__).parent / "files_of_1_0"
+POINTS = np.random.default_rng(1).standard_normal((12, 2))
+TARGETS = np.sin(POINTS[:, :1])
+SEEN = 4  # rows of POINTS whose results are stored
+
+
+def made_by_1_0():
+    """{name: result} of each class of models and states, kind of kernel, of feature map and of DSGD."""
+    kernels = [row.make(1.5) for row in tables.KERNELS.values()]
+    kernels.append(kp.precomputed(POINTS[:SEEN] @ POINTS[:SEEN].T))
+    numbers_of_kinds = [kernel.kind for kernel in kernels]
+    made = {}
+    for number in sorted({*numbers_of_kinds}):
+        called = kp._KINDS[number].name.replace("/", " over ")
+        made[f"kernel {called}"] = kernels[numbers_of_kinds.index(number)]
+    made["kernel scaled"] = kp.scaled(g, 3.0)
+    for name, row in tables.FEATURES.items():
+        made[f"map {name}"] = row.make(g, 2, 16, 3)
+    made["map redrawn"] = kp.fourier_features_map(g, 2, 16, 3, stored=False)
+    for name, row in tables.MODELS.items():
+        if getattr(kp, name) not in kp._streams:  # see below
+            made[f"model {name}"] = row.make(POINTS, g)
+    made["model centered"] = kp.kpca(POINTS, g, 2, centered=True)
+    made["model of a frame"] = made["model centered"]._replace(names=b'["a", "b"]')
+    made["model float32"] = kp.kpca(POINTS.astype(np.float32), g, 2)
+    made["model ridge"] = kp.nystrom_ridge(POINTS, TARGETS[:, 0], np.arange(5), g, 0.1)
+    for name, row in tables.STREAMS.items():
+        made[f"state {name}"] = row.update(row.start(POINTS), POINTS)
+    map_x, map_y = (kp.fourier_features_map(g, columns, 16) for columns in (2, 1))
+    made["state individual"] = kp.dsgd_start(POINTS, map_x, 2, individual=True)
+    made["state singular"] = kp.dsgd_ksvd_start(POINTS, TARGETS, map_x, map_y, 1)
+    made["state canonical"] = kp.dsgd_kcca_start(POINTS, TARGETS, map_x, map_y, 1)
+    made["state sliced"] = kp.dsgd_ksir_start(POINTS, TARGETS, map_x, 1)
+    made["two views"] = kp.dsgd_kcca(POINTS, TARGETS, g, g, 1, 16)
+    made["landmarks of rows"] = kp.uniform_landmarks(12, 4)
+    made["reduced set"] = kp.shadow_select(POINTS, 0.9)
+    made["eigenpairs"] = kp.block_lanczos(POINTS @ POINTS.T, 2)
+    made["bits"] = kp.quantize_gram(POINTS, g)
+    return made
+
+
+def arrays_in(value):
+    if isinstance(value, tuple):
+        return [array for field in value for array in arrays_in(field)]
+    if isinstance(value, (np.ndarray, int, float)):
+        return [np.asarray(value, float)]
+    return []
+
+
+def numbers(made, points=POINTS):
+    """Numbers that a result must give in every version. They do not depend on signs of components."""
+    cls = type(made)
+    if cls is kp.Kernel:
+        X = np.arange(SEEN)[:, None] if made.table.size else POINTS[:SEEN]
+        return kp.gram(X, X, made)
+    if cls in kp._models:
+        F = kp.features(points[:SEEN], made)
+        return F @ F.T if F.ndim == 2 else F
+    if cls in kp._streams:
+        return numbers(kp.finish(made))
+    if cls.__name__ == "TwoViews":
+        return np.hstack([numbers(made.first), numbers(made.second, TARGETS)])
+    if cls is kp.Sketch:
+        return made.B.T @ made.B
+    if cls is kp.Eigen:
+        return (made.vectors * made.values) @ made.vectors[:SEEN].T
+    return np.concatenate([array.ravel() for array in arrays_in(made)])
+
+
+NAMES_OF_1_0 = sorted(path.stem for path in FOLDER.glob("*.npz") if path.stem != "expected")
+
+
+@pytest.mark.parametrize("name", NAMES_OF_1_0)
+def test_a_file_of_version_1_0_gives_the_same_results(name):
+    made = kp.load(FOLDER / f"{name}.npz")
+    found = numbers(made)
+    with np.load(FOLDER / "expected.npz") as expected:
+        wanted = expected[name]
+    assert found.dtype == wanted.dtype and found.shape == wanted.shape
+    tolerance = 1e-5 if wanted.dtype == np.float32 else 1e-9
+    assert np.abs(found - wanted).max() <= tolerance * max(np.abs(wanted).max(), 1.0)
+    if type(made) in kp._streams:  # it goes on
+        two = name in ("state singular", "state canonical", "state sliced")
+        kp.finish(kp.update(made, POINTS, TARGETS if two else None))
+
+
+def test_every_class_of_models_and_states_and_every_kind_has_a_file_of_version_1_0():
+    classes, named = set(), {field: set() for field in kp._NAMED}
+    for name in NAMES_OF_1_0:
+        with np.load(FOLDER / f"{name}.npz") as file:
+            texts = {place: str(file[place]) for place in file if file[place].dtype.kind == "U"}
+        classes |= {text for text in texts.values() if text in kp._TUPLES}
+        for place, text in texts.items():
+            for cls, field in named:
+                if place.endswith(field) and text in kp._NAMED[cls, field]:
+                    named[cls, field].add(text)
+    assert {cls.__name__ for cls in (*kp._models, *kp._streams)} <= classes
+    for field, found in named.items():
+        assert found >= {*kp._NAMED[field]} - {"custom"}, field
+    assert kp.load(FOLDER / "model of a frame.npz").names == b'["a", "b"]'
+    assert sum(path.stat().st_size for path in FOLDER.iterdir()) < 200_000
+
+
+def write_files():
+    FOLDER.mkdir(exist_ok=True)
+    expected = {}
+    for name, result in made_by_1_0().items():
+        file = io.BytesIO()
+        kp.save(file, result)
+        file.seek(0)
+        np.savez_compressed(FOLDER / f"{name}.npz", **np.load(file))
+        expected[name] = numbers(result)
+    np.savez_compressed(FOLDER / "expected.npz", **expected)
+
+
+if __name__ == "__main__":
+    write_files()

@@ -294,9 +294,7 @@ MANY = np.broadcast_to(np.ones((1, 1)), (400_000, 1))
             kp.features,
             (
                 MANY,
-                kp.Expansion(
-                    MANY[:2], np.ones((2, 10_000)), np.ones(10_000), KERNEL, offset=np.zeros(0)
-                ),
+                kp.Expansion(MANY[:2], np.ones((2, 10_000)), np.ones(10_000), KERNEL),
             ),
             "X",
         ),

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Every kernel, operator, sampler and stream that the file knows has a row in tables.py, by which it is tested."""
+"""Every kernel, operator, sampler and stream that the file knows has a row in tables.py, by which it is tested, and
+lists in docstrings name all of them."""
+
+import re
 
 import numpy as np
 import pytest
@@ -32,6 +35,72 @@ def test_every_kind_of_kernel_has_a_row_with_its_traits():
 def test_every_operator_has_a_row():
     K = kp.gram(X, X, KERNEL)
     assert {type(row.make(X, KERNEL, K)) for row in tables.OPERATORS.values()} == OPERATORS
+
+
+# Lists in docstrings, against the records
+
+
+def lists_in_docstrings(first, known):
+    """(where, names) of each list of at least three `known` names in a docstring that begins with `first`."""
+    word = f"(?:{'|'.join(sorted(known, key=len, reverse=True))})"
+    item = rf"{word}(?: \((?!{word})[^)]*\))?"
+    pattern = rf"\b{item}(?:(?:, | or |, and | and ){item})+"
+    for name in [*kp.__all__, *kp._TUPLES]:
+        text = " ".join((getattr(kp, name).__doc__ or "").split())
+        for found in re.finditer(pattern, text):
+            names = re.findall(word, re.sub(r"\([^)]*\)", "", found[0]))
+            if len(names) > 2 and first in names:
+                yield name, names
+
+
+def test_lists_of_kernels_with_a_law_name_all_of_them():
+    wanted = {name.split()[0] for name in LAWS}  # matern 3/2, laplacian of the city block
+    found = list(lists_in_docstrings("gaussian", wanted))
+    assert len(found) >= 5
+    for where, names in found:
+        assert {*names} == wanted and len(names) == len(wanted), where
+
+
+CAN = {  # functions of models, by the field of the record that they call
+    "features": "features",
+    "features_of": "of_point",
+    "residual": "residual",
+    "residual_of": "residual_of_point",
+    "explained_variance_ratio": "moments",
+    "novelty_pvalues": "residual",
+    "sketch_error": "sketch",
+}
+
+
+@pytest.mark.parametrize("name", CAN)
+def test_lists_of_models_in_docstrings_name_those_whose_record_has_the_function(name):
+    able = {cls.__name__ for cls, record in kp._models.items() if getattr(record, CAN[name])}
+    text = getattr(kp, name).__doc__
+    line = re.search(r"^ +(?:model|sketch): (.*?)(?=\n +\w+: |\n +Returns:)", text, re.M | re.S)[1]
+    named = {cls.__name__ for cls in kp._models if re.search(rf"\b{cls.__name__}\b", line)}
+    if not named:
+        assert re.search("A model|See `", line)  # any model
+    elif "For an Expansion, `residual`" in line:  # which the function refuses
+        assert named - {"Expansion"} == able
+    else:
+        assert named == able
+
+
+def test_lists_of_samplers_in_docstrings_name_all_of_them():
+    pytest.importorskip("sklearn")
+    text = " ".join(kp.LandmarkFeatures.__doc__.split())
+    listed = re.search('sampler: str. ((?:"[a-z-]+"(?:, | or )?)+)', text)[1]
+    assert {*re.findall('"([a-z-]+)"', listed)} == {*kp._SAMPLERS}
+    for name in ("LandmarkRidge", "LandmarkClassifier"):
+        assert re.search("sampler, random_state: See `LandmarkFeatures`", getattr(kp, name).__doc__)
+
+
+def test_warm_up_knows_every_estimator_and_only_public_functions():
+    assert {*kp._TYPICAL} <= {*kp.__all__} and len({*kp._TYPICAL}) == len(kp._TYPICAL)
+    assert {"features", "update", "kernel_ridge", "kpca", "nystrom_kpca"} <= {*kp._TYPICAL}
+
+
+# Rows of tables.py
 
 
 @pytest.mark.parametrize("name", SAMPLERS)

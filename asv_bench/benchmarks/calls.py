@@ -130,7 +130,7 @@ def sklearn_linear(Z, X):
     return Ridge(1e-3).fit(Z, target(X))
 
 
-def nystrom_features(rows, s):
+def features_of_landmarks(rows, s):
     X = clusters(3000)
     model = kp.nystrom_map(X, kp.rpcholesky(X, GAUSSIAN, s), GAUSSIAN)
     new = X[:rows].copy()
@@ -239,12 +239,12 @@ CALLS = {  # name: (maker of our call, maker of the peer's, or None)
     "kpca 1000, 10": (lambda: kpca(1000, 10), lambda: sklearn_kpca(1000, 10, "arpack")),
     "kpca 1000, 150": (lambda: kpca(1000, 150), lambda: sklearn_kpca(1000, 150, "dense")),
     "kpca 3000, 10": (lambda: kpca(3000, 10), lambda: sklearn_kpca(3000, 10, "randomized")),
-    "expand 450": (lambda: of_model(kp.features, 450, 450), lambda: sklearn_transform(450, 450)),
-    "expand 1": (lambda: of_model(kp.features, 450, 1), lambda: sklearn_transform(450, 1)),
+    "features 450": (lambda: of_model(kp.features, 450, 450), lambda: sklearn_transform(450, 450)),
+    "features 1": (lambda: of_model(kp.features, 450, 1), lambda: sklearn_transform(450, 1)),
     "residual 450": (lambda: of_model(kp.residual, 450, 450), None),
     "kernel_pca_preimage 50": (lambda: preimage(300), None),
-    "kernel_ridge_cg 300": (lambda: ridge(300), lambda: sklearn_ridge(300)),
-    "kernel_ridge_cg 1000": (lambda: ridge(1000), lambda: sklearn_ridge(1000)),
+    "kernel_ridge 300": (lambda: ridge(300), lambda: sklearn_ridge(300)),
+    "kernel_ridge 1000": (lambda: ridge(1000), lambda: sklearn_ridge(1000)),
     "nystrom_kpca 3000, 300": (
         lambda: over_landmarks(
             lambda X, s: kp.nystrom_kpca(X, s, GAUSSIAN, 10, centered=False), 3000, 300
@@ -263,8 +263,8 @@ CALLS = {  # name: (maker of our call, maker of the peer's, or None)
         lambda: of_points(lambda X: kp.nystrom(X, np.arange(100), GAUSSIAN), 6000),
         lambda: nystroem(6000, 100),
     ),
-    "nystrom_features 1000, 300": (
-        lambda: nystrom_features(1000, 300),
+    "features of landmarks 1000, 300": (
+        lambda: features_of_landmarks(1000, 300),
         lambda: nystroem_transform(1000, 300),
     ),
     "LandmarkFeatures 1000, 300": (
@@ -326,8 +326,8 @@ CALLS = {  # name: (maker of our call, maker of the peer's, or None)
         lambda: of_matrix(kp.spectral_norm, 1000),
         lambda: of_matrix(lambda K: eigsh(K, 1), 1000),
     ),
-    "fourier_features 3000, 500": (lambda: fourier(3000, 500), lambda: rbf_sampler(3000, 500)),
-    "skpca_update 2000, 500": (
+    "features at random 3000, 500": (lambda: fourier(3000, 500), lambda: rbf_sampler(3000, 500)),
+    "update skpca 2000, 500": (
         lambda: stream(skpca_start, kp.update, 2000),
         lambda: incremental(2000, 500, 20),
     ),
@@ -335,8 +335,8 @@ CALLS = {  # name: (maker of our call, maker of the peer's, or None)
         lambda: directions(1000, 200, 20),
         lambda: incremental(1000, 200, 20),
     ),
-    "dsgd_update 512, 1024": (lambda: stream(dsgd_start, kp.update, 512), None),
-    "rls_update 500": (
+    "update dsgd 512, 1024": (lambda: stream(dsgd_start, kp.update, 512), None),
+    "update rls 500": (
         lambda: stream(lambda: kp.rls_start(GAUSSIAN, 100, 16), kp.update, 500),
         None,
     ),

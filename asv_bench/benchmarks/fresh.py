@@ -9,8 +9,8 @@ CALLS = [
     "kpca 300, 5",
     "kpca 300, 50",
     "kpca 1000, 10",
-    "kernel_ridge_cg 300",
-    "kernel_ridge_cg 1000",
+    "kernel_ridge 300",
+    "kernel_ridge 1000",
     "nystrom_kpca 3000, 300",
     "nystrom_ridge 3000, 300",
 ]
