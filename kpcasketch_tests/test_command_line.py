@@ -1495,7 +1495,7 @@ def test_advice_refuses_by_name(arguments, text):
         lambda: kp.Advice("rls", 3.0, 5, 0.1, 0.2, True, "a reason"),
         lambda: kp.Difference(np.eye(2), kp.LowRank(X)),
         lambda: kp.center(np.eye(3)),
-        lambda: kp.reservoir_start(2, 2),
+        lambda: kp.rls_start(KERNEL, 2, 2),
         lambda: kp.skpca_start(kp.fourier_features_map(KERNEL, 3, 8), 4, centered=True),
     ],
 )
@@ -1518,7 +1518,7 @@ def test_whatever_is_a_tuple_of_this_module_is_saved(make, tmp_path):
         (kp.Implicit(X, None), "kernel"),
         (kp.Implicit(X, X), "kernel"),
         (kp.LowRank(np.array(["a"])), "F"),
-        (kp.ReservoirState(X, np.zeros(2), np.zeros(2), "many", 0), "count"),
+        (kp.RLSState(X[:2], np.arange(2), np.ones(2), 0, KERNEL, 2, "many", 0), "count"),
     ],
 )
 def test_fields_that_are_no_numbers_are_refused_by_name(tmp_path, model, field):
@@ -1529,7 +1529,7 @@ def test_fields_that_are_no_numbers_are_refused_by_name(tmp_path, model, field):
 
 def test_seeds_of_64_bits_were_saved_and_not_read(tmp_path):
     for seed in (0, 2**63, 2**64 - 1):
-        kp.save(tmp_path / "s.npz", kp.reservoir_start(2, 2, seed))
+        kp.save(tmp_path / "s.npz", kp.rls_start(KERNEL, 2, 2, seed))
         assert int(kp.load(tmp_path / "s.npz").seed) == seed
 
 

@@ -80,7 +80,7 @@ def scaling(work):
 def features():
     X, drawn = points(size(400_000), 50), kp.fourier_features_map(kp.gaussian(7.0), 50, 1000)
     subspace = kp.Subspace(drawn, np.eye(1000, 5), np.ones(5), np.zeros(1000), 0.0, 1)
-    return scaling(lambda: kp.dask_map(kp.skpca_residual, X, subspace).sum().compute())
+    return scaling(lambda: kp.dask_map(kp.residual, X, subspace).sum().compute())
 
 
 def moments():
@@ -214,7 +214,7 @@ WORKS = {
     "1-bit matrix, 32,768 rows, times 16 vectors": lambda: kp.matmat(
         one_bit(size(32_768)), cloud(size(32_768), 16)
     ),
-    "kernel_ridge_cg, 10,000 x 10": ridge_by_gradients,
+    "kernel_ridge, 10,000 x 10": ridge_by_gradients,
     "rpcholesky, 100,000 x 10, s = 500": lambda: kp.rpcholesky(
         cloud(size(100_000), 10), kernel(10), size(500)
     ),
