@@ -9134,7 +9134,8 @@ def _about_landmarks(X, Z, kernel, centered, weights=None):
             Z = _minus_row(Z, means)
         else:
             mean = X.mean(0, np.float64) if weights is None else np.average(X, 0, weights)
-            origin = np.asarray(mean)  # X may be a Dask array
+            origin = np.asarray(mean)  # X may be a Dask array, which has not been checked
+            _require_finite("X", origin)
             X = (X - origin).astype(np.float32 if X.dtype == np.float32 else np.float64)
             Z = (Z - origin).astype(Z.dtype)
         if origin is not None:
@@ -11634,9 +11635,9 @@ def dask_map(function, X, *model):
     Example:
         >>> import dask.array as da  # doctest: +SKIP
         >>> X = da.from_array(np.arange(4.0)[:, None], chunks=(2, 1))  # doctest: +SKIP
-        >>> model = kpca(np.array([[0.0], [2.0]]), linear(), 1)  # doctest: +SKIP
+        >>> model = kpca(np.array([[0.0], [1.0], [5.0]]), linear(), 1)  # doctest: +SKIP
         >>> dask_map(features, X, model).compute().round(12).tolist()  # doctest: +SKIP
-        [[-1.0], [0.0], [1.0], [2.0]]
+        [[-2.0], [-1.0], [0.0], [1.0]]
     """
     _, sizes = _row_blocks("X", X)
     like = _together(function, _point_like(X, model), *model)
@@ -11741,14 +11742,6 @@ def dask_landmarks(X, kernel, s, seed=0):
     return finish(dask_fold(X, rls_start(kernel, s, X.shape[1], seed)))
 
 
-def _about_dask_landmarks(X, Z, kernel, centered):
-    """See `_about_landmarks`."""
-    X, found, origin, middle = _about_landmarks(X, Z, kernel, centered)
-    if origin is not None:
-        _require_finite("X", origin)  # else errors would name the wrong block
-    return X, found, origin, middle
-
-
 def _sums_of_features(block, first, found, middle):
     """F^T F and F^T 1 of a block, with Nystrom features F minus `middle`, if it is given."""
     P = _checked_points("X", block)
@@ -11785,7 +11778,7 @@ def dask_nystrom_kpca(X, landmarks, kernel, k, seed=0, *, centered=True):
     Z = _checked_landmarks(X, landmarks, _rows_of)
     kernel = _checked_kernel("kernel", kernel, landmarks=Z)
     k = _checked_count("k", k, len(Z))
-    X, found, origin, middle = _about_dask_landmarks(X, Z, kernel, centered)
+    X, found, origin, middle = _about_landmarks(X, Z, kernel, centered)
     squares, sums = _joined(_added, _each_block(_sums_of_features, X, None, found, middle))
     model = _together(_components_by_map, found, squares, sums, len(X), middle, k, key)
     return _in_order(_translated(model, origin), Z)
@@ -11843,7 +11836,7 @@ def dask_nystrom_ridge(X, Y, landmarks, kernel, lam, *, intercept=True):
     targets, _ = _row_blocks("Y", T.rechunk({0: X.chunks[0]}))
     Z = _checked_landmarks(X, landmarks, _rows_of)
     kernel = _checked_kernel("kernel", kernel, landmarks=Z)  # before they are in double
-    X, found, origin, middle = _about_dask_landmarks(X, _in_double(Z), kernel, intercept)
+    X, found, origin, middle = _about_landmarks(X, _in_double(Z), kernel, intercept)
     parts = _each_block(_sums_for_ridge, X, targets, found, middle)
     rows, mean, squares, products = _joined(_sums_together, parts)
     at = None

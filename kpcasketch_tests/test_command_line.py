@@ -380,7 +380,7 @@ def test_a_model_in_the_place_of_another_tells_what_serves_it():
     with pytest.raises(
         ValueError, match="must be an Expansion.* got Subspace: call features\\(X, model\\)"
     ):
-        kp.features(X, kp.skpca(X, KERNEL, 2, 20, 5, centered=False))
+        kp.gradient(X, kp.skpca(X, KERNEL, 2, 20, 5, centered=False))
 
 
 def test_each_command_has_help_and_its_own_options_alone(capsys):
@@ -408,11 +408,14 @@ def test_without_a_word_it_is_the_demo(monkeypatch):
 # The table
 
 
-def test_one_method_on_a_file_writes_the_embedding(points, tmp_path, capsys):
+@pytest.mark.parametrize(
+    "words, matrix", [([], naive.centered), (["--no-center"], lambda K: K)], ids=["", "no-center"]
+)
+def test_one_method_on_a_file_writes_the_embedding(points, tmp_path, capsys, words, matrix):
     out = tmp_path / "out.npz"
-    done(capsys, "embed", points, "-k", "2", "--sigma", "2", "-o", out)
+    done(capsys, "embed", points, "-k", "2", "--sigma", "2", *words, "-o", out)
     with np.load(out) as written:
-        values, vectors = naive.eigenpairs(naive.gaussian(X, X, 2.0), 2)
+        values, vectors = naive.eigenpairs(matrix(naive.gaussian(X, X, 2.0)), 2)
         assert np.allclose(written["values"], values)
         assert np.abs(written["embedding"] - vectors * np.sqrt(values)).max() < 1e-6
 
@@ -888,7 +891,7 @@ def test_further_files_of_a_stream_are_prepared_like_the_first(tmp_path, capsys)
     words = ["-k", "2", "-m", "40", "--ell", "9", "--sigma", "2", "--standardize"]
     done(capsys, "stream", A, B, *words, "--model", tmp_path / "m.npz")
     Z = (X - X[:90].mean(0)) / X[:90].std(0)
-    expected = kp.skpca(Z, KERNEL, 2, 40, 9, centered=False)
+    expected = kp.skpca(Z, KERNEL, 2, 40, 9)
     with np.load(tmp_path / "m.npz") as model:
         assert np.abs(model["model.values"] - expected.values).max() < 1e-9
     done(capsys, "stream", A, *words, "--state", tmp_path / "s.npz")
@@ -1072,7 +1075,7 @@ def test_apply_took_columns_in_another_order_than_the_model(tmp_path, capsys):
     lacking = csv_file(tmp_path, "a,c\n1,2\n", "lacking.csv")
     assert "the columns ['b'] exactly once" in refused(capsys, "apply", model, lacking, "-o", out)
     state = tmp_path / "s.npz"
-    stream = ["-k", "2", "-m", "40", "--ell", "9", "--sigma", "2", "--state", state]
+    stream = ["-k", "2", "-m", "40", "--ell", "9", "--sigma", "2", "--no-center", "--state", state]
     done(capsys, "stream", csv_file(tmp_path, table(X, "a,b,c")), *stream)
     done(capsys, "stream", tmp_path / "t.csv", *stream)
     both = kp.skpca(np.vstack([X, X]), KERNEL, 2, 40, 9, centered=False)
@@ -1288,7 +1291,7 @@ def test_a_file_is_streamed_in_blocks_to_the_result_of_one_call(many, tmp_path, 
 
 def interrupt_at(monkeypatch, number):
     """Interrupt the update of this number, and count the points of all."""
-    stream, calls = kp._STREAMS[kp.SKPCAState], []
+    stream, calls = kp._streams[kp.SKPCAState], []
 
     def interrupted(state, rows):
         calls.append(len(rows))
@@ -1296,7 +1299,7 @@ def interrupt_at(monkeypatch, number):
             raise KeyboardInterrupt
         return stream.update(state, rows)
 
-    monkeypatch.setitem(kp._STREAMS, kp.SKPCAState, stream._replace(update=interrupted))
+    monkeypatch.setitem(kp._streams, kp.SKPCAState, stream._replace(update=interrupted))
     return calls
 
 
@@ -1765,18 +1768,18 @@ def test_of_two_streams_with_one_state_the_slower_deleted_what_the_other_had_rea
 ):
     points, path, state = many
     np.save(tmp_path / "other.npy", points[:9000])
-    stream = kp._STREAMS[kp.SKPCAState]
+    stream = kp._streams[kp.SKPCAState]
     # a new state, and one that both have read: points after the other stream, and after both
     for after_other, after_all in ((9000, 29_000), (40_000, 60_000)):
 
         def update(held, rows):
             """The other stream reads its file while the first block is read."""
-            monkeypatch.setitem(kp._STREAMS, kp.SKPCAState, stream)
+            monkeypatch.setitem(kp._streams, kp.SKPCAState, stream)
             other = tmp_path / "other.npy"
             assert kp.main(["stream", str(other), *STREAM, "--state", str(state)]) == 0
             return stream.update(held, rows)
 
-        monkeypatch.setitem(kp._STREAMS, kp.SKPCAState, stream._replace(update=update))
+        monkeypatch.setitem(kp._streams, kp.SKPCAState, stream._replace(update=update))
         error = refused(capsys, "stream", path, *STREAM, "--state", state)
         assert f"{state} was written by another process, and is kept: repeat the command" in error
         assert kp.load(state).count == after_other
