@@ -11635,9 +11635,9 @@ def dask_map(function, X, *model):
     Example:
         >>> import dask.array as da  # doctest: +SKIP
         >>> X = da.from_array(np.arange(4.0)[:, None], chunks=(2, 1))  # doctest: +SKIP
-        >>> model = kpca(np.array([[0.0], [1.0], [5.0]]), linear(), 1)  # doctest: +SKIP
+        >>> model = kpca(np.array([[1.0], [4.0]]), linear(), 1, centered=False)  # doctest: +SKIP
         >>> dask_map(features, X, model).compute().round(12).tolist()  # doctest: +SKIP
-        [[-2.0], [-1.0], [0.0], [1.0]]
+        [[0.0], [1.0], [2.0], [3.0]]
     """
     _, sizes = _row_blocks("X", X)
     like = _together(function, _point_like(X, model), *model)
