@@ -882,10 +882,11 @@ def attack_gradients(case):
         )
         if fresh:
             count, eta = after.used - first, kp._step_size(state, n)
+            none = np.zeros((0, state.coef.shape[1]))
             a, c, W = naive.dsgd_step(
                 task,
                 state.coef,
-                state.other_coef,
+                none if state.other_coef is None else state.other_coef,
                 phi,
                 psi,
                 slice(first, first + count),

@@ -399,6 +399,13 @@ def test_each_command_has_help_and_its_own_options_alone(capsys):
         assert text in refused(capsys, *words)
 
 
+def test_help_has_the_defaults_of_streams():
+    for method, cls in kp._STREAM_METHODS.items():
+        for name, value in kp._streams[cls].options.items():
+            told = kp._ARGUMENTS[f"-{name}" if len(name) == 1 else f"--{name}"]["help"]
+            assert method in told and str(value) in told, told
+
+
 def test_without_a_word_it_is_the_demo(monkeypatch):
     asked = []
     monkeypatch.setitem(kp._COMMANDS, "demo", (asked.append, *kp._COMMANDS["demo"][1:]))
