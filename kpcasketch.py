@@ -9531,7 +9531,8 @@ def _about_landmarks(X, Z, kernel, centered, weights=None):
             Z = _minus_row(Z, means)
         else:
             mean = X.mean(0, np.float64) if weights is None else np.average(X, 0, weights)
-            origin = np.asarray(mean)  # X may be a Dask array
+            origin = np.asarray(mean)  # X may be a Dask array, which has not been checked
+            _require_finite("X", origin)
             X = (X - origin).astype(np.float32 if X.dtype == np.float32 else np.float64)
             Z = (Z - origin).astype(Z.dtype)
         if origin is not None:
@@ -11996,9 +11997,18 @@ def _joined(function, parts):
     """Merge the results of neighboring blocks by function(a, b) until one is left."""
     task = _dask().delayed(_together, pure=False)
     while len(parts) > 1:
-        pairs = [task(function, *parts[j : j + 2]) for j in range(0, len(parts) - 1, 2)]
+        pairs = [task(function, a, b) for a, b in zip(parts[::2], parts[1::2])]
         parts = pairs + parts[2 * len(pairs) :]
     return parts[0].compute()
+
+
+def _point_like(X, model):
+    """A point as wide as X: one of the model's points, if it has any. A row of ones may be far from
+    these."""
+    points = getattr(model[0], "points", None) if model else None
+    if points is None:
+        return np.ones((1, X.shape[1]), X.dtype)
+    return np.resize(points, (1, X.shape[1])).astype(X.dtype)
 
 
 @_public
@@ -12012,11 +12022,15 @@ def dask_map(function, X, *model):
         *model: any. Further arguments of the function. Each worker fetches them once.
     Returns:
         Array: (n, k) or (n,) dask array of the results, with the row chunks of X.
+    Example:
+        >>> import dask.array as da  # doctest: +SKIP
+        >>> X = da.from_array(np.arange(4.0)[:, None], chunks=(2, 1))  # doctest: +SKIP
+        >>> model = kpca(np.array([[1.0], [4.0]]), linear(), 1, centered=False)  # doctest: +SKIP
+        >>> dask_map(features, X, model).compute().round(12).tolist()  # doctest: +SKIP
+        [[0.0], [1.0], [2.0], [3.0]]
     """
     _, sizes = _row_blocks("X", X)
-    # If the model has points, try one of these, because a row of ones may be far from them.
-    points = getattr([*model, None][0], "points", 1.0)
-    like = _together(function, np.resize(points, (1, X.shape[1])).astype(X.dtype), *model)
+    like = _together(function, _point_like(X, model), *model)
     _require(
         isinstance(like, np.ndarray) and like.shape[:1] == (1,),
         f"function must return one row for each row of X, got {type(like).__name__}",
@@ -12043,17 +12057,24 @@ def dask_map(function, X, *model):
 def dask_fold(X, state):
     """State of a stream after all rows of a Dask array: one state per block, merged in pairs.
 
-    For fd, skpca and rnca, the merged state satisfies the error bound of one pass (SKPCA
-    section 2). Equal chunks give identical bits. A worker stores one block and up to three states.
+    For `fd_start`, `skpca_start` and `rnca_start`, the merged state satisfies the error bound of one
+    pass (SKPCA section 2). Equal chunks give identical bits. A worker stores one block and up to
+    three states.
 
     Args:
         X: (n, d) dask array. Points, chunked by rows.
         state: named tuple. Returned by the stream's start function. Merge older states afterwards.
     Returns:
-        tuple: The state, for the stream's finish function.
+        tuple: The state, for `finish`.
+    Example:
+        >>> import dask.array as da  # doctest: +SKIP
+        >>> X = da.from_array(np.arange(50.0)[:, None], chunks=(20, 1))  # doctest: +SKIP
+        >>> drawn = fourier_features_map(gaussian(5.0), 1, 40)  # doctest: +SKIP
+        >>> state = dask_fold(X, skpca_start(drawn, 8))  # doctest: +SKIP
+        >>> finish(state, 2).basis.shape  # doctest: +SKIP
+        (40, 2)
     """
-    merge = _of_stream("state", state, "merge")
-    update = _of_stream("state", state, "update")
+    _of_stream("state", state, "merge")
     _require(state.count == 0, f"state must be empty, got a count of {state.count}")
     half_life = getattr(state, "half_life", None)
     _require(half_life is None, f"state must have no half_life to be merged, got {half_life}")
@@ -12080,6 +12101,11 @@ def dask_median_bandwidth(X, seed=0):
         seed: int from 0 to 2**64 - 1. Seed of the draw.
     Returns:
         float: The median over all pairs of at most 1000 random points, a textbook choice.
+    Example:
+        >>> import dask.array as da  # doctest: +SKIP
+        >>> X = da.from_array(np.array([[0.0], [1.0], [4.0]]), chunks=(2, 1))  # doctest: +SKIP
+        >>> dask_median_bandwidth(X)  # doctest: +SKIP
+        3.0
     """
     key = _checked_key(seed, _PAIRS)
     _row_blocks("X", X)
@@ -12099,18 +12125,17 @@ def dask_landmarks(X, kernel, s, seed=0):
         >>> import dask.array as da  # doctest: +SKIP
         >>> X = da.from_array(np.arange(50.0)[:, None], chunks=(20, 1))  # doctest: +SKIP
         >>> found = dask_landmarks(X, gaussian(5.0), 20)  # doctest: +SKIP
-        >>> dask_nystrom_kpca(X, found, gaussian(5.0), 2).coef.shape  # doctest: +SKIP
-        (20, 2)
+        >>> found.points.shape, bool(found.weights.min() >= 1.0)  # doctest: +SKIP
+        ((20, 1), True)
     """
     _row_blocks("X", X)
-    return rls_finish(dask_fold(X, rls_start(kernel, s, X.shape[1], seed)))
+    return finish(dask_fold(X, rls_start(kernel, s, X.shape[1], seed)))
 
 
-def _sums_of_features(block, Y, found, middle=None):
-    """F^T F and F^T Y of a block, with Nystrom features F minus `middle`. A number Y means ones."""
+def _sums_of_features(block, first, found, middle):
+    """F^T F and F^T 1 of a block, with Nystrom features F minus `middle`, if it is given."""
     P = _checked_points("X", block)
-    T = np.ones((len(P), 1), P.dtype) if np.isscalar(Y) else _checked_targets(Y, len(P))
-    return _normal_equations(P, found, T, middle)
+    return _normal_equations(P, found, np.ones((len(P), 1), P.dtype), middle)
 
 
 def _added(a, b):
@@ -12128,11 +12153,20 @@ def dask_nystrom_kpca(X, landmarks, kernel, k, seed=0, *, centered=True):
         k, seed, centered: See `nystrom_kpca`.
     Returns:
         Expansion: The k components over the landmarks, equal to `nystrom_kpca` up to rounding.
+    Example:
+        >>> import dask.array as da  # doctest: +SKIP
+        >>> P = np.arange(12.0).reshape(6, 2) ** 2  # doctest: +SKIP
+        >>> X = da.from_array(P, chunks=(4, 2))  # doctest: +SKIP
+        >>> many = dask_nystrom_kpca(X, [0, 2, 5], gaussian(50.0), 2)  # doctest: +SKIP
+        >>> one = nystrom_kpca(P, [0, 2, 5], gaussian(50.0), 2)  # doctest: +SKIP
+        >>> np.allclose(features(P, many), features(P, one))  # doctest: +SKIP
+        True
     """
     key = _checked_key(seed, _START)
     centered = _as_flag("centered", centered)
     _row_blocks("X", X)
     Z = _checked_landmarks(X, landmarks, _rows_of)
+    kernel = _checked_kernel("kernel", kernel, landmarks=Z)
     k = _checked_count("k", k, len(Z))
     X, found, origin, middle = _about_landmarks(X, Z, kernel, centered)
     squares, sums = _joined(_added, _each_block(_sums_of_features, X, None, found, middle))
@@ -12140,8 +12174,31 @@ def dask_nystrom_kpca(X, landmarks, kernel, k, seed=0, *, centered=True):
     return _in_order(_translated(model, origin), Z)
 
 
+def _sums_for_ridge(block, Y, found, middle):
+    """Number of rows, mean of the targets, F^T F and F^T [T, 1] of a block. F holds Nystrom features
+    minus `middle`, and T holds targets minus their mean. If `middle` is None, nothing is subtracted."""
+    P = _checked_points("X", block)
+    T = _checked_targets(Y, len(P))
+    mean = np.zeros(T.shape[1]) if middle is None else T.mean(0, np.float64)
+    T = np.column_stack([T - mean, np.ones(len(P))])
+    return len(P), mean, *_normal_equations(P, found, T, middle)
+
+
+def _sums_together(a, b):
+    """`_sums_for_ridge` of the rows of both blocks. The mean of their targets replaces those of
+    each, because sums of targets with a large mean would lose digits (Chan, Golub, LeVeque 1983)."""
+    rows = a[0] + b[0]
+    mean = a[1] + (b[1] - a[1]) * (b[0] / rows)
+    products = 0.0
+    for _, before, _, each in (a, b):
+        sums = each[:, -1]
+        moved = each[:, :-1] - np.outer(sums, mean - before)
+        products = products + np.column_stack([moved, sums])
+    return rows, mean, a[2] + b[2], products
+
+
 @_public
-def dask_nystrom_ridge(X, Y, landmarks, kernel, lam):
+def dask_nystrom_ridge(X, Y, landmarks, kernel, lam, *, intercept=True):
     """Kernel ridge regression of a Dask array over landmarks (RLS theorem 15, (32)-(35)).
 
     Args:
@@ -12149,21 +12206,37 @@ def dask_nystrom_ridge(X, Y, landmarks, kernel, lam):
         Y: (n,) or (n, t) array or dask array. Targets.
         landmarks, kernel: See `dask_nystrom_kpca`.
         lam: float above 0. The ridge, in the units of the eigenvalues of K.
+        intercept: bool. Whether to add a constant, which has no ridge. It is the offset of the result.
     Returns:
         Expansion: The result of `nystrom_ridge` up to rounding. `features` returns t columns.
+    Example:
+        >>> import dask.array as da  # doctest: +SKIP
+        >>> P = np.arange(6.0)[:, None]  # doctest: +SKIP
+        >>> X = da.from_array(P, chunks=(4, 1))  # doctest: +SKIP
+        >>> model = dask_nystrom_ridge(X, 2.0 * P + 7.0, [1, 4], linear(), 1e-9)  # doctest: +SKIP
+        >>> features(np.array([[10.0]]), model).round(6).tolist()  # doctest: +SKIP
+        [[27.0]]
     """
     _row_blocks("X", X)
     lam = _as_ridge(lam)
+    intercept = _as_flag("intercept", intercept)
     Y = Y if hasattr(Y, "rechunk") else _dask("dask.array").from_array(np.atleast_1d(Y), chunks=-1)
     T = Y[:, None] if Y.ndim == 1 else Y
     _require(T.shape[:1] == X.shape[:1], f"Y must have {len(X)} rows, got shape {T.shape}")
-    T = T.rechunk({0: X.chunks[0]})
+    targets, _ = _row_blocks("Y", T.rechunk({0: X.chunks[0]}))
     Z = _checked_landmarks(X, landmarks, _rows_of)
     kernel = _checked_kernel("kernel", kernel, landmarks=Z)  # before they are in double
-    found = nystrom_map(_in_double(Z), np.arange(len(Z)), kernel)
-    each = _each_block(_sums_of_features, X, _row_blocks("Y", T)[0], found)
+    X, found, origin, middle = _about_landmarks(X, _in_double(Z), kernel, intercept)
+    parts = _each_block(_sums_for_ridge, X, targets, found, middle)
+    rows, mean, squares, products = _joined(_sums_together, parts)
+    at = None
+    if intercept:
+        sums = products[:, -1] / rows
+        squares = squares - np.outer(products[:, -1], sums)
+        at = middle + sums
     found = found._replace(points=found.points.astype(Z.dtype))
-    return _in_order(_together(_ridge_by_map, found, *_joined(_added, each), lam, Y.ndim), Z)
+    model = _together(_ridge_by_map, found, squares, products[:, :-1], lam, Y.ndim, mean, at)
+    return _in_order(_translated(model, origin), Z)
 
 
 # --------------------------------------------------------------------------------------------------
@@ -12182,10 +12255,7 @@ _KERNELS = {
     "linear": lambda sigma: linear(),
 }
 
-_COMMAND_STREAMS = {  # defaults of options by method
-    "skpca": {"m": 2000, "ell": 50, "block": 8192},
-    "dsgd": {"m": 8192, "block": 512},
-}
+_STREAM_METHODS = {"skpca": SKPCAState, "dsgd": DSGDState}  # classes of states by method
 
 
 def _chosen_kernel(options, points):
@@ -12258,6 +12328,14 @@ def prepared_points(path, X):
         X: (n, d) array with the model's columns, or DataFrame, which may have others.
     Returns:
         array: (n, d) points. They are X if the model was trained without these options.
+    Example:
+        >>> import tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     np.save(f"{folder}/X.npy", np.array([[1.0], [3.0]]))
+        ...     words = ["embed", f"{folder}/X.npy", "-k", "1", "--standardize"]
+        ...     status = main([*words, "--model", f"{folder}/model.npz"])
+        ...     prepared_points(f"{folder}/model.npz", np.array([[4.0]])).tolist()
+        [[2.0]]
     """
     prepared = _preparation(getattr(load(path), "names", b""))
     if hasattr(X, "columns") and "columns" in prepared:
@@ -12572,10 +12650,12 @@ _REMEMBERED = "method kernel sigma m ell k seed center standardize missing colum
 def _started(options, points):
     kernel = _chosen_kernel(options, points)
     d = points.X.shape[1]
-    stored = options.method == "skpca"
-    feature_map = fourier_features_map(kernel, d, options.m, options.seed, stored=stored)
-    if stored:
+    if options.method == "skpca":
+        feature_map = fourier_features_map(kernel, d, options.m, options.seed)
         return skpca_start(feature_map, options.ell, centered=options.center)
+    feature_map = fourier_features_map(
+        kernel, d, options.m, options.seed, stored=False, paired=False
+    )
     first = points.rows(slice(_START_POINTS))
     return dsgd_start(first, feature_map, options.k, centered=options.center)
 
@@ -12593,7 +12673,8 @@ def _take_blocks(options, state, points, begun):
     )
     saved = time.perf_counter()
     # A single point cannot be centered. If only one is left, the block before includes it.
-    for end in [*range(taken + options.block, n - 1, options.block), n][: n - taken]:
+    ends = [*range(taken + options.block, n - 1, options.block), n] if taken < n else []
+    for end in ends:
         state = update(state, points.rows(slice(taken, end)))
         taken = end
         if end == n or time.perf_counter() - saved > 30.0:
@@ -12612,13 +12693,13 @@ def _take_blocks(options, state, points, begun):
 
 
 def _stream(options):
-    defaults = _COMMAND_STREAMS[options.method]
-    _require(options.ell is None or "ell" in defaults, "ell is not for --method dsgd")
-    for name, value in defaults.items():
+    record = _streams[_STREAM_METHODS[options.method]]
+    sketched = "ell" in record.options
+    _require(options.ell is None or sketched, "ell is not for --method dsgd")
+    for name, value in record.options.items():
         if getattr(options, name) is None:
             setattr(options, name, value)
     _checked_count("block", options.block)
-    sketched = [options.k] if "ell" in defaults else []
     _checked_count("k", options.k, options.ell if sketched else options.m)
     written = options.o or options.plot
     _require(len(options.files) == 1 or not written, "-o and --plot take one FILE: call apply")
@@ -12641,7 +12722,8 @@ def _stream(options):
         before = str(begun["options"])
         _require(told == before, f"state must go on with the options {before}, got {told}")
         state = _take_blocks(options, state, points, begun)
-    _write_results(options, points, finish(state, *sketched))
+    model = finish(state) if record.most is None else finish(state, options.k)
+    _write_results(options, points, model)
 
 
 def _are_new(points, known, prepared):
@@ -12683,7 +12765,7 @@ def _apply(options):
     arrays = _arrays_in(options.by)
     model = _made_from(arrays, options.by)
     points = _load_points(options, model)
-    names = ["residual"] * options.residual
+    names = ["residual"] if options.residual else []
     if alpha is not None:
         _checked_share("novelty", alpha)
         known = _known_residuals(options, model, arrays)
@@ -12732,7 +12814,12 @@ _ARGUMENTS = {  # for argparse
     "--seed": {"type": int, "default": 0, "help": "seed of random choices (default 0)"},
     "--kernel": {"choices": _KERNELS, "default": "gaussian"},
     "--sigma": {"type": float, "help": "bandwidth (default: median distance)"},
-    "--center": {"action": "store_true", "help": "subtract the mean in feature space"},
+    "--no-center": {
+        "dest": "center",
+        "action": "store_false",
+        "default": True,
+        "help": "keep the mean in feature space (component 1 is mostly this mean)",
+    },
     "-s": {"type": int, "help": "landmarks (500), or sample one in s entries (4)"},
     "-m": {"type": int, "help": "number of random features (default: skpca 2000, dsgd 8192)"},
     "--ell": {"type": int, "help": "rows of the sketch of skpca (default 50)"},
@@ -12747,7 +12834,7 @@ _ARGUMENTS = {  # for argparse
     "--plot": {"help": "draw components and spectrum to a .png, .svg or .pdf file"},
 }
 _FILE = "--header --columns --labels --missing --encoding --delimiter"
-_FIT = f"{_FILE} --drop --standardize -k --seed --kernel --sigma --center -o --model --plot"
+_FIT = f"{_FILE} --drop --standardize -k --seed --kernel --sigma --no-center -o --model --plot"
 _COMMANDS = {  # function, help, options, and methods (the first is the default)
     "demo": (_demo, "compare nine methods on built-in points", "-k --seed"),
     "embed": (
@@ -12760,7 +12847,7 @@ _COMMANDS = {  # function, help, options, and methods (the first is the default)
         _stream,
         "kernel PCA of files of any size, with random features (skpca) or stochastic gradients (dsgd)",
         f"files {_FIT} -m --ell --block --state",
-        *_COMMAND_STREAMS,
+        *_STREAM_METHODS,
     ),
     "apply": (
         _apply,
@@ -12777,7 +12864,8 @@ class _OneLine(argparse.ArgumentParser):
 
 def _parser():
     parser = _OneLine(prog="kpcasketch", description="Kernel PCA, exact or by sketches.")
-    parser.set_defaults(**{name.lstrip("-"): None for name in _ARGUMENTS})
+    names = [given.get("dest", name.lstrip("-")) for name, given in _ARGUMENTS.items()]
+    parser.set_defaults(**dict.fromkeys(names))
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
     for name, (run, words, options, *methods) in _COMMANDS.items():
         command = commands.add_parser(name, help=words, description=words, epilog=_CSV)
@@ -12796,6 +12884,14 @@ def main(argv=None):
         argv: list of str. Command and options. An empty list means demo. None means sys.argv[1:].
     Returns:
         int: Exit status. 0 on success, 2 on an error, 130 on an interrupt.
+    Example:
+        >>> import tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     np.save(f"{folder}/X.npy", np.arange(12.0).reshape(6, 2))
+        ...     main(["embed", f"{folder}/X.npy", "-k", "1", "-o", f"{folder}/features.npy"])
+        ...     np.load(f"{folder}/features.npy").shape
+        0
+        (6, 1)
     """
     global _WORTH_COMPILING
     options = argparse.Namespace()

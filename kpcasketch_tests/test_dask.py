@@ -13,6 +13,7 @@ import time
 import numba
 import numpy as np
 import pytest
+import scipy.linalg
 import scipy.sparse
 import scipy.stats
 
@@ -87,18 +88,23 @@ def custom_kernel():
 # Maps.
 
 MODELS = {
-    "expand": lambda: [kp.kpca(X[:100], KERNEL, 2, centered=False)],
-    "nystrom_features": lambda: [kp.nystrom_map(X[:20], X[:20], KERNEL)],
-    "fourier_features": lambda: [kp.fourier_features_map(KERNEL, 6, 40)],
+    "features of an Expansion": lambda: [kp.kpca(X[:100], KERNEL, 2, centered=False)],
+    "features of a NystromMap": lambda: [kp.nystrom_map(X[:20], X[:20], KERNEL)],
+    "features of a FourierMap": lambda: [kp.fourier_features_map(KERNEL, 6, 40)],
     "gram_diagonal": lambda: [KERNEL],
-    "skpca_transform": lambda: [kp.skpca(X, KERNEL, 2, 40, 9, centered=False)],
-    "skpca_residual": lambda: [kp.skpca(X, KERNEL, 2, 40, 9, centered=False)],
-    "residual": lambda: [kp.kpca(X[:100], KERNEL, 3, centered=True)],
+    "features of a Subspace": lambda: [kp.skpca(X, KERNEL, 2, 40, 9, centered=False)],
+    "residual of a Subspace": lambda: [kp.skpca(X, KERNEL, 2, 40, 9, centered=False)],
+    "residual of an Expansion": lambda: [kp.kpca(X[:100], KERNEL, 3, centered=True)],
     "novelty_pvalues": lambda: [
         kp.kpca(X[:100], KERNEL, 3, centered=False),
         np.linspace(0.0, 1.0, 99),
     ],
     "shadow_labels": lambda: [X[:9].copy(), 2.0],
+    "features of a ridge regression": lambda: [
+        kp.nystrom_ridge(X[:200], X[:200, 0], X[:9], KERNEL, 0.1)
+    ],
+    "features of a Manifold": lambda: [kp.laplacian_eigenmap(X[:50], KERNEL, 2)],
+    "features of a DSGDState": lambda: [kp.dsgd_kpca(X, KERNEL, 2, 64, centered=False)],
     "gram_matmat": lambda: [X[:70], X[:70, :2].copy(), KERNEL],
     "rademacher_projection": lambda: [3],
 }
@@ -106,7 +112,7 @@ MODELS = {
 
 @pytest.mark.parametrize("name", MODELS)
 def test_maps_are_lazy_and_give_what_one_machine_gives(name):
-    read, model, function = [], MODELS[name](), getattr(kp, name)
+    read, model, function = [], MODELS[name](), getattr(kp, name.split()[0])
 
     def block(points, first):
         read.append(first)
@@ -127,10 +133,10 @@ def test_maps_are_lazy_and_give_what_one_machine_gives(name):
             and made.dtype == expected.dtype == made._meta.dtype
         )
         assert made.chunks[0] == (400, 400, 400)
-        if name in ("gram_matmat", "expand", "residual"):
+        if name == "gram_matmat" or name.endswith(("Expansion", "Manifold", "regression")):
             # sums over more than 512 points are cut by the number of rows
             far = 1e-11 if dtype == np.float64 else 1e-3
-            far = 1e-7 if name == "residual" else far * np.abs(expected).max()
+            far = 1e-7 if name.startswith("residual") else far * np.abs(expected).max()
             assert np.abs(made.compute() - expected).max() < far
         else:
             assert_same(made.compute(), expected)
@@ -218,9 +224,9 @@ def test_folded_skpca_keeps_its_bound_and_finds_what_one_pass_finds(centered):
             lengths <= found.values + found.shrunk + 1e-9
         ).all()
         assert found.shrunk <= 2 * (Z**2).sum() / 60 and found.count == 1200
-        if centered:
-            assert np.allclose(found.means, one.means, atol=1e-13)
-        assert np.rad2deg(kp.principal_angles(found.basis, one.basis)).max() < 15
+        assert (found.means is None) == (one.means is None) == (not centered)
+        assert not centered or np.allclose(found.means, one.means, atol=1e-13)
+        assert np.rad2deg(scipy.linalg.subspace_angles(found.basis, one.basis)).max() < 15
         if chunks == "one":
             assert_same(found, one)
 
@@ -236,6 +242,22 @@ def test_sums_of_features_give_the_components_of_one_machine(centered):
             found.values, one.values
         )
         assert found.count == 1200
+
+
+def test_folded_landmarks_are_not_in_the_same_places_of_each_block():
+    """Landmarks of blocks that drew by one seed would hold the same places of each block."""
+    rows, far_apart = np.arange(1200.0).reshape(-1, 1), kp.gaussian(1e-3)
+    places, distinct = [], []
+    for seed in range(60):
+        state = kp.dask_fold(spread(rows, "many"), kp.rls_start(far_apart, 40, 1, seed))
+        assert state.count == 1200 and state.points.shape == (40, 1)
+        places.append(state.points.ravel())
+        distinct.append(np.unique(places[-1] % 100).size)
+    held = np.concatenate(places)
+    assert 30 < np.mean(distinct) < 36  # 33.1 of 100, and 25 if blocks held the same 40 places
+    assert scipy.stats.chisquare(np.bincount((held % 100).astype(int), minlength=100)).pvalue > 1e-6
+    again = kp.dask_fold(spread(rows, "many"), kp.rls_start(far_apart, 40, 1, 7))
+    assert np.array_equal(again.points.ravel(), places[7])
 
 
 @pytest.mark.parametrize("row", with_trait(STREAMS, "forgets").values(), ids=lambda row: row.kind)
@@ -309,7 +331,7 @@ def test_kernel_pca_and_ridge_over_landmarks_are_those_of_one_machine():
             for centered in (False, True):
                 one = kp.nystrom_kpca(points, found.points, KERNEL, 3, 0, centered=centered)
                 many = kp.dask_nystrom_kpca(spread(points), landmarks, KERNEL, 3, centered=centered)
-                assert many.coef.dtype == dtype and many.mean.size == (40 if centered else 0)
+                assert many.coef.dtype == dtype and np.size(many.mean) == (40 if centered else 1)
                 assert np.allclose(
                     many.values, one.values, rtol=1e-5 if dtype == np.float32 else 1e-11
                 )
@@ -322,17 +344,59 @@ def test_kernel_pca_and_ridge_over_landmarks_are_those_of_one_machine():
             spread(Y[:, 0], "many"),
             Y[:, 0] > 0,
         ):
-            one = kp.nystrom_ridge(
-                points, np.asarray(targets), found.points, KERNEL, 0.1, intercept=False
-            )
-            many = kp.dask_nystrom_ridge(
-                spread(points), targets, found, KERNEL, 0.1, intercept=False
-            )
-            scale = np.abs(one.coef).max(0) + (np.abs(one.coef).max(0) == 0)
-            assert (
-                np.abs(many.coef - one.coef).max(0)
-                <= (1e-8 if dtype == np.float64 else 1e-3) * scale
-            ).all()
+            for intercept in (False, True):
+                one = kp.nystrom_ridge(
+                    points, np.asarray(targets), found.points, KERNEL, 0.1, intercept=intercept
+                )
+                many = kp.dask_nystrom_ridge(
+                    spread(points), targets, found, KERNEL, 0.1, intercept=intercept
+                )
+                scale = np.abs(one.coef).max(0) + (np.abs(one.coef).max(0) == 0)
+                near = 1e-8 if dtype == np.float64 else 1e-3
+                assert (np.abs(many.coef - one.coef).max(0) <= near * scale).all()
+                assert many.coef.dtype == dtype and (many.offset is None) == (not intercept)
+                if intercept:
+                    assert many.offset.shape == one.offset.shape
+                    assert (np.abs(many.offset - one.offset) <= 10 * near * scale).all()
+
+
+@pytest.mark.parametrize("chunks", CHUNKS)
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_an_intercept_is_found_whatever_the_chunks(chunks, dtype):
+    """Each block has targets of another height: their common mean is the one that counts."""
+    height = np.repeat([0.0, 3e6, -5.0, 1e3], 300)
+    points = X.astype(dtype)
+    for targets in (height + X[:, 0], np.column_stack([height, X[:, 1], np.full(1200, 7e5)])):
+        for kernel in (KERNEL, kp.linear()):
+            one = kp.nystrom_ridge(points, targets, FOUND, kernel, 0.1)
+            many = kp.dask_nystrom_ridge(spread(points, chunks), targets, FOUND, kernel, 0.1)
+            expected = kp.features(points, one)
+            assert many.targets == one.targets and many.coef.dtype == one.coef.dtype
+            gap = np.abs(kp.features(points, many) - expected).max(0)
+            assert (gap <= (1e-9 if dtype == np.float64 else 1e-4) * np.abs(expected).max(0)).all()
+    # the constant column is its own prediction, and the first is not flattened by a ridge
+    assert np.allclose(expected[:, 2], 7e5, rtol=1e-6)
+
+
+def test_linear_regression_far_from_the_origin_keeps_its_digits_in_dask():
+    far = X + 1e7
+    y = X @ np.arange(1.0, 7.0) - 4.0
+    model = kp.dask_nystrom_ridge(spread(far), y, far[:6].copy(), kp.linear(), 1e-6)
+    slopes, *_ = np.linalg.lstsq(X - X.mean(0), y - y.mean(), rcond=None)
+    assert np.allclose(slopes, np.arange(1.0, 7.0))
+    assert np.abs(kp.features(far, model) - y).max() < 1e-6
+    one = kp.nystrom_ridge(far, y, far[:6].copy(), kp.linear(), 1e-6)
+    assert np.abs(kp.features(far, model) - kp.features(far, one)).max() < 1e-6
+
+
+def test_means_of_points_that_are_not_finite_named_the_first_block():
+    for call in (
+        lambda D: kp.dask_nystrom_kpca(D, FOUND, kp.linear(), 3),
+        lambda D: kp.dask_nystrom_ridge(D, LABELS, FOUND, kp.linear(), 1.0),
+    ):
+        with pytest.raises(ValueError, match="^dask_nystrom_.*: X must be finite") as error:
+            call(spread(BAD))
+        assert "rows 0" not in str(error.value)
 
 
 def test_every_kind_of_landmarks_is_taken_by_every_function_of_dask():
@@ -350,6 +414,7 @@ def test_every_kind_of_landmarks_is_taken_by_every_function_of_dask():
     for take in (
         lambda landmarks: kp.dask_nystrom_kpca(D, landmarks, KERNEL, 2, centered=False),
         lambda landmarks: kp.dask_nystrom_ridge(D, LABELS, landmarks, KERNEL, 0.1, intercept=False),
+        lambda landmarks: kp.dask_nystrom_ridge(D, LABELS, landmarks, KERNEL, 0.1),
     ):
         for landmarks in kinds:
             assert_same(take(landmarks), take(points))
@@ -383,9 +448,11 @@ def results(D):
         kp.dask_fold(D, kp.skpca_start(drawn, 20, centered=False)),
         kp.dask_fold(D, kp.rnca_start(drawn, centered=False)),
         kp.dask_fold(D, kp.fd_start(4, 6)),
+        kp.dask_fold(D, kp.rls_start(KERNEL, 9, 6, 3)),
         found,
         kp.dask_nystrom_kpca(D, found, KERNEL, 3, centered=True),
         kp.dask_nystrom_ridge(D, LABELS, found, KERNEL, 1.0, intercept=False),
+        kp.dask_nystrom_ridge(D, LABELS, found, KERNEL, 1.0),
     )
 
 
@@ -503,10 +570,12 @@ FOUND = X[::60].copy()
             D, kp.rnca_start(kp.fourier_features_map(KERNEL, 6, 9), centered=False)
         ),
         lambda D: kp.dask_fold(D, kp.fd_start(3, 6)),
+        lambda D: kp.dask_fold(D, kp.rls_start(KERNEL, 3, 6)),
         lambda D: kp.dask_landmarks(D, KERNEL, 9),
         lambda D: kp.dask_nystrom_kpca(D, FOUND, KERNEL, 3, centered=False),
         lambda D: kp.dask_nystrom_ridge(D, LABELS, FOUND, KERNEL, 1.0, intercept=False),
         lambda D: kp.dask_nystrom_ridge(spread(X), D[:, 2], FOUND, KERNEL, 1.0, intercept=False),
+        lambda D: kp.dask_nystrom_ridge(spread(X), D[:, 2], FOUND, KERNEL, 1.0),
     ],
 )
 def test_a_block_that_is_not_finite_is_named_by_its_rows(call):
@@ -599,7 +668,7 @@ def test_kernels_that_cannot_be_sent_are_refused_with_the_reason(name):
         ),
         (
             lambda D: kp.dask_fold(D, kp.fd_start(3, 5)),
-            "^dask_fold: fd_update: Z must have 5 columns",
+            "^dask_fold: (update: )?X must have 5 columns",
         ),
         (
             lambda D: kp.dask_landmarks(D, KERNEL, 0),
@@ -635,6 +704,12 @@ def test_kernels_that_cannot_be_sent_are_refused_with_the_reason(name):
             lambda D: kp.dask_nystrom_ridge(D, LABELS, FOUND, KERNEL, 0.0, intercept=False),
             "lam must be at least",
         ),
+        (
+            lambda D: kp.dask_nystrom_ridge(D, LABELS, FOUND, KERNEL, 1.0, intercept=1),
+            "^dask_nystrom_ridge: intercept must be True or False",
+        ),
+        (lambda D: kp.dask_nystrom_ridge(D, LABELS, FOUND, "gaussian", 1.0), "Kernel"),
+        (lambda D: kp.dask_nystrom_kpca(D, FOUND, "gaussian", 2), "Kernel"),
         (
             lambda D: kp.dask_nystrom_ridge(
                 D, LABELS.astype(str), FOUND, KERNEL, 1.0, intercept=False
@@ -693,7 +768,7 @@ def test_the_walk_of_the_readme(tmp_path):
         "Client()",
         "Client(n_workers=2, threads_per_worker=1, dashboard_address=':0', silence_logs=50)",
     )
-    code = walk + "\n    print(state.sketch.count, found.indices.size)"
+    code = walk + "\n    print(state.count, found.indices.size)"
     (tmp_path / "walk.py").write_text(code)
     run = subprocess.run(
         [sys.executable, "walk.py"],

@@ -24,12 +24,12 @@ def smaller(path, pixels):
 
 
 def digits(folder, X, y):
-    """What `python -m kpcasketch embed pendigits.npz --center --plot digits.png` draws."""
+    """What `python -m kpcasketch embed pendigits.npz --plot digits.png` draws."""
     with tempfile.TemporaryDirectory() as place:
         points = str(pathlib.Path(place, "pendigits.npz"))
         np.savez(points, X=X, y=y)
         path = folder / "digits.png"
-        asked = ["embed", points, "--center", "--plot", str(path)]
+        asked = ["embed", points, "--plot", str(path)]
         if kp.main(asked) != 0:
             raise ValueError("the picture of digits could not be drawn")
     smaller(path, 1200)

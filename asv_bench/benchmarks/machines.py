@@ -214,7 +214,7 @@ WORKS = {
     "1-bit matrix, 32,768 rows, times 16 vectors": lambda: kp.matmat(
         one_bit(size(32_768)), cloud(size(32_768), 16)
     ),
-    "kernel_ridge_cg, 10,000 x 10": ridge_by_gradients,
+    "kernel_ridge, 10,000 x 10": ridge_by_gradients,
     "rpcholesky, 100,000 x 10, s = 500": lambda: kp.rpcholesky(
         cloud(size(100_000), 10), kernel(10), size(500)
     ),
