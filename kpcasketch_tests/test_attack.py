@@ -902,7 +902,6 @@ def attack_gradients(case):
         )
         if fresh:
             count, eta = after.used - first, kp._step_size(state, n)
-            none = np.zeros((0, state.coef.shape[1]))
             a, c, W = naive.dsgd_step(
                 task,
                 state.coef,
