@@ -748,7 +748,7 @@ def _names(value):
     value = _model_in(value)
     if isinstance(value, tuple):
         # Landmarks without points are row numbers, whatever the columns.
-        if hasattr(value, "points") and (value.points is None or 0 in np.shape(value.points)):
+        if hasattr(value, "points") and value.points is None:
             return ""
         if hasattr(type(getattr(value, "centers", None)), "columns"):  # a ReducedSet of a frame
             return _names(value.centers)
@@ -8618,30 +8618,12 @@ def dsgd_ksir(X, Y, kernel, k, m, seed=0, *, steps=DSGDSteps(), slices=10, lam=0
 @_validated("Landmarks")
 class Landmarks(NamedTuple):
     """Selected points: indices (s,); weights (s,), 1 / sqrt(probability); kernel evaluations; points
-    (s, d) after a stream, else empty. s is len(landmarks.indices), because len of the tuple is 5."""
+    (s, d) after a stream, else None. s is len(landmarks.indices), because len of the tuple is 5."""
 
     indices: np.ndarray
     weights: np.ndarray
     evaluations: int
-    points: np.ndarray = np.empty((0, 0))
-    names: bytes = b""
-
-
-@_validated(
-    "a NystromMap returned by nystrom_map",
-    lambda made: (
-        made.factor.shape == 2 * (len(made.points),) and 0 <= made.rank <= len(made.points)
-    ),
-    points="points",
-)
-class NystromMap(NamedTuple):
-    """Map from points to Nystrom features. points: (s, d) landmarks. factor: (s, s), lower
-    triangular L. L L^T is the Gram matrix of the first `rank` landmarks. Other entries are 0."""
-
-    points: np.ndarray
-    factor: np.ndarray
-    rank: int
-    kernel: Kernel
+    points: np.ndarray = None
     names: bytes = b""
 
 
@@ -8732,6 +8714,78 @@ def _substitute(kernel, X, Z, L, start, rows, growth=np.zeros(0), errors=np.zero
         parts = rows[slab], squares[slab], growth, errors[slab]
         _forward_substitute(work, kernel, pairs, lower, below, start, *parts)
     return squares
+
+
+def _of_landmarks(x, model, out):
+    for c in range(model.rank):
+        total = _value_of(model.kernel, x, model.points[c])
+        for b in range(c):
+            total -= model.factor[c, b] * out[b]
+        out[c] = total / model.factor[c, c]
+    out[model.rank :] = 0.0
+
+
+_one_of_landmarks = _core_alone(_of_landmarks)
+
+
+def _write_map_features(X, found, F):
+    """Write y(x) for the points X, which are in the precision of F or in double, to F (n, s)."""
+    X = X.astype(F.dtype, copy=False)
+    Z = found.points.astype(F.dtype, copy=False)
+    rank = found.rank
+    # For few points, copying the factor in panels, as `_substitute` does, would take longer.
+    if X.shape[0] <= 4 and not _is_sparse(X):
+        for x, row in zip(X, F):
+            _one_of_landmarks(x, found._replace(points=Z), row)
+        squares = np.square(F)
+    else:
+        F[:, rank:] = 0.0
+        squares = _substitute(found.kernel, X, Z[:rank], found.factor[:rank, :rank], 0, F)
+    _require_finite("kernel values on X", squares.sum())
+
+
+def _map_features(X, found):
+    """Rows y(x)^T with y(x) = L^-1 k(landmarks, x) (RLS (35)): K~(x, x') = y(x).y(x')."""
+    F = _new_array((X.shape[0], found.points.shape[0]), np.result_type(X.dtype, found.points.dtype))
+    _write_map_features(X, found, F)
+    return F
+
+
+def _residual_of_landmarks(x, model, out):
+    features_of(x, model, out)
+    size = _value_of(model.kernel, x, x)
+    square = size
+    for value in out:
+        square -= value * value
+    return math.sqrt(square / size) if square > 0.0 else 0.0
+
+
+@_model(
+    fit=_require_fitting_model,
+    shape=lambda found: (found.points.shape[0],),
+    features=_write_map_features,
+    of_point=_of_landmarks,
+    residual=lambda X, found: _distances(X, found.kernel, _map_features(X, found)),
+    residual_of_point=_residual_of_landmarks,
+    moments=functools.partial(_moments, features=_map_features),
+    sketch=lambda X, found: LowRank(_map_features(X, found)),
+)
+@_validated(
+    "a NystromMap returned by nystrom_map",
+    lambda made: (
+        made.factor.shape == 2 * (len(made.points),) and 0 <= made.rank <= len(made.points)
+    ),
+    points="points",
+)
+class NystromMap(NamedTuple):
+    """Map from points to Nystrom features. points: (s, d) landmarks. factor: (s, s), lower
+    triangular L. L L^T is the Gram matrix of the first `rank` landmarks. Other entries are 0."""
+
+    points: np.ndarray
+    factor: np.ndarray
+    rank: int
+    kernel: Kernel
+    names: bytes = b""
 
 
 def _residual_gram(kernel, P, shift, Y, rows):
@@ -8850,13 +8904,22 @@ def _new_pivots(P, kernel, shift, F, found, rest, floor, count, share, key):
     return rows[chosen], np.hstack([Y[chosen], columns[:new, chosen].T]), rows.size**2
 
 
-def _pivoted(counts, P, kernel, block, share, like, key, shift=0.0):
-    """Yield a partial Cholesky factorization of K + diag(shift) with s pivots for each s in counts,
-    or with fewer if no residual is left. Each tuple has Landmarks in the order of choice, F, the
-    diagonal of K, the residuals diag(K + diag(shift) - F F^T), and their rounding errors."""
+class _Pivots(NamedTuple):
+    """A partial Cholesky factorization of K + diag(shift)."""
+
+    landmarks: Landmarks  # the pivots in the order of choice
+    factor: np.ndarray  # F, (n, number of pivots)
+    diagonal: np.ndarray  # of K
+    rest: np.ndarray  # residuals: the diagonal of K + diag(shift) - F F^T
+    floor: np.ndarray  # rounding errors of the residuals
+
+
+def _pivoted(counts, P, kernel, *, block, share, key, like=None, shift=0.0):
+    """Yield _Pivots with s pivots for each s in counts, or with fewer if no residual is left. For
+    `share`, see `_candidates`. `like`: points whose precision limits the residuals, P by default."""
     n = len(P)
     definite = _has_formula(kernel)
-    rounding_after = _rounding(kernel, like)
+    rounding_after = _rounding(kernel, P if like is None else like)
     value_rounding = rounding_after(1)
     diagonal = _in_double(_diagonal(P, kernel))
     shift = np.broadcast_to(shift, n)
@@ -8899,7 +8962,8 @@ def _pivoted(counts, P, kernel, block, share, like, key, shift=0.0):
             rows = np.linspace(0, n - 1, min(n, _BLOCK)).astype(int)
             left = _residual_gram(kernel, P, shift, F[rows], rows)
             _require_definite(np.abs(left).max() <= 10.0 * math.sqrt(rounding) * diagonal.max())
-        yield Landmarks(indices, np.ones(found), evaluations), F, diagonal, rest, floor
+        landmarks = Landmarks(indices, np.ones(found), evaluations)
+        yield _Pivots(landmarks, F, diagonal, rest, floor)
 
 
 def _factor(Z, kernel, shift=0.0):
@@ -8908,9 +8972,14 @@ def _factor(Z, kernel, shift=0.0):
     s = len(Z)
     if s == 0:
         return NystromMap(Z, np.empty((0, 0)), 0, kernel), 0
-    found, F, *_ = next(_pivoted([s], _in_double(Z), kernel, _BLOCK, 0.1, Z, np.uint64(0), shift))
+    double = _in_double(Z)
+    key = np.uint64(0)
+    pivots = next(
+        _pivoted([s], double, kernel, block=_BLOCK, share=0.1, key=key, like=Z, shift=shift)
+    )
+    found = pivots.landmarks
     rank = found.indices.size
-    L = np.pad(np.tril(F[found.indices]), (0, s - rank))
+    L = np.pad(np.tril(pivots.factor[found.indices]), (0, s - rank))
     order = np.append(found.indices, np.delete(np.arange(s), found.indices))
     return NystromMap(Z[order], L, rank, kernel), found.evaluations
 
@@ -8938,13 +9007,14 @@ def _tail_ridge(kernel, Z, weights, k, key):
 class CertifiedNystrom(NamedTuple):
     """K~ = F F^T with an error bound. landmarks: in the order of choice. factor: F (n, r), with
     orthogonal columns by descending norm. trace_left: tr(K - K~) / tr K. error_bound: an upper
-    bound of |K - K~|_2 / |K|_2. chance: of failure."""
+    bound of |K - K~|_2 / |K|_2. chance: of failure, or None for a
+    bound from the trace, which cannot fail."""
 
     landmarks: Landmarks
     factor: np.ndarray
     trace_left: float
     error_bound: float
-    chance: float = math.nan
+    chance: float = None
 
 
 def _checked_landmarks(X, landmarks, rows_of=operator.getitem):
@@ -8953,7 +9023,7 @@ def _checked_landmarks(X, landmarks, rows_of=operator.getitem):
     if isinstance(landmarks, CertifiedNystrom):
         landmarks = landmarks.landmarks
     if isinstance(landmarks, Landmarks):
-        landmarks = landmarks.points if np.size(landmarks.points) else landmarks.indices
+        landmarks = landmarks.indices if landmarks.points is None else landmarks.points
     if isinstance(landmarks, ReducedSet):
         landmarks = landmarks.centers
     Z = landmarks
@@ -9008,6 +9078,10 @@ def ridge_leverage_scores(X, kernel, lam):
         lam: float. Positive ridge, in the units of the eigenvalues of K.
     Returns:
         array: (n,) scores, from 2^-52 k(x, x) / lam (their rounding error) to 1.
+    Example:
+        >>> X = np.array([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0]])
+        >>> ridge_leverage_scores(X, linear(), 1.0).round(4).tolist()  # equal points share a score
+        [0.3333, 0.3333, 0.5]
     """
     X, kernel = _points_and_kernel(X, kernel)
     lam = _as_ridge(lam)
@@ -9018,7 +9092,7 @@ def ridge_leverage_scores(X, kernel, lam):
 
 
 @_public
-def approximate_ridge_leverage_scores(X, landmarks, weights, kernel, lam):
+def approximate_ridge_leverage_scores(X, landmarks, kernel, lam):
     """Ridge leverage scores of all points from weighted landmarks (RLS lemma 6), capped at 1.
 
     l_i = (1 / lam) (K - K S (S^T K S + lam I)^-1 S^T K)_ii, where S has a column weights_j e_j for
@@ -9026,19 +9100,28 @@ def approximate_ridge_leverage_scores(X, landmarks, weights, kernel, lam):
     part of lemma 5 requires the cap. Costs about n s kernel values and O(n s (d + s)) time.
 
     Args:
-        X, landmarks: See `nystrom`.
-        weights: (s,) array. 1 / sqrt(p) for a landmark kept with probability p, or 1 for all.
+        X: See `nystrom`.
+        landmarks: Landmarks, whose weights are 1 / sqrt(p) for a landmark kept with probability p.
+            Row numbers, points, ReducedSet and CertifiedNystrom have weights of 1.
         kernel, lam: See `ridge_leverage_scores`.
     Returns:
         array: (n,) scores, from 2^-52 k(x, x) / lam (their rounding error) to 1.
+    Example:
+        >>> X = np.array([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0]])
+        >>> approximate_ridge_leverage_scores(X, np.array([0, 2]), linear(), 1.0).round(4).tolist()
+        [0.5, 0.5, 0.5]
     """
     X = _checked_points("X", X)
-    weights = _checked_vector("weights", weights)
     Z = _checked_landmarks(X, landmarks)
+    weights = np.ones(Z.shape[0])
+    if isinstance(landmarks, Landmarks):
+        weights = _checked_vector("landmarks.weights", landmarks.weights)
     kernel = _checked_kernel("kernel", kernel, X=X, landmarks=Z)
     lam = _as_ridge(lam)
-    sound = weights.size == len(Z) and weights.min() > 0.0 and _all_below(lam / weights**2)
-    _require(sound, "weights must be positive, one per landmark, with finite lam / weights**2")
+    _require(
+        weights.size == Z.shape[0] and weights.min() > 0.0 and _all_below(lam / weights**2),
+        "landmarks.weights must be positive, one per landmark, with finite lam / weights**2",
+    )
     return _scores(X, Z, weights, kernel, lam)[0]
 
 
@@ -9063,6 +9146,10 @@ def uniform_landmarks(n, s, seed=0):
         seed: int from 0 to 2**64 - 1.
     Returns:
         Landmarks: Ascending indices, with weights sqrt(n / s).
+    Example:
+        >>> found = uniform_landmarks(100, 4)
+        >>> len(found.indices), found.weights.tolist()
+        (4, [5.0, 5.0, 5.0, 5.0])
     """
     n = _checked_count("n", n)
     s = min(n, _checked_count("s", s))
@@ -9088,6 +9175,10 @@ def sample_landmarks(scores, seed=0, *, delta, oversampling=16.0):
         oversampling: float. The factor 16 in p_i. Lower values often suffice, but have no theorem.
     Returns:
         Landmarks: Ascending indices, weights 1 / sqrt(p_i). If scores are low, it may be empty.
+    Example:
+        >>> scores = np.array([0.9, 0.0, 0.9])
+        >>> sample_landmarks(scores, delta=0.1).indices.tolist()
+        [0, 2]
     """
     scores = _checked_vector("scores", scores)
     delta, key, oversampling = _checked_sampling(delta, 8, seed, oversampling)
@@ -9109,6 +9200,10 @@ def rls_nystrom(X, kernel, lam, seed=0, *, delta, oversampling=16.0):
         seed, delta, oversampling: See `sample_landmarks`.
     Returns:
         Landmarks: About 16 d_eff(lam) log(d_eff(lam) / delta) points, with weights 1 / sqrt(p_i).
+    Example:
+        >>> X = np.array([[0.0], [0.0], [9.0]])
+        >>> rls_nystrom(X, gaussian(1.0), 0.1, delta=0.1).indices.tolist()
+        [0, 1, 2]
     """
     _checked_sampling(delta, 8, seed, oversampling)  # raises before the O(n^3) work
     found = sample_landmarks(
@@ -9187,6 +9282,10 @@ def recursive_rls(X, kernel, lam, seed=0, *, delta, oversampling=16.0):
         oversampling: See `sample_landmarks`.
     Returns:
         Landmarks: O(d_eff(lam) log(d_eff(lam) / delta)) points, with weights 1 / sqrt(p_i).
+    Example:
+        >>> X = np.arange(50.0)[:, None]
+        >>> len(recursive_rls(X, gaussian(5.0), 0.1, delta=0.03).indices)  # few points: all are needed
+        50
     """
     X, kernel = _points_and_kernel(X, kernel)
     lam = _as_ridge(lam)
@@ -9214,6 +9313,10 @@ def recursive_rls_fixed(X, kernel, s, seed=0, *, delta, constant=640.0, oversamp
         oversampling: float. The factor 16 in p_i of `sample_landmarks`.
     Returns:
         Landmarks: Ascending indices (their number is random), with weights 1 / sqrt(p_i).
+    Example:
+        >>> X = np.arange(50.0)[:, None]
+        >>> len(recursive_rls_fixed(X, gaussian(5.0), 60, delta=0.03).indices)
+        50
     """
     X, kernel = _points_and_kernel(X, kernel)
     s = _checked_count("s", s)
@@ -9244,6 +9347,10 @@ def recursive_rls_practical(X, kernel, s, seed=0, *, delta=None):
         delta: float between 0 and 1. None means 1 / (2 log s). Lower values spread the landmarks.
     Returns:
         Landmarks: Ascending indices. Sums weighted by weights^2 are unbiased for sums over X.
+    Example:
+        >>> X = np.arange(50.0)[:, None]
+        >>> len(recursive_rls_practical(X, gaussian(5.0), 8).indices)
+        8
     """
     return _practical(X, kernel, s, seed, delta, False)
 
@@ -9261,6 +9368,10 @@ def recursive_rls_accelerated(X, kernel, s, seed=0, *, delta=None):
         delta: See `recursive_rls_practical`.
     Returns:
         Landmarks: Ascending indices. Sums weighted by weights^2 are unbiased for sums over X.
+    Example:
+        >>> X = np.arange(50.0)[:, None]
+        >>> len(recursive_rls_accelerated(X, gaussian(5.0), 8).indices)
+        8
     """
     return _practical(X, kernel, s, seed, delta, True)
 
@@ -9275,18 +9386,20 @@ def _landmarks_by_pivots(X, kernel, s, block, share, seed):
     _fits("s", 8.0 * n * min(s, n))
     if s >= n:
         return uniform_landmarks(n, n), None
-    found, F, *_ = next(_pivoted([s], X, kernel, block, share, X, key))
-    _require(found.indices.size, "kernel must not be 0 for all points of X")
-    return found, F
+    pivots = next(_pivoted([s], X, kernel, block=block, share=share, key=key))
+    _require(pivots.landmarks.indices.size, "kernel must not be 0 for all points of X")
+    return pivots.landmarks, pivots.factor
 
 
 @_public(sparse=True)
-def rpcholesky(X, kernel, s, seed=0, *, block=64):
+def rpcholesky(X, kernel, s, seed=0, *, block=64, greedy=False):
     """Landmarks from randomly pivoted Cholesky, an alternative to RLS (Chen and others 2025).
 
     Draws each pivot with probability proportional to the diagonal of K - F F^T, where F is the
     factor of earlier pivots. To save time, pivots are proposed in blocks (Epperly and others 2025).
-    Costs about n (s + 1) kernel values, O(n s (d + s)) time and n s floats of memory.
+    Costs about n (s + 1) kernel values, O(n s (d + s)) time and n s floats of memory. If `greedy`,
+    each pivot is the largest diagonal entry instead (textbook). Outliers are then chosen first,
+    which rarely helps kernel PCA and takes several times as long.
 
     Args:
         X: (n, d) array or scipy sparse matrix. Points.
@@ -9294,6 +9407,8 @@ def rpcholesky(X, kernel, s, seed=0, *, block=64):
         s: int, at least 1. Number of landmarks. If s >= n, all points are returned.
         seed: int from 0 to 2**64 - 1.
         block: int from 1 to 128. Number of proposals per block. 1 means no blocks.
+        greedy: bool. Whether to choose the largest entry. Then seed has no effect, and block affects
+            only choices among ties.
     Returns:
         Landmarks: In the order of choice, with weights 1. If no residual is left, fewer than s. If
             s >= n, in the order of rows.
@@ -9302,40 +9417,8 @@ def rpcholesky(X, kernel, s, seed=0, *, block=64):
         >>> sorted(X[rpcholesky(X, gaussian(1.0), 2).indices, 0].tolist())  # one of 99 equal points
         [0.0, 9.0]
     """
-    return _landmarks_by_pivots(X, kernel, s, block, 0.0, seed)[0]
-
-
-@_public(sparse=True)
-def pivoted_cholesky(X, kernel, s, *, block=64):
-    """Landmarks from greedy pivoted Cholesky (textbook).
-
-    Each pivot is the largest diagonal entry of K - F F^T, where F is the factor of earlier pivots.
-    Outliers are chosen first. This rarely helps kernel PCA. `rpcholesky` is several times faster.
-
-    Args:
-        X, kernel, s: See `rpcholesky`.
-        block: int from 1 to 128. Candidates per block. It affects only choices among ties.
-    Returns:
-        Landmarks: In the order of choice, with weights 1. If no residual is left, fewer than s. If
-            s >= n, in the order of rows.
-    """
-    return _landmarks_by_pivots(X, kernel, s, block, 1.0, 0)[0]
-
-
-@_validated("an RLSState from rls_start or rls_update", points="points", indices="whole", weights=1)
-class RLSState(NamedTuple):
-    """State of a stream after `count` points. points: (m, d) landmarks, m <= s. indices: (m,), in
-    the stream. The fields weights and evaluations are as in Landmarks."""
-
-    points: np.ndarray
-    indices: np.ndarray
-    weights: np.ndarray
-    evaluations: int
-    kernel: Kernel
-    s: int
-    count: int
-    seed: int
-    names: bytes = b""
+    share = 1.0 if _as_flag("greedy", greedy) else 0.0
+    return _landmarks_by_pivots(X, kernel, s, block, share, seed)[0]
 
 
 def _with_landmarks(state, more, count, key):
@@ -9355,7 +9438,61 @@ def _with_landmarks(state, more, count, key):
         kept, chances = _draw_by_size(wanted * weights**2, s, _python_subkey(key, _COINS))
         union = points[kept], indices[kept], weights[kept] / np.sqrt(chances)
         evaluations += computed
-    return RLSState(*union, evaluations, state.kernel, s, state.count + count, int(key))
+    return state._replace(
+        points=union[0],
+        indices=union[1],
+        weights=union[2],
+        evaluations=evaluations,
+        count=state.count + count,
+        seed=int(key),
+    )
+
+
+def _rls_update(state, X):
+    # Streams that are merged may share a seed. Their draws are independent, because the points
+    # enter the key.
+    key = _python_subkey(_key(state.seed, _LANDMARKS), zlib.crc32(X))
+    found = recursive_rls_accelerated(X, state.kernel, state.s, key)
+    more = found._replace(points=X[found.indices])
+    return _with_landmarks(state, more, len(X), _python_subkey(key, _AT_RANDOM))
+
+
+def _rls_merge(a, b):
+    return _with_landmarks(a, b, b.count, _python_subkey(_key(a.seed, _LANDMARKS), b.seed))
+
+
+def _rls_finish(state):
+    _require(state.count >= 1, "state must have seen a point")
+    indices = state.indices.copy()
+    return Landmarks(indices, state.weights.copy(), state.evaluations, state.points.copy())
+
+
+@_stream(
+    columns=lambda state: state.points.shape[1],
+    update=_rls_update,
+    finish=_rls_finish,
+    merge=_rls_merge,
+    arguments=lambda state: (state.kernel, state.s, state.points.shape[1]),
+)
+@_validated("an RLSState from rls_start or update", points="points", indices="whole", weights=1)
+class RLSState(NamedTuple):
+    """Landmarks of a stream after `count` points. points: (m, d), m <= s. indices: (m,), in the
+    stream. The fields weights and evaluations are as in Landmarks.
+
+    For `update`, `recursive_rls_accelerated` chooses s of the new points. From the weighted union
+    with the old landmarks, s points are drawn by scores (RLS lemma 6, RLS algorithm 3), in O(s^3 +
+    s^2 d) time. Calls with at least 2 s points are best. No theorem covers it. For a given ridge,
+    see Calandriello, Lazaric, Valko (2017). `finish` gives Landmarks in the order of the stream."""
+
+    points: np.ndarray
+    indices: np.ndarray
+    weights: np.ndarray
+    evaluations: int
+    kernel: Kernel
+    s: int
+    count: int
+    seed: int
+    names: bytes = b""
 
 
 @_public
@@ -9369,69 +9506,16 @@ def rls_start(kernel, s, d, seed=0):
         seed: int from 0 to 2**64 - 1.
     Returns:
         RLSState: The state before the first point.
+    Example:
+        >>> state = update(rls_start(gaussian(5.0), 8, 1), np.arange(50.0)[:, None])
+        >>> finish(state).points.shape
+        (8, 1)
     """
     kernel = _checked_kernel("kernel", kernel)
     s = _checked_count("s", s)
     d = _checked_count("d", d, _MOST)
     none = np.zeros((0, d), np.float32)  # float64 points will change the type
     return RLSState(none, np.zeros(0, int), np.zeros(0), 0, kernel, s, 0, _as_seed("seed", seed))
-
-
-@_public
-def rls_update(state, X):
-    """The state after further points, with s landmarks of all points so far.
-
-    `recursive_rls_accelerated` chooses s of the new points. From the weighted union with the old
-    landmarks, s points are drawn by scores (RLS lemma 6, RLS algorithm 3), in O(s^3 + s^2 d) time.
-    No theorem covers it. For a given ridge, see Calandriello, Lazaric, Valko (2017).
-
-    Args:
-        state: RLSState. It is not changed.
-        X: (n, d) array. Further points. Calls with at least 2 s points are best.
-    Returns:
-        RLSState: The next state.
-    """
-    state = _checked_as(RLSState, "state", state)
-    X = _checked_points("X", X, state.points.shape[1])
-    # Streams that are merged may share a seed. Their draws are independent, because the points
-    # enter the key.
-    key = _python_subkey(_key(state.seed, _LANDMARKS), zlib.crc32(X))
-    found = recursive_rls_accelerated(X, state.kernel, state.s, key)
-    more = found._replace(points=X[found.indices])
-    return _with_landmarks(state, more, len(X), _python_subkey(key, _AT_RANDOM))
-
-
-@_public
-def rls_merge(a, b):
-    """The state of a stream with the points of `a` followed by the points of `b` (RLS).
-
-    Args:
-        a, b: See `merge`.
-    Returns:
-        RLSState: At most s landmarks of both streams.
-    """
-    a = _checked_as(RLSState, "a", a)
-    b = _checked_as(RLSState, "b", b)
-    _require(
-        a.kernel == b.kernel and a.s == b.s and a.points.shape[1] == b.points.shape[1],
-        "a and b must have the same kernel, s and number of columns",
-    )
-    return _with_landmarks(a, b, b.count, _python_subkey(_key(a.seed, _LANDMARKS), b.seed))
-
-
-@_public
-def rls_finish(state):
-    """Landmarks of a stream, in the order of the stream (RLS).
-
-    Args:
-        state: RLSState. It must contain at least one point.
-    Returns:
-        Landmarks: At most s landmarks, with their points.
-    """
-    state = _checked_as(RLSState, "state", state)
-    _require(state.count >= 1, "state must have seen a point")
-    indices = state.indices.copy()
-    return Landmarks(indices, state.weights.copy(), state.evaluations, state.points.copy())
 
 
 # 13.5 Nystrom approximation (RLS section 2.1, appendix C)
@@ -9447,55 +9531,15 @@ def nystrom_map(X, landmarks, kernel):
         landmarks, kernel: See `nystrom`.
     Returns:
         NystromMap: Landmarks in pivot order. Linearly dependent ones come last, with features 0.
+    Example:
+        >>> X = np.array([[1.0, 0.0], [0.0, 2.0], [3.0, 2.0]])
+        >>> features(X, nystrom_map(X, np.array([0, 1]), linear())).round(12).tolist()
+        [[0.0, 1.0], [2.0, 0.0], [2.0, 3.0]]
     """
     Z = _checked_landmarks(_as_points("X", X), landmarks)
     kernel = _checked_kernel("kernel", kernel, landmarks=Z)
     _fits("landmarks", 8.0 * len(Z) ** 2)
     return _factor(Z, kernel)[0]
-
-
-@_core_alone
-def _of_landmarks(x, model, out):
-    for c in range(model.rank):
-        total = _value_of(model.kernel, x, model.points[c])
-        for b in range(c):
-            total -= model.factor[c, b] * out[b]
-        out[c] = total / model.factor[c, c]
-    out[model.rank :] = 0.0
-
-
-def _map_features(P, found):
-    X, Z = _in_common_precision(P, found.points)
-    F = _new_array((len(X), len(Z)), X.dtype)
-    rank = found.rank
-    # For few points, copying the factor in panels, as `_substitute` does, would take longer.
-    if len(X) <= 4 and not _is_sparse(X):
-        for x, features in zip(X, F):
-            _of_landmarks(x, found._replace(points=Z), features)
-        squares = np.square(F)
-    else:
-        F[:, rank:] = 0.0
-        squares = _substitute(found.kernel, X, Z[:rank], found.factor[:rank, :rank], 0, F)
-    _require_finite("kernel values on X", squares.sum())
-    return F
-
-
-@_public(sparse=True)
-def nystrom_features(X, feature_map):
-    """Nystrom features of points: rows y(x)^T with y(x) = L^-1 k(landmarks, x) (RLS (35)).
-    K~(x, x') = y(x).y(x'). Costs n s kernel values and O(n s (d + s)) time.
-
-    Args:
-        X: (n, d) array or scipy sparse matrix. Training points or new points.
-        feature_map: NystromMap. It contains the kernel.
-    Returns:
-        array: (n, s) features, in float32 if X and the landmarks are float32, otherwise in float64.
-    """
-    X = _checked_points("X", X)
-    feature_map = _checked_as(NystromMap, "feature_map", feature_map)
-    _require_fitting_model(X, feature_map)
-    _fits("X", len(X) * len(feature_map.points) * X.itemsize)
-    return _map_features(X, feature_map)
 
 
 @_public(sparse=True)
@@ -9511,6 +9555,11 @@ def nystrom(X, landmarks, kernel):
         kernel: Kernel. Positive semidefinite.
     Returns:
         array: (n, s) factor in X's precision, in pivot order. Columns past the rank of K~ are 0.
+    Example:
+        >>> X = np.array([[1.0, 0.0], [0.0, 2.0], [3.0, 2.0]])
+        >>> F = nystrom(X, np.array([0, 1]), linear())
+        >>> np.allclose(F @ F.T, gram(X, X, linear()))
+        True
     """
     X, kernel = _points_and_kernel(X, kernel)
     Z = _checked_landmarks(X, landmarks)
@@ -9648,6 +9697,10 @@ def nystrom_kpca(X, landmarks, kernel, k, seed=0, *, centered=True):
             sparse points, only means of columns that are nearly constant are subtracted.
     Returns:
         Expansion: Over the landmarks. `values` has eigenvalues of K~ or H K~ H, 0 past the rank.
+    Example:
+        >>> X = np.array([[1.0], [2.0], [6.0]])
+        >>> features(X, nystrom_kpca(X, np.array([2]), linear(), 1)).round(12).tolist()
+        [[-2.0], [-1.0], [3.0]]
     """
     X, kernel = _points_and_kernel(X, kernel)
     key = _checked_key(seed, _START)
@@ -9687,6 +9740,11 @@ def nystrom_to(X, kernel, error, seed=0, *, limit=None):
     Returns:
         CertifiedNystrom: error_bound is from the trace, or about 1.01 times the true error. It may
             exceed `error` at `limit`, or if `error` is below 9e-16 (float32: 5e-7 to 2e-5).
+    Example:
+        >>> X = np.arange(200.0)[:, None]
+        >>> found = nystrom_to(X, gaussian(50.0), 0.01)
+        >>> found.error_bound <= 0.01, found.factor.shape[1] < 20
+        (True, True)
     """
     X, kernel = _points_and_kernel(X, kernel)
     n = len(X)
@@ -9698,7 +9756,7 @@ def nystrom_to(X, kernel, error, seed=0, *, limit=None):
     norm = 0.0
     measured = 0
     chance = 0.0
-    stages = _pivoted(_landmark_counts(most), X, kernel, 64, 0.0, X, key)
+    stages = _pivoted(_landmark_counts(most), X, kernel, block=64, share=0.0, key=key)
     for landmarks, F, diagonal, rest, floor in stages:
         found = F.shape[1]
         last = found == most or not rest.any()  # or all residuals are rounding errors
@@ -9733,8 +9791,9 @@ def nystrom_to(X, kernel, error, seed=0, *, limit=None):
         if done or last:
             trace_left = (rest.sum() + values[rank:].sum()) / diagonal.sum()
             bound = max(bound, 4.0 * _precision(X))
-            chance *= not by_trace
-            return CertifiedNystrom(landmarks, C, float(trace_left), float(bound), chance)
+            return CertifiedNystrom(
+                landmarks, C, float(trace_left), float(bound), None if by_trace else chance
+            )
 
 
 # 13.6 Ridge regression (RLS appendix C.1)
@@ -9794,7 +9853,7 @@ def _ridge_by_map(found, squares, products, lam, targets, mean=0.0, at=None):
 def factor_ridge(F, Y, lam):
     """Weights w = (F^T F + lam I)^-1 F^T Y of kernel ridge regression on a factor (RLS (32)-(35)).
 
-    F w = K~ (K~ + lam I)^-1 Y. At new points, nystrom_features(new, feature_map) @ w predicts Y.
+    F w = K~ (K~ + lam I)^-1 Y. At new points, features(new, nystrom_map) @ w predicts Y.
     Costs O(n r^2 + r^3) time in float64. `nystrom_ridge` does the same without storing F.
 
     Args:
@@ -9875,7 +9934,7 @@ def _preconditioner(A, lam, P, kernel, s, key):
             with _shared_blas(_CHOLESKY * len(A) ** 3):
                 factor = linalg.cho_factor(ridged.T, True, True, False)
             return lambda R: linalg.cho_solve(factor, R, check_finite=False)
-    F = next(_pivoted([s], P, kernel, 64, 0.0, P, key))[1]
+    F = next(_pivoted([s], P, kernel, block=64, share=0.0, key=key)).factor
     # (F F^T + lam I)^-1 = (I - C C^T) / lam. A tiny lam would make I - C C^T cancel.
     L = np.linalg.cholesky(_ridged(_column_products(F, F), lam))
     C = LowRank(_dense_product(F, np.linalg.inv(L).T))
@@ -10334,45 +10393,7 @@ def reliable_components(values, error):
     return Reliable(int(np.flatnonzero(clear).max(initial=-1)) + 1, angles)
 
 
-# 15.2 Models
-
-
-def _residual_of_landmarks(x, model, out):
-    features_of(x, model, out)
-    size = _value_of(model.kernel, x, x)
-    square = size
-    for value in out:
-        square -= value * value
-    return math.sqrt(square / size) if square > 0.0 else 0.0
-
-
-# TEMPORARY: these records move to their classes.
-def _write_map_features(X, model, out):
-    out[:] = _map_features(X, model)
-
-
-_model(
-    fit=_require_fitting_model,
-    shape=lambda model: (len(model.factor),),
-    features=_write_map_features,
-    of_point=_of_landmarks.__wrapped__,
-    residual=lambda X, model: _distances(X, model.kernel, nystrom_features(X, model)),
-    residual_of_point=_residual_of_landmarks,
-    moments=functools.partial(_moments, features=_map_features),
-    sketch=lambda X, model: LowRank(nystrom_features(X, model)),
-)(NystromMap)
-
-
-_stream(
-    columns=lambda state: state.points.shape[1],
-    update=rls_update,
-    finish=rls_finish,
-    merge=rls_merge,
-    arguments=lambda state: 0,
-)(RLSState)
-
-
-# 15.3 Errors of models
+# 15.2 Errors of models
 
 
 _ROUNDING = 1e-9  # of a squared residual. Measured: 1e-10 between one point and a batch.
@@ -12692,7 +12713,7 @@ def _take_blocks(options, state, points, begun):
     return state
 
 
-def _stream(options):
+def _follow(options):
     record = _streams[_STREAM_METHODS[options.method]]
     sketched = "ell" in record.options
     _require(options.ell is None or sketched, "ell is not for --method dsgd")
@@ -12844,7 +12865,7 @@ _COMMANDS = {  # function, help, options, and methods (the first is the default)
         *_METHODS,
     ),
     "stream": (
-        _stream,
+        _follow,
         "kernel PCA of files of any size, with random features (skpca) or stochastic gradients (dsgd)",
         f"files {_FIT} -m --ell --block --state",
         *_STREAM_METHODS,
