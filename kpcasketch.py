@@ -4167,7 +4167,7 @@ def spectral_norm(A, seed=0, *, tol=1e-2, max_iterations=1000):
 
 def _in_slabs(function, X, model, out=None, writes=False):
     """function(X, model) of a large X, slab by slab, or None. It saves memory. writes: whether the
-    function takes `out`, too, so that nothing is copied."""
+    function has an argument `out`. Then nothing is copied."""
     if _is_sparse(X):
         X = _as_points("X", X)
     elif not isinstance(X, np.ndarray) or X.ndim != 2:
@@ -6451,7 +6451,7 @@ def _fastfood_angles(X, flips, order, weights, lengths):
 
 
 class _MapKind(NamedTuple):
-    """A kind of maps. A key is that of a map's draws."""
+    """A kind of maps. `key` is the key of all draws of a map."""
 
     name: str  # files contain it
     # (kernel, key, shape, first, copies): frequencies from number `first` on, each repeated for

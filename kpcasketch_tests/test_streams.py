@@ -8,7 +8,7 @@ import operator
 import numba
 import numpy as np
 import pytest
-from scipy import linalg, sparse, stats
+from scipy import integrate, linalg, sparse, stats
 
 import kpcasketch as kp
 from kpcasketch_tests import inner, naive
@@ -872,7 +872,7 @@ def distribution(law):
     values = kp.gram(np.zeros((1, 1)), steps[:, None], kernel)[0] / steps
     return np.array(
         [
-            0.5 + np.trapezoid(np.sin(steps * x) * values, steps) / np.pi + x * 1e-6 / np.pi
+            0.5 + integrate.trapezoid(np.sin(steps * x) * values, steps) / np.pi + x * 1e-6 / np.pi
             for x in AT
         ]
     )
