@@ -6624,22 +6624,56 @@ def _write_fourier_features(X, feature_map, out):
     _features_from(X, feature_map, 0, feature_map.m, feature_map.m, out=out)
 
 
+# Compiled code cannot read records, but it can read these columns.
+_LAWS = tuple(kind.law for kind in _KINDS)
+_LAW_PARAMETERS = tuple(kind.parameter for kind in _KINDS)
+_ONE_BY_ONE = tuple(kind.frequencies is not None for kind in _MAP_KINDS)
+
+
 @_helper
-def _feature_of_point(x, feature_map, j):
-    """sqrt(2 k(x, x) / m) cos(r_j.x + gamma_j) for a map that stores its frequencies."""
-    if len(feature_map.frequencies) == 0:
-        raise ValueError("model must store its frequencies")
+def _frequency_scale(kernel, key, number):
+    """One entry of `_scales`."""
+    law = _LAWS[kernel.kind]
+    if law == _NORMAL:
+        return math.sqrt(2.0 * kernel.gamma)
+    if law == _CAUCHY_ENTRIES:
+        return kernel.gamma
+    fixed = _LAW_PARAMETERS[kernel.kind]
+    shape = fixed if fixed > 0.0 else kernel.shape
+    drawn = _gamma(_subkey(key, _MIXTURES), number, shape)
+    return (
+        math.sqrt(2.0 * kernel.gamma * drawn)
+        if law == _MIXTURE
+        else kernel.gamma / math.sqrt(2.0 * drawn)
+    )
+
+
+@_helper
+def _feature_of_point(x, feature_map, j, divisor):
+    """sqrt(2 k(x, x) / divisor) cos(r_j.x + gamma_j), with the numbers of `_drawn`."""
+    key = _subkey(_mix(np.uint64(feature_map.seed)), _FREQUENCIES)
+    copies = 1 + feature_map.paired
+    number = j // copies
     angle = 0.0
-    for t in range(len(x)):
-        angle += feature_map.frequencies[j, t] * x[t]
-    key = _subkey(_subkey(_mix(np.uint64(feature_map.seed)), _FREQUENCIES), _PHASES)
-    phase = _phase(key, j, 1 + feature_map.paired)
-    return math.sqrt(2.0 * feature_map.kernel.scale / feature_map.m) * math.cos(angle + phase)
+    if len(feature_map.frequencies) > 0:
+        for t in range(len(x)):
+            angle += feature_map.frequencies[j, t] * x[t]
+    elif _ONE_BY_ONE[feature_map.kind]:
+        cauchy = _LAWS[feature_map.kernel.kind] == _CAUCHY_ENTRIES
+        row = _subkey(_subkey(key, _DIRECTIONS), number)
+        for t in range(len(x)):
+            entry = math.tan(math.pi * (_uniform(row, t) - 0.5)) if cauchy else _normal(row, t)
+            angle += entry * x[t]
+        angle *= _frequency_scale(feature_map.kernel, key, number)
+    else:
+        raise ValueError("model must store its frequencies, or draw them one by one")
+    phase = _phase(_subkey(key, _PHASES), j, copies)
+    return math.sqrt(2.0 * feature_map.kernel.scale / divisor) * math.cos(angle + phase)
 
 
 def _of_map(x, model, out):
     for j in range(model.m):
-        out[j] = _feature_of_point(x, model, j)
+        out[j] = _feature_of_point(x, model, j, model.m)
 
 
 @_model(
@@ -6662,7 +6696,7 @@ class FourierMap(NamedTuple):
     Z Z^T approximates K for features Z. n points cost n m cosines and n d m multiply-adds, or n m
     log d additions for Fastfood. frequencies: (m, d) array of r_j, or (0, d) if they are not
     stored. Then `features` draws them again, and takes sparse points only if they are drawn one by
-    one, as in `fourier_features_map`. Compiled code needs them stored. paired: if True, features 2 j
+    one, as in `fourier_features_map`. So does compiled code. paired: if True, features 2 j
     and 2 j + 1 are the cosine and the sine of one angle."""
 
     kernel: Kernel
@@ -7302,7 +7336,9 @@ def _add_components(x, model, out):
     """Add the features of one point to `out`. Returns |z(x) - means|^2."""
     square = 0.0
     for j in range(model.feature_map.m):
-        z = _feature_of_point(x, model.feature_map, j) - _mean_or_zero(model.means, j)
+        z = _feature_of_point(x, model.feature_map, j, model.feature_map.m) - _mean_or_zero(
+            model.means, j
+        )
         square += z * z
         for q in range(len(out)):
             out[q] += z * model.basis[j, q]
@@ -7765,56 +7801,12 @@ def _pair_size(state):
     return 1.0 if state.other_coef is None else math.sqrt(2.0)
 
 
-# Compiled code cannot read _KINDS, but it can read these columns.
-_LAWS = tuple(kind.law for kind in _KINDS)
-_LAW_PARAMETERS = tuple(kind.parameter for kind in _KINDS)
-
-
-@_helper
-def _frequency_scale(kernel, key, number):
-    """One entry of `_scales`."""
-    law = _LAWS[kernel.kind]
-    if law == _NORMAL:
-        return math.sqrt(2.0 * kernel.gamma)
-    if law == _CAUCHY_ENTRIES:
-        return kernel.gamma
-    fixed = _LAW_PARAMETERS[kernel.kind]
-    shape = fixed if fixed > 0.0 else kernel.shape
-    drawn = _gamma(_subkey(key, _MIXTURES), number, shape)
-    return (
-        math.sqrt(2.0 * kernel.gamma * drawn)
-        if law == _MIXTURE
-        else kernel.gamma / math.sqrt(2.0 * drawn)
-    )
-
-
-@_helper
-def _one_feature(x, feature_map, j):
-    """phi_j(x) = sqrt(2 k(x, x)) cos(r_j.x + gamma_j), with the numbers of `_drawn`."""
-    key = _subkey(_mix(np.uint64(feature_map.seed)), _FREQUENCIES)
-    copies = 1 + feature_map.paired
-    number = j // copies
-    angle = 0.0
-    if len(feature_map.frequencies) > 0:
-        for t in range(len(x)):
-            angle += feature_map.frequencies[j, t] * x[t]
-    else:
-        cauchy = _LAWS[feature_map.kernel.kind] == _CAUCHY_ENTRIES
-        row = _subkey(_subkey(key, _DIRECTIONS), number)
-        for t in range(len(x)):
-            entry = math.tan(math.pi * (_uniform(row, t) - 0.5)) if cauchy else _normal(row, t)
-            angle += entry * x[t]
-        angle *= _frequency_scale(feature_map.kernel, key, number)
-    turns = _uniform(_subkey(key, _PHASES), number) - 0.25 * (j % copies)
-    return math.sqrt(2.0 * feature_map.kernel.scale) * math.cos(angle + 2.0 * math.pi * turns)
-
-
 @_helper
 def _add_of_point(x, feature_map, coef, used, size, out):
     """out = size sum_j coef_j phi_j(x) over the first `used` features of one point."""
     out[:] = 0.0
     for j in range(used):
-        value = size * _one_feature(x, feature_map, j)
+        value = size * _feature_of_point(x, feature_map, j, 1.0)
         for q in range(len(out)):
             out[q] += coef[j, q] * value
 
