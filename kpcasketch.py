@@ -4242,6 +4242,7 @@ def features_of(x, model, out):
         out: (k,) array. Receives the model's k features.
     Returns:
         None: Afterwards, `out` equals a row of `features`, up to rounding.
+            A map with random frequencies must store them, or draw them one by one.
     Example:
         >>> out = np.empty(1)
         >>> features_of(np.array([3.0]), nystrom_map(np.eye(1), np.array([0]), linear()), out)
@@ -6695,9 +6696,9 @@ class FourierMap(NamedTuple):
     """A map to m Fourier features z_j(x) = sqrt(2 k(x, x) / m) cos(r_j.x + gamma_j) (SKPCA 2).
     Z Z^T approximates K for features Z. n points cost n m cosines and n d m multiply-adds, or n m
     log d additions for Fastfood. frequencies: (m, d) array of r_j, or (0, d) if they are not
-    stored. Then `features` draws them again, and takes sparse points only if they are drawn one by
-    one, as in `fourier_features_map`. So does compiled code. paired: if True, features 2 j
-    and 2 j + 1 are the cosine and the sine of one angle."""
+    stored. Then `features` draws them again. Sparse points and compiled code need frequencies that
+    are stored, or drawn one by one, as in `fourier_features_map`. paired: if True, features 2 j and
+    2 j + 1 are the cosine and the sine of one angle."""
 
     kernel: Kernel
     d: int
