@@ -216,10 +216,14 @@ __version__ = "1.0.0"
 # - sampler of landmarks: a function of (X, kernel, s, seed) that draws by `_checked_key` with a
 #   purpose of its own (4) and returns `Landmarks` (`uniform_landmarks(n, n)` if s >= n), and a row
 #   in `_SAMPLERS` (16.1). Test: a row in SAMPLERS of tables.py. To compare: python -m paper_checks
-# - model: a tuple under `@_model` and `@_validated`. Test: MODELS of tables.py
-#   A field `names: bytes = b""` of a model or state is filled with the columns by `_public`.
-# - stream: a tuple under `@_validated`, functions start, update, merge (if possible) and finish,
-#   under `@_stream`. Test: a row in STREAMS of tables.py
+# - map to random features: a record of its kind, and a public function (11.1). Test: FEATURES of
+#   tables.py
+# - model: a tuple under `@_validated` and `@_model`, whose arguments are the fields of `_Model`
+#   (2.3). Its functions stand above the class and do not name it. Test: MODELS of tables.py
+# - stream: a public start function, and a tuple for its states under `@_validated` and `@_stream`,
+#   whose arguments are the fields of `_Stream` (2.3). Test: STREAMS of tables.py
+#   A field `names: bytes = b""` of a model or state is filled with the columns by `_public`. A field
+#   that is added later needs a default, so that earlier files can be read.
 # - command: a function, a row in `_COMMANDS`, and its options in `_ARGUMENTS` (18)
 # - claim about a paper: see the head of paper_checks/claims.py
 
@@ -774,9 +778,7 @@ def _require_same_columns(argument, names, other, theirs):
 
 
 # Arguments with the columns of the points. (Y may be a target: functions of two samples check it.)
-_WITH_COLUMNS = frozenset(
-    "X Z M state a b model other expansion sketch feature_map landmarks centers".split()
-)
+_WITH_COLUMNS = frozenset("X Z M state a b model other expansion sketch landmarks centers".split())
 
 
 def _is_sparse(value):
