@@ -779,10 +779,11 @@ def _require_same_columns(argument, names, other, theirs):
 
 # Arguments with the columns of the points. (Y may be a target: functions of two samples check it.)
 _WITH_COLUMNS = frozenset("X Z M state a b model other expansion sketch landmarks centers".split())
+_OPERATOR_ARGUMENTS = frozenset(("A", "B", "sketch"))  # may be sparse matrices
 
 
 def _is_sparse(value):
-    """Whether a value is sparse points, or a model over sparse points."""
+    """Whether a value is a sparse matrix of scipy, or a model over sparse points."""
     return hasattr(type(getattr(value, "points", value)), "tocsr")
 
 
@@ -807,7 +808,7 @@ def _public(function=None, *, sparse=False):
             names = first = ""
             for argument, value in given.items():
                 _require(
-                    sparse or not _is_sparse(_model_in(value)),
+                    sparse or argument in _OPERATOR_ARGUMENTS or not _is_sparse(_model_in(value)),
                     f"{argument} must be dense, such as rademacher_projection(X, s). Only gram, kpca, "
                     "features, residual and most functions of landmarks take sparse points",
                 )
@@ -907,51 +908,23 @@ def _all_below(X, limit=math.inf):
     return bool(np.einsum("i,i", x, x) < limit * limit or np.abs(x).max(initial=0.0) < limit)
 
 
-class SparsePoints(NamedTuple):
-    """Points in compressed sparse rows, in float64: point i has data[p] in columns indices[p] for
-    indptr[i] <= p < indptr[i + 1]. Like an array, it has a length, shape, type and rows X[rows]."""
+def _as_csr(name, value, dtypes=_DOUBLE):
+    """A sparse matrix of scipy as a csr_array, checked but for finite data. It is a new object with
+    the same arrays, if the matrix has compressed rows, and data of a type in `dtypes`."""
+    from scipy.sparse import csr_array  # the import takes 0.1 s
 
-    data: np.ndarray
-    indices: np.ndarray
-    indptr: np.ndarray
-    shape: tuple
-
-    dtype = _DOUBLE[0]
-    itemsize = 8
-
-    def __len__(self):
-        return self.shape[0]
-
-    def __getitem__(self, rows):
-        return _of_csr(self.tocsr()[rows])
-
-    def astype(self, dtype, copy=True):
-        return self[:] if copy else self
-
-    def tocsr(self):
-        from scipy.sparse import csr_array  # the import takes 0.1 s
-
-        return csr_array((self.data, self.indices, self.indptr), self.shape)
-
-
-# _make and _replace of named tuples would compare the number of points with the number of fields.
-setattr(SparsePoints, "_make", classmethod(lambda cls, fields: cls(*fields)))
-
-
-def _of_csr(rows):
-    return SparsePoints(rows.data, rows.indices, rows.indptr, rows.shape)
+    rows = csr_array(value.tocsr())  # forgets that the columns were ascending
+    rows.data = _as_array(f"{name}.data", rows.data, 1, dtypes)
+    rows.check_format()  # wrong indices would end the process
+    return rows
 
 
 def _as_points(name, value):
-    """value as a C-ordered 2-D array of floats or, if it is sparse, as SparsePoints with ascending
+    """value as a C-ordered 2-D array of floats or, if it is sparse, as a csr_array with ascending
     columns, in which duplicate entries are added. A canonical matrix is not copied."""
     if not hasattr(type(value), "tocsr"):
         return _as_array(name, value, 2)
-    from scipy.sparse import csr_array  # the import takes 0.1 s
-
-    rows = csr_array(value.tocsr())  # has the same arrays, but forgets that they were sorted
-    rows.data = _as_array(f"{name}.data", rows.data, 1, _DOUBLE)
-    rows.check_format()  # wrong indices would end the process
+    rows = _as_csr(name, value)
     if not rows.has_canonical_format:
         rows = rows.copy()
         rows.sum_duplicates()
@@ -961,7 +934,7 @@ def _as_points(name, value):
         entry = np.argmin(np.abs(rows.data) < 1e150)
         row = np.searchsorted(rows.indptr, entry, "right") - 1
         raise ValueError(f"{wanted}; row {row} is not")
-    return _of_csr(rows)
+    return rows
 
 
 def _checked_points(name, X, columns=None, numbers=None, rows=None):
@@ -971,9 +944,9 @@ def _checked_points(name, X, columns=None, numbers=None, rows=None):
         0 not in P.shape, f"{name} must have at least one row and one column, got shape {P.shape}"
     )
     _require(columns in (None, P.shape[1]), f"{name} must have {columns} columns, got {P.shape[1]}")
-    _require(rows in (None, len(P)), f"{name} must have {rows} rows, got {len(P)}")
+    _require(rows in (None, P.shape[0]), f"{name} must have {rows} rows, got {P.shape[0]}")
     # Squares of distances, at most 4 d limit^2, must not overflow.
-    limit = min(1e17, 8e18 / math.sqrt(P.shape[1])) if P.itemsize == 4 else 1e150
+    limit = min(1e17, 8e18 / math.sqrt(P.shape[1])) if P.dtype.itemsize == 4 else 1e150
     if not (_is_sparse(P) or _all_below(P, limit)):
         row = int(np.argmin((np.abs(P) < limit).all(1)))
         raise ValueError(
@@ -1119,6 +1092,8 @@ def _fits(name, size):
 def _arrays(A):
     if isinstance(A, tuple):
         return [array for field in A for array in _arrays(field)]
+    if _is_sparse(A):
+        return [A.data, A.indices, A.indptr]
     return [A] if isinstance(A, np.ndarray) else []
 
 
@@ -1186,9 +1161,6 @@ def _validated(what, sound=lambda made: True, **arrays):
         return cls
 
     return declared
-
-
-_validated("SparsePoints")(SparsePoints)  # for files
 
 
 def _of_record(records, name, value, field):
@@ -1575,7 +1547,7 @@ def _distinct(X):
     compared by 64-bit hashes: among 10^6 points, two share a hash with probability 3e-8. Two random
     projections stand for sparse points, so that differences below a rounding error are lost."""
     if _is_sparse(X):
-        X = X.tocsr() @ _gaussian_matrix(X.shape[1], 2, 0)
+        X = X @ _gaussian_matrix(X.shape[1], 2, 0)
     hashes = np.zeros(len(X), np.uint64)
     for column in X.T:
         numbers = column.astype(np.float64) + 0.0  # -0.0 becomes 0.0
@@ -2001,7 +1973,7 @@ def _require_fitting_points(name, kernel, **points):
             f"{name} must depend on x.y or |x - y| for sparse points: pass dense points",
         )
         _require(
-            moderate or P.itemsize == 8,
+            moderate or P.dtype.itemsize == 8,
             f"{name} must have a gamma from 1e-30 to 1e30 and a scale from 1e-37 to 1e37 for "
             "float32 points: pass points.astype(np.float64)",
         )
@@ -2259,7 +2231,7 @@ def _far_means(*sets):
     """Means of the columns of sparse points where they exceed the standard deviation, and else 0.
     Such a column is at least half full, so subtraction at most doubles the entries. If more than
     1/16 of the sum of squares would be left, all are 0: few digits cancel without subtraction."""
-    n = sum(map(len, sets))
+    n = sum(X.shape[0] for X in sets)
     d = sets[0].shape[1]
     columns = np.concatenate([X.indices for X in sets])
     values = np.concatenate([X.data for X in sets])
@@ -2274,7 +2246,7 @@ def _repeated(row, n, like):
     """n equal sparse points with the entries of an array. `like` has the types of the indices."""
     columns = np.flatnonzero(row).astype(like.indices.dtype)
     starts = columns.size * np.arange(n + 1, dtype=like.indptr.dtype)
-    return SparsePoints(np.tile(row[columns], n), np.tile(columns, n), starts, (n, row.size))
+    return type(like)((np.tile(row[columns], n), np.tile(columns, n), starts), (n, row.size))
 
 
 def _minus_row(X, row=None):
@@ -2284,23 +2256,22 @@ def _minus_row(X, row=None):
         row = _far_means(X) if row is None else row
         if not row.any():
             return X
-        return _of_csr(X.tocsr() - _repeated(row, len(X), X).tocsr())
+        return X - _repeated(row, X.shape[0], X)
     row = X.mean(0, np.float64) if row is None else row
     return np.subtract(X, row, out=np.empty_like(X), casting="same_kind")
 
 
 def _squared_norms(X):
     if _is_sparse(X):
-        squares = X.tocsr()
-        squares.data = np.square(X.data)  # .power(2) takes four times as long
-        return squares.sum(1)
+        squares = np.square(X.data)  # X.power(2) takes four times as long
+        return type(X)((squares, X.indices, X.indptr), X.shape).sum(1)
     return np.einsum("ij,ij->i", X, X, dtype=np.float64)
 
 
 def _squares(X):
     """Squared norms of the rows of X. Zeros pad the last tile (np.pad would take 8 us)."""
-    squares = np.zeros(_whole_blocks(len(X)), X.dtype)
-    squares[: len(X)] = _squared_norms(X)
+    squares = np.zeros(_whole_blocks(X.shape[0]), X.dtype)
+    squares[: X.shape[0]] = _squared_norms(X)
     return squares
 
 
@@ -2376,12 +2347,12 @@ def _compressed(rows):
 def _sparse_products(X, Y, distances):
     """Products or squared distances of sparse points. A close pair takes 20 times as long. If most
     pairs are close, the points are far from 0, so the means of such columns are subtracted."""
-    out = _new_array((len(X), len(Y)), X.dtype)
-    close = np.zeros(len(X) if distances else 0, np.int64)
+    out = _new_array((X.shape[0], Y.shape[0]), X.dtype)
+    close = np.zeros(X.shape[0] if distances else 0, np.int64)
 
     def multiply(P, Q):
         squares = _squares(P), _squares(Q)
-        columns = _compressed(Q.tocsr().tocsc())
+        columns = _compressed(Q.tocsc())
         work = out.size + 13.0 * len(P.data)  # nanoseconds, measured for 500 rare columns
         _multiply_sparse(work, *_compressed(P), *columns, *squares, close, out)
         return squares
@@ -2431,7 +2402,7 @@ def _prepare(kernel, X, Y, symmetric):
     _require(_is_sparse(X) == _is_sparse(Y), "sparse and dense points must not be mixed")
     if _is_sparse(X):
         products = _sparse_products(X, Y, kind.base == _DISTANCES)
-        nothing = np.empty((len(Y), 0))
+        nothing = np.empty((Y.shape[0], 0))
         none = np.empty(0)
         return _Pairs(kind.base, True, products, nothing, none, none, _pack(nothing), symmetric)
     if kind.base == _EVERY_PAIR and symmetric:
@@ -2445,8 +2416,8 @@ def _prepare(kernel, X, Y, symmetric):
 
 def _slabs_of(X, m):
     """All rows of X or, if it is sparse, slabs of rows whose products with m points can be stored."""
-    most = _STORED_PRODUCTS // max(m, 1) if _is_sparse(X) else len(X)
-    return _slabs(len(X), max(most, _BLOCK))
+    most = _STORED_PRODUCTS // max(m, 1) if _is_sparse(X) else X.shape[0]
+    return _slabs(X.shape[0], max(most, _BLOCK))
 
 
 # 5.5 Tiles
@@ -2531,7 +2502,7 @@ def _tile_work(kernel, pairs, more):
 
 def _tile_places(P, Q, symmetric, tall=_BLOCK, wide=_BLOCK):
     """(tiles, 2) array: block row and block column of each tile (upper half if symmetric)."""
-    tiles = np.ones((_ceil_div(len(P), tall), _ceil_div(len(Q), wide)))
+    tiles = np.ones((_ceil_div(P.shape[0], tall), _ceil_div(Q.shape[0], wide)))
     return np.stack(np.nonzero(np.triu(tiles) if symmetric else tiles), axis=1)
 
 
@@ -2572,8 +2543,8 @@ def _gram(kernel, X, Y=None, out=None):
     """Gram matrix of X and Y or, in half the time, of X and X."""
     symmetric = Y is None
     Y = X if symmetric else Y
-    out = _new_array((len(X), len(Y)), X.dtype) if out is None else out
-    slabs = _slabs_of(X, len(Y))
+    out = _new_array((X.shape[0], Y.shape[0]), X.dtype) if out is None else out
+    slabs = _slabs_of(X, Y.shape[0])
     if len(slabs) > 1:
         for rows in slabs:
             _gram(kernel, X[rows], Y, out[rows])
@@ -2591,7 +2562,7 @@ def _call_diagonal(X, kernel, out):
 
 
 def _diagonal(X, kernel):
-    out = np.full(len(X), kernel.scale)
+    out = np.full(X.shape[0], kernel.scale)
     if kernel.kind == _POLYNOMIAL:
         squares = _squared_norms(X)
         for _ in range(int(kernel.shape)):  # `_apply_kernel` has the same order of factors
@@ -2628,9 +2599,11 @@ def gram(X, Y, kernel, *, out=None):
     """
     P, Q = _in_common_precision(*_checked_two(X, "Y", Y))
     kernel = _checked_kernel("kernel", kernel, X=P, Y=Q)
-    out = _checked_out("Y", out, (len(P), len(Q)), P.dtype, (X, P, Y, Q, kernel))
+    out = _checked_out("Y", out, (P.shape[0], Q.shape[0]), P.dtype, (X, P, Y, Q, kernel))
     _gram(kernel, P, None if X is Y else Q, out)
-    finite = _value_limit(kernel, P, Q) < (1e38 if P.itemsize == 4 else 1e308) or _all_below(out)
+    finite = _value_limit(kernel, P, Q) < (1e38 if P.dtype.itemsize == 4 else 1e308) or _all_below(
+        out
+    )
     _require(finite, "kernel values on X and Y must be finite in the precision of X and Y")
     return out
 
@@ -2777,8 +2750,8 @@ def _add_tiles(kernel, pairs, tasks, tall, wide, panels, slots):
 
 def _gram_product(kernel, X, Y, V, symmetric=False):
     """Gram matrix times V, never formed. If `symmetric` (Y is X), most tiles are used twice."""
-    n = len(X)
-    slabs = _slabs_of(X, len(Y))
+    n = X.shape[0]
+    slabs = _slabs_of(X, Y.shape[0])
     if len(slabs) > 1:
         return np.vstack([_gram_product(kernel, X[rows], Y, V) for rows in slabs])
     V = V.astype(X.dtype, copy=False)
@@ -2786,12 +2759,12 @@ def _gram_product(kernel, X, Y, V, symmetric=False):
     symmetric = symmetric and n * padded <= 2**20
     segments = max(1, 64 // _ceil_div(n, _BLOCK))  # about 64 tasks for few rows
     tall = _BLOCK
-    wide = _whole_blocks(max(1, _ceil_div(len(Y), segments)))
+    wide = _whole_blocks(max(1, _ceil_div(Y.shape[0], segments)))
     if symmetric:  # at most 15 runs of rows: 120 tasks
         tall = wide = _whole_blocks(_ceil_div(n, 15))
     pairs = _prepare(kernel, X, Y, symmetric)
     tasks = _tile_places(X, Y, symmetric, tall, wide)
-    slots = np.zeros((_ceil_div(len(Y), wide), _whole_blocks(n), padded))
+    slots = np.zeros((_ceil_div(Y.shape[0], wide), _whole_blocks(n), padded))
     work = _tile_work(kernel, pairs, (1 + symmetric) * _MULTIPLY_ADD * padded)
     _add_tiles(work, kernel, pairs, tasks, tall, wide, _packed_vectors(V), slots)
     return _sum_of_slots(slots, n, V)
@@ -2815,9 +2788,9 @@ def gram_matmat(X, Y, V, kernel, *, out=None):
         [[3.0], [6.0]]
     """
     P, Q = _in_common_precision(*_checked_two(X, "Y", Y))
-    V = _checked_points("V", V, rows=len(Q))
+    V = _checked_points("V", V, rows=Q.shape[0])
     kernel = _checked_kernel("kernel", kernel, X=P, Y=Q)
-    out = _checked_out("V", out, (len(P), V.shape[1]), P.dtype, (X, Y, V, kernel))
+    out = _checked_out("V", out, (P.shape[0], V.shape[1]), P.dtype, (X, Y, V, kernel))
     product = _gram_product(kernel, P, Q, V, P is Q)
     _require(_all_below(product), "kernel values on X and Y must be finite, and so must K V")
     out[:] = product
@@ -2827,49 +2800,33 @@ def gram_matmat(X, Y, V, kernel, *, out=None):
 # --------------------------------------------------------------------------------------------------
 # 6. Operators
 #
-# An operator is a symmetric n x n matrix in its cheapest form: a dense array, or a tuple of 6.1.
-# `_OPERATORS` lists the functions of each form. Eigensolvers and error functions use only these.
+# An operator is a symmetric n x n matrix in its cheapest form: a dense array, a csr_array, a tuple of
+# 6.1, or a function for products. `_OPERATORS` lists the functions of each form. Eigensolvers and
+# error functions use only these.
 
 # 6.1 Forms
 
-_OPERATORS = {}  # class: its functions (6.4)
+_OPERATORS = {}  # class, or "csr": its functions (6.4)
+
+
+def _form_of(A):
+    return _OPERATORS.get(type(A), _OPERATORS["csr"])
 
 
 def _size(A):
-    return _OPERATORS[type(A)].size(A)
+    return _form_of(A).size(A)
 
 
 def _product(A, V):
-    return _OPERATORS[type(A)].product(A, V)
+    return _form_of(A).product(A, V)
 
 
 def _rows(A, first, last):
-    return _OPERATORS[type(A)].rows(A, first, last)
+    return _form_of(A).rows(A, first, last)
 
 
 def _trace(A):
-    return float(_OPERATORS[type(A)].trace(A))
-
-
-@_validated(
-    "a CSR whose indptr rises from 0 to the length of data and indices, with n + 1 entries",
-    lambda made: (
-        made.indptr.ndim == made.indices.ndim == 1
-        and made.indptr.size > 1
-        and made.indptr[0] == 0
-        and made.indptr[-1] == made.data.size == made.indices.size
-        and (made.indptr[1:] >= made.indptr[:-1]).all()
-    ),
-    data="entries",
-    indices="indices",
-    indptr="whole",
-)
-class CSR(NamedTuple):
-    """Sparse matrix: row i has data[p] in columns indices[p] for indptr[i] <= p < indptr[i + 1]."""
-
-    data: np.ndarray
-    indices: np.ndarray
-    indptr: np.ndarray
+    return float(_form_of(A).trace(A))
 
 
 @_validated(
@@ -2900,9 +2857,9 @@ class LowRank(NamedTuple):
     F: np.ndarray
 
 
-@_validated("a Difference of same-size operators", lambda made: _size(made.A) == _size(made.B))
-class Difference(NamedTuple):
-    """A - B for two operators, never formed. Returned by `difference`."""
+@_validated("a difference of same-size operators", lambda made: _size(made.A) == _size(made.B))
+class _Difference(NamedTuple):
+    """A - B for two operators, never formed."""
 
     A: tuple
     B: tuple
@@ -3065,7 +3022,7 @@ def _combine_rows(typing, out, row, i, factor, b, j):
 
 @_core
 def _multiply_rows(data, indices, indptr, panels, out):
-    """Multiply a CSR by one column, or by panels with rows of 64 bytes. Four sums take turns,
+    """Multiply compressed rows by one column, or by panels with rows of 64 bytes. Four sums take turns,
     because an addition to a sum waits 3.5 ns for the previous addition to that sum."""
     for index in prange(_blocks(len(out))):
         _wide_vectors()
@@ -3102,7 +3059,7 @@ def _csr_product(A, V):
     alone = V.shape[1] == 1
     panels = np.ascontiguousarray(V)[None] if alone else _column_panels(V, 64 // V.itemsize)
     out = _new_array(V.shape, V.dtype)
-    _multiply_rows(1.5 * len(panels) * A.data.size, *A, panels, out)
+    _multiply_rows(1.5 * len(panels) * A.data.size, *_compressed(A), panels, out)
     return out
 
 
@@ -3215,9 +3172,9 @@ def _bits_at(A, i, j):
     return np.where(A.words[i // 32, j] >> i % 32 & 1, A.scale, -A.scale)
 
 
-def _csr_rows(A, first, last, n=None):
-    """Dense rows first to last - 1, with n columns. Entries at the same place are added."""
-    n = n or A.indptr.size - 1
+def _csr_rows(A, first, last):
+    """Dense rows first to last - 1. Entries at the same place are added."""
+    n = A.shape[1]
     entries = slice(A.indptr[first], A.indptr[last])
     rows = np.repeat(np.arange(last - first), np.diff(A.indptr[first : last + 1]))
     places = rows * n + A.indices[entries]
@@ -3225,31 +3182,43 @@ def _csr_rows(A, first, last, n=None):
 
 
 def _csr_trace(A):
-    rows = np.repeat(np.arange(_size(A)), np.diff(A.indptr))
+    rows = np.repeat(np.arange(A.shape[0]), np.diff(A.indptr))
     return A.data[rows == A.indices].sum(dtype=np.float64)
 
 
 @dataclasses.dataclass
 class _ByProducts:
-    """A symmetric operator with n rows, given by the caller's function for V -> A V."""
+    """A symmetric operator with n rows, given by the caller's function `matmat` for V -> A V."""
 
-    function: object
+    name: str
+    matmat: object
     n: int
     precision: float = None
+    symmetric: bool = None
 
     def product(self, V):
         with _users_blas():
-            R = self.function(V.copy())
-        R = _as_array("product(V)", R, 2)
-        _require(R.shape == V.shape, f"product(V) must have V's shape {V.shape}, got {R.shape}")
-        _require_finite("product(V)", R)
+            R = self.matmat(V.copy())
+        product = f"{self.name}.matmat(V)"
+        R = _as_array(product, R, 2)
+        _require(R.shape == V.shape, f"{product} must have V's shape {V.shape}, got {R.shape}")
+        _require_finite(product, R)
         W = np.array(R, np.float64)
-        if self.precision is None:  # first product; the test below admits half precision
+        self.precision = np.finfo(R.dtype).eps.item()
+        if self.symmetric is None and V.shape[1] > 1:  # the test admits half precision
             G = _transposed_product(V, W)
-            self.precision = np.finfo(R.dtype).eps.item()
-            symmetric = np.abs(G - G.T).max() <= 1e-3 * _largest_column(W)
-            _require(symmetric, "product must be a function V -> A V with a symmetric A")
+            gap = np.abs(G - G.T).max()
+            self.symmetric = bool(gap <= 1e-3 * _largest_column(V) * _largest_column(W))
+        _require(self.symmetric in (None, True), f"{self.name} must be symmetric")
         return W
+
+    def rows(self, first, last):
+        """Products with unit vectors are columns, which are rows."""
+        return self.product(np.eye(self.n, last - first, -first)).T
+
+    def trace(self):
+        ends = [*range(0, self.n, _BLOCK), self.n]
+        return sum(self.rows(first, last).trace(first) for first, last in itertools.pairwise(ends))
 
 
 class _Form(NamedTuple):
@@ -3268,7 +3237,7 @@ _OPERATORS |= {
         lambda A: A.trace(dtype=np.float64),
         lambda A, i, j: A[i, j],
     ),
-    CSR: _Form(lambda A: A.indptr.size - 1, _csr_product, _csr_rows, _csr_trace),
+    "csr": _Form(lambda A: A.shape[0], _csr_product, _csr_rows, _csr_trace),
     Bits: _Form(
         lambda A: A.n,
         _bits_product,
@@ -3277,11 +3246,11 @@ _OPERATORS |= {
         _bits_at,
     ),
     Implicit: _Form(
-        lambda A: len(A.X),
+        lambda A: A.X.shape[0],
         lambda A, V: _gram_product(A.kernel, A.X, A.X, V, True),
         lambda A, first, last: _in_double(
             # All rows together are bit-identical to `gram`.
-            _gram(A.kernel, A.X[first:last], None if last - first == len(A.X) else A.X)
+            _gram(A.kernel, A.X[first:last], None if last - first == A.X.shape[0] else A.X)
         ),
         lambda A: _diagonal(A.X, A.kernel).sum(dtype=np.float64),
     ),
@@ -3291,7 +3260,7 @@ _OPERATORS |= {
         lambda A, first, last: _dense_product(_in_double(A.F[first:last]), A.F.T),
         lambda A: np.square(A.F, dtype=np.float64).sum(),
     ),
-    Difference: _Form(
+    _Difference: _Form(
         lambda A: _size(A.A),
         lambda A, V: _product(A.A, V) - _product(A.B, V),
         lambda A, first, last: _rows(A.A, first, last) - _rows(A.B, first, last),
@@ -3305,30 +3274,34 @@ _OPERATORS |= {
         ),
         lambda A: _trace(A.A) - A.means.sum(),
     ),
-    _ByProducts: _Form(lambda A: A.n, _ByProducts.product),
+    _ByProducts: _Form(lambda A: A.n, _ByProducts.product, _ByProducts.rows, _ByProducts.trace),
 }
 
 
 def _precision(A):
-    """The relative rounding error of a product: the epsilon of the least precise array."""
+    """The relative rounding error of a product: the epsilon of the least precise array. That of a
+    LinearOperator is known after its first product."""
     if isinstance(A, _ByProducts):
         return A.precision
+    if isinstance(A, tuple):
+        return max(map(_precision, A))
     found = [np.finfo(array.dtype).eps.item() for array in _arrays(A) if array.dtype.kind == "f"]
     return max(found, default=2.220446049250313e-16)
 
 
 def _looks_symmetric(A):
-    """Whether 4096 random entries equal their mirror images (for a CSR, whether x.Ay = y.Ax)."""
-    if isinstance(A, Difference):
+    """Whether 4096 random entries equal their mirror images (for a sparse array, whether x.Ay
+    = y.Ax). A LinearOperator is tested by its first products."""
+    if isinstance(A, _Difference):
         return _looks_symmetric(A.A) and _looks_symmetric(A.B)
     if isinstance(A, Centered):
         return _looks_symmetric(A.A)
     rng = np.random.default_rng(0)
-    if isinstance(A, CSR):
+    if _is_sparse(A):
         V = rng.standard_normal((_size(A), 2))
         terms = V[:, ::-1] * _csr_product(A, V)
         return not np.ptp(terms.sum(0)) > 100.0 * _precision(A) * np.abs(terms).sum()
-    at = _OPERATORS[type(A)].at
+    at = _form_of(A).at
     if at is None:
         return True
     i, j = rng.integers(_size(A), size=(2, 4096))
@@ -3338,7 +3311,7 @@ def _looks_symmetric(A):
 
 def _finite_product(A, V):
     """A V in float64, checked, and `summands`: the largest column norm among the terms of A V."""
-    if isinstance(A, Difference):
+    if isinstance(A, _Difference):
         left, left_size = _finite_product(A.A, V)
         right, right_size = _finite_product(A.B, V)
         return left - right, max(left_size, right_size)
@@ -3351,29 +3324,40 @@ def _finite_product(A, V):
     return W, _largest_column(W)
 
 
+_OPERATOR = (
+    "a square array, a sparse array or LinearOperator of scipy, Bits, Implicit, LowRank or Centered"
+)
+
+
+def _square(name, A):
+    sound = len(A.shape) == 2 and A.shape[0] == A.shape[1] > 0
+    _require(sound, f"{name} must be square, with at least one row, got shape {A.shape}")
+    return A
+
+
 def _as_operator(name, value, symmetric=False):
     """The operator `value`, checked (also for symmetry, if `symmetric`), with arrays in C order."""
-    if isinstance(value, (list, np.ndarray)) or type(value) is tuple or hasattr(value, "to_numpy"):
-        A = _as_array(name, value, 2)
-        square = len(A) == A.shape[1] > 0
-        _require(square, f"{name} must be square, with at least one row, got shape {A.shape}")
+    kind = type(value)
+    if isinstance(value, (list, np.ndarray)) or kind is tuple or hasattr(value, "to_numpy"):
+        A = _square(name, _as_array(name, value, 2))
+    elif hasattr(kind, "tocsr"):
+        A = _square(name, _as_csr(name, value, _FLOATS))
+        if np.diff(A.indptr).max() > 8 * _PARTIAL_SUM_ROWS:  # float32 sums would lose digits
+            A.data = _in_double(A.data)
+    elif hasattr(kind, "matmat"):  # LinearOperator, whose import takes 0.1 s
+        A = _ByProducts(name, value.matmat, _square(name, value).shape[0])
+    elif kind is _ByProducts:
+        A = value
     else:
-        kind = type(value)
-        wanted = "a square array, CSR, Bits, Implicit, LowRank, Difference or Centered"
-        _require(kind in _OPERATORS, f"{name} must be {wanted}, got {kind.__name__}")
+        _require(kind in _OPERATORS, f"{name} must be {_OPERATOR}, got {kind.__name__}")
         A = _checked_as(kind, name, value)
     if isinstance(A, Implicit):
         _require_fitting_points(f"{name}.kernel", A.kernel, **{f"{name}.X": A.X})
-    if isinstance(A, CSR):
-        inside = 0 <= A.indices.min(initial=0) <= A.indices.max(initial=0) < _size(A)
-        _require(inside, f"{name}.indices must be from 0 to n - 1")
-        if np.diff(A.indptr).max() > 8 * _PARTIAL_SUM_ROWS:  # float32 sums would lose digits
-            A = A._replace(data=_in_double(A.data))
     _require(not symmetric or _looks_symmetric(A), f"{name} must be symmetric")
     return A
 
 
-_FORMS.update({tuple: _as_operator})  # for the fields A and B of a Difference
+_FORMS.update({tuple: _as_operator})  # for operators in operators
 
 
 def _checked_pair(A, B, symmetric=False):
@@ -3388,13 +3372,20 @@ def matmat(A, V):
     """Product A V of an operator and one or more vectors (AMS section 2, step 2a).
 
     Costs O(n^2 p) time for an array, O(n^2 (d + p)) for Implicit, O(n r p) for LowRank, and O(p)
-    time per entry for CSR. Bits take n^2 p / 51 table look-ups, or half as many for V in float32.
+    time per stored entry of a sparse array. Bits take n^2 p / 51 table look-ups, or half as many
+    for V in float32.
 
     Args:
-        A: (n, n) symmetric array, or CSR, Bits, Implicit, LowRank, Difference, Centered.
+        A: (n, n) symmetric array or operator: a sparse array or LinearOperator of scipy, Bits,
+            Implicit, LowRank or Centered.
         V: (n, p) or (n,) array. Vectors, one per column.
     Returns:
-        array: A V, in V's shape and A's precision (Bits: V's; a CSR with long rows: float64).
+        array: A V, in V's shape and A's precision. The precision is V's for Bits, and float64 for a
+            LinearOperator and for a sparse array with long rows.
+    Example:
+        >>> X = np.array([[1.0], [2.0]])
+        >>> matmat(Implicit(X, linear()), [1.0, 1.0]).tolist()
+        [3.0, 6.0]
     """
     A = _as_operator("A", A)
     product = _product(A, _checked_points("V", _as_columns("V", V, _FLOATS), rows=_size(A)))
@@ -3407,9 +3398,12 @@ def dense(A):
     """Dense array with the entries of an operator, for small n and for tests (textbook).
 
     Args:
-        A: (n, n) array or operator.
+        A: (n, n) array or operator. See `matmat`.
     Returns:
         array: (n, n) array in float64.
+    Example:
+        >>> dense(LowRank(np.array([[1.0], [2.0]]))).tolist()
+        [[1.0, 2.0], [2.0, 4.0]]
     """
     A = _as_operator("A", A)
     _fits("A", 8.0 * _size(A) ** 2)
@@ -3418,29 +3412,27 @@ def dense(A):
     return entries
 
 
+def _has_arrays(A):
+    """Whether all parts of an operator are arrays. Those of a LinearOperator are unknown."""
+    return all(map(_has_arrays, A)) if isinstance(A, tuple) else not isinstance(A, _ByProducts)
+
+
 @_public
 def nbytes(A):
     """Number of bytes in the arrays of an operator, which sketches reduce (AMS section 3).
 
     Args:
-        A: (n, n) array or operator.
+        A: (n, n) array or operator. See `matmat`. The arrays of a LinearOperator are unknown.
     Returns:
         int: number of bytes. If `matmat` would convert an array, its converted size counts.
+    Example:
+        >>> X = np.zeros((64, 3))
+        >>> nbytes(gram(X, X, linear())), nbytes(quantize_gram(X, linear()))
+        (32768, 512)
     """
-    return sum(array.nbytes for array in _arrays(_as_operator("A", A)))
-
-
-@_public
-def difference(A, B):
-    """Operator A - B, never formed, such as the error of a sketch A of B (AMS section 3).
-
-    Args:
-        A: (n, n) array or operator.
-        B: (n, n) array or operator.
-    Returns:
-        Difference: operator. A product with it costs a product with A and a product with B.
-    """
-    return Difference(*_checked_pair(A, B))
+    A = _as_operator("A", A)
+    _require(_has_arrays(A), "A must have arrays; got a LinearOperator, whose arrays are unknown")
+    return sum(array.nbytes for array in _arrays(A))
 
 
 @_public
@@ -3448,9 +3440,12 @@ def center(A):
     """Operator H A H with H = I - 1 1^T / n, never formed, for PCA about the mean (textbook).
 
     Args:
-        A: (n, n) symmetric array or operator.
+        A: (n, n) symmetric array or operator. See `matmat`.
     Returns:
         Centered: operator. Its product with p vectors costs O(n p) time more than for A.
+    Example:
+        >>> dense(center(np.array([[3.0, 1.0], [1.0, 1.0]]))).tolist()
+        [[0.5, -0.5], [-0.5, 0.5]]
     """
     A = _as_operator("A", A)
     sums = _product(A, np.ones((_size(A), 1)))
@@ -4043,7 +4038,7 @@ def _checked_pairs(k, n, seed):
 
 
 def _checked_search(A, k, seed, tol, max_iterations):
-    A = A if isinstance(A, _ByProducts) else _as_operator("A", A, True)
+    A = _as_operator("A", A, True)
     k, key = _checked_pairs(k, _size(A), seed)
     tol = _checked_real("tol", tol, 0.0)
     return A, k, key, tol, _checked_count("max_iterations", max_iterations)
@@ -4068,13 +4063,17 @@ def block_lanczos(A, k, seed=0, *, tol=1e-8, max_iterations=1000):
     value k by at most 1e-6 S (measured).
 
     Args:
-        A: (n, n) symmetric array or operator.
+        A: (n, n) symmetric array or operator. See `matmat`. A LinearOperator may call a cluster or
+            a GPU: it multiplies (n, b) float64 arrays. float32 residuals stay above 2e-6.
         k: int from 1 to n. Number of eigenpairs.
         seed: int from 0 to 2**64 - 1. Seed of the random blocks.
         tol: float, at least 0. Residual, relative to S, at which the search stops.
         max_iterations: int, at least 1. Largest number of block products. At least k / b are made.
     Returns:
         Eigen: k pairs. An early stop raises no error, so check `residual`.
+    Example:
+        >>> block_lanczos(np.diag([5.0, -9.0, 2.0]), 2).values.round(6).tolist()
+        [5.0, 2.0]
     """
     A, *search = _checked_search(A, k, seed, tol, max_iterations)
     found = _lanczos(A, *search)
@@ -4083,23 +4082,6 @@ def block_lanczos(A, k, seed=0, *, tol=1e-8, max_iterations=1000):
     # An array was solved without blocks. Its residuals would be wrong if it were not symmetric.
     W, summands = _finite_product(A, found.vectors)
     return _eigen_of(A, found.values, found.vectors, W, found.iterations, summands)
-
-
-@_public
-def block_lanczos_of(product, n, k, seed=0, *, tol=1e-8, max_iterations=1000):
-    """Eigenpairs of A given as a function V -> A V, by block Lanczos iteration (AMS section 2).
-
-    Args:
-        product: function. Returns A V, in float64 or float32, for an (n, b) float64 array V. It may
-            call a cluster, a GPU or a scipy LinearOperator. float32 residuals stay above 2e-6.
-        n: int, at least 1. Number of rows of A.
-        k, seed, tol, max_iterations: See `block_lanczos`.
-    Returns:
-        Eigen: k pairs, as from `block_lanczos` of an operator with this product.
-    """
-    n = _checked_count("n", n, _MOST)
-    _require(callable(product), "product must be a function that returns A V for an (n, b) array V")
-    return _lanczos(*_checked_search(_ByProducts(product, n), k, seed, tol, max_iterations))
 
 
 @_public
@@ -4118,6 +4100,9 @@ def orthogonal_iteration(A, k, seed=0, *, tol=1e-8, max_iterations=10000):
         max_iterations: int, at least 1. Largest number of products with k vectors.
     Returns:
         Eigen: k pairs. An early stop raises no error, so check `residual`.
+    Example:
+        >>> orthogonal_iteration(np.diag([5.0, -9.0, 2.0]), 1).values.round(6).tolist()
+        [5.0]
     """
     A, k, key, tol, max_iterations = _checked_search(A, k, seed, tol, max_iterations)
     Q = _start_block(_size(A), k, key)
@@ -4150,12 +4135,15 @@ def spectral_norm(A, seed=0, *, tol=1e-2, max_iterations=1000):
     n floats) becomes full. The result then approximates some |eigenvalue| with relative error tol.
 
     Args:
-        A: (n, n) symmetric array or operator.
+        A: (n, n) symmetric array or operator. See `matmat`.
         seed: int from 0 to 2**64 - 1. Seed of the random block.
         tol: float, at least 0. Relative error.
         max_iterations: int, at least 1. Largest number of products. If reached, tol may be missed.
     Returns:
         float: |A|_2, or slightly less.
+    Example:
+        >>> round(spectral_norm(np.diag([5.0, -9.0, 2.0])), 6)
+        9.0
     """
     A, _, _, tol, max_iterations = _checked_search(A, 1, seed, tol, max_iterations)
     return _norm(A, _checked_key(seed, _NORMS), tol, max_iterations)[0]
@@ -4463,7 +4451,7 @@ def _features(X, E):
         if _is_linear(E.kernel) and _is_sparse(P) == _is_sparse(Q):
             sums = E.kernel.scale * E.kernel.gamma * E.coef.sum(0, np.float64)
             row = _far_means(Q) if _is_sparse(Q) else Q[0]
-            products = P.tocsr() @ row if _is_sparse(P) else (P * row).sum(1)
+            products = P @ row if _is_sparse(P) else (P * row).sum(1)
             added = added + np.outer(products, sums)
             Q = _minus_row(Q, row)
     return _gram_product(E.kernel, P, Q, E.coef) + added
@@ -4562,7 +4550,7 @@ def _distances_from_expansion(X, E):
 def _moments(X, model, features):
     _require_fitting_model(X, model)
     A = Implicit(_about_mean(model.kernel, X), model.kernel)  # moves features of a linear model
-    return features(A.X, model), _trace(A), _finite_product(A, np.ones((len(X), 1)))[0].sum()
+    return features(A.X, model), _trace(A), _finite_product(A, np.ones((X.shape[0], 1)))[0].sum()
 
 
 def _own_pairs(X, model):
@@ -4628,7 +4616,7 @@ def _checked_expansion(name, expansion, X=None):
 def _expansion_of(X, kernel, eigen, taken):
     """coef_j = lambda_j^-1/2 a^j (AMS section 2), or 0 if lambda_j is a rounding error of lambda_1
     or of the trace `taken` by centering. float32 adds errors of 1e-7 lambda_1 / lambda_j^1/2."""
-    share = max(len(X) * 2.220446049250313e-16, _precision(X))
+    share = max(X.shape[0] * 2.220446049250313e-16, _precision(X))
     values = eigen.values
     floor = np.maximum(share * (max(values[0], 0.0) + abs(taken)), eigen.residual * values[0])
     coef = _over_roots(eigen.vectors, values, floor).astype(X.dtype)
@@ -4669,7 +4657,7 @@ def kpca_from_eigen(X, kernel, eigen, *, centered=False):
     """
     X, kernel = _points_and_kernel(X, kernel)
     eigen = _checked_as(Eigen, "eigen", eigen)
-    _checked_points("eigen.vectors", eigen.vectors, rows=len(X))
+    _checked_points("eigen.vectors", eigen.vectors, rows=X.shape[0])
     E = _expansion_of(X, kernel, eigen, 0.0)
     return _about_its_mean(E) if _as_flag("centered", centered) else E
 
@@ -4681,7 +4669,7 @@ def _kpca(X, kernel, k, seed, centered, tol=1e-13, A=None):
     """An Expansion from the Gram matrix (or from A), and the matrix. If centering cancels nearly
     all of a stored matrix, the matrix is recomputed in float64, and tol rises."""
     X, kernel = _points_and_kernel(X, kernel)
-    n = len(X)
+    n = X.shape[0]
     k, key = _checked_pairs(k, n, seed)
     if _is_sparse(X):
         _checked_count("the number of sparse points (nystrom_kpca takes more)", n, _DENSE_POINTS)
@@ -4716,8 +4704,8 @@ def _warn_of_negative_eigenvalues(A, values, key):
     has no component for it. Lanczos iteration never overestimates the magnitude."""
     n = _size(A)
     top = max(values[0], 0.0)
-    top_of_all = CSR(np.full(n, top), np.arange(n), np.arange(n + 1))
-    lowest = top - _lanczos(Difference(top_of_all, A), 1, key, 1e-3, 100).values[0]
+    top_of_all = _ByProducts("A", lambda V: top * V, n)
+    lowest = top - _lanczos(_Difference(top_of_all, A), 1, key, 1e-3, 100).values[0]
     if lowest < -1e-4 * max(top, -lowest):
         warnings.warn(
             f"kpca: the Gram matrix has an eigenvalue of {lowest:.3g} or less, the largest is "
@@ -5094,6 +5082,8 @@ def _entry_bound(kernel, X):
 
 
 def _sampled_gram(X, kernel, s, seed, quantized):
+    from scipy.sparse import csr_array  # the import takes 0.1 s
+
     X, kernel = _points_and_kernel(X, kernel)
     n = len(X)
     s = _checked_real("s", s, 1.0)
@@ -5108,16 +5098,16 @@ def _sampled_gram(X, kernel, s, seed, quantized):
     _count_kept(5.0 * entries, keep, log_miss, n, upper, lower)
     np.cumsum(lower, 0, out=lower)
     indptr = np.append(0, np.cumsum(lower[_BANDS] + upper))
-    sketch = CSR(_new_array((indptr[n],), X.dtype), _new_array((indptr[n],), np.int32), indptr)
+    sketch = _new_array((indptr[n],), X.dtype), _new_array((indptr[n],), np.int32), indptr
     each = 18.0 + (_CUSTOM_VALUE if kernel.kind == _CUSTOM else _SCALAR * X.shape[1])
     _write_kept(each * entries, kernel, X, s, keep, coin, bound, log_miss, upper, lower, sketch)
-    _require_finite("s times kernel values on X", sketch.data)
-    return sketch
+    _require_finite("s times kernel values on X", sketch[0])
+    return csr_array(sketch, (n, n))
 
 
 @_public
 def sample_gram(X, kernel, s, seed=0):
-    """Entry-sampled Gram matrix: s K_ij with probability 1 / s, else 0, as a CSR (AMS section 3).
+    """Entry-sampled Gram matrix: s K_ij with probability 1 / s, else 0, in a sparse array (AMS section 3).
 
     The sketch has mean K and variances (s - 1) K_ij^2. Entries with i <= j are independent. The
     spectral norm of the error is about 2 sqrt((s - 1) n) max |K_ij|, and with high probability at
@@ -5129,14 +5119,14 @@ def sample_gram(X, kernel, s, seed=0):
         s: float, at least 1. Inverse of the probability of keeping an entry.
         seed: int from 0 to 2**64 - 1. Seed of the random numbers.
     Returns:
-        CSR: symmetric, with data in the precision of X. Its int32 indices rise in each row.
+        csr_array: (n, n), symmetric, with data in the precision of X and rising int32 indices.
     """
     return _sampled_gram(X, kernel, s, seed, False)
 
 
 @_public
 def sample_quantize_gram(X, kernel, s, seed=0):
-    """Sampled Gram matrix with entries rounded to +s b or -s b, as a CSR (AMS section 3).
+    """Sampled Gram matrix with entries rounded to +s b or -s b, in a sparse array (AMS section 3).
 
     An entry is kept with probability 1 / s. It is then +s b with probability 1/2 + K_ij / (2 b),
     else -s b. For custom and precomputed kernels, all of K is evaluated to find b = max |K_ij|. The
@@ -5146,7 +5136,7 @@ def sample_quantize_gram(X, kernel, s, seed=0):
         X, kernel, s: See `sample_gram`.
         seed: int from 0 to 2**64 - 1. `sample_gram` keeps the same pairs for the same seed.
     Returns:
-        CSR: symmetric, with data in the precision of X. Its int32 indices rise in each row.
+        csr_array: (n, n), symmetric, with data in the precision of X and rising int32 indices.
     """
     return _sampled_gram(X, kernel, s, seed, True)
 
@@ -5228,7 +5218,10 @@ def round_expansion(coef, s, seed=0):
     steps = _column_lengths(A) / s
     kept = (uniforms[:, None] * steps < sizes).T  # always true where steps <= |a|
     values = np.copysign(np.maximum(sizes, steps), A).T
-    return CSR(values[kept], np.nonzero(kept)[1], np.append(0, np.cumsum(kept.sum(1))))
+    from scipy.sparse import csr_array  # the import takes 0.1 s
+
+    starts = np.append(0, np.cumsum(kept.sum(1)))
+    return csr_array((values[kept], np.nonzero(kept)[1], starts), kept.shape)
 
 
 @_public
@@ -5242,14 +5235,15 @@ def thin_expansion(expansion, rounded):
         Expansion: has at least one point. If it is centered, its mean becomes unknown.
     """
     E = _checked_expansion("expansion", expansion)
-    rounded = _checked_as(CSR, "rounded", rounded)
+    _require(hasattr(type(rounded), "tocsr"), "rounded must be a csr_array of round_expansion")
+    rounded = _as_csr("rounded", rounded)
     m, k = E.coef.shape
     _require(rounded.indptr.size == k + 1, "rounded must have one row per feature")
     _require(
         ((0 <= rounded.indices) & (rounded.indices < m)).all(),
         "rounded.indices must be from 0 to m - 1 for the m points of expansion",
     )
-    coef = np.ascontiguousarray(_csr_rows(rounded, 0, k, m).T, E.coef.dtype)
+    coef = np.ascontiguousarray(rounded.toarray().T, E.coef.dtype)
     survives = coef.any(1)
     survives[0] |= not survives.any()  # keeps one point if all are dropped
     # The mean used dropped points.
@@ -5273,7 +5267,6 @@ def rademacher_projection(X, s, seed=0):
         array: (n, s) projected points, in the precision of X, or in float64 if X is sparse.
     """
     X = _checked_points("X", X)
-    rows = X.tocsr() if _is_sparse(X) else X
     n, d = X.shape
     s = _checked_count("s", s, _MOST)
     key = _checked_key(seed, _SIGNS)
@@ -5282,7 +5275,7 @@ def rademacher_projection(X, s, seed=0):
     keys = _words(key, np.arange(d)[:, None])
     sums = np.zeros((n, s))
     for columns in _slabs(d, max(_WIDE_BLOCK, 2**20 // s)):
-        part = rows[:, columns]
+        part = X[:, columns]
         if not _is_sparse(X):
             part = np.ascontiguousarray(part)
         for across in _slabs(s, 2**11):  # 8 MB of signs
@@ -6583,13 +6576,13 @@ def _features_from(X, feature_map, first, count, divisor, points="X", out=None):
     """sqrt(2 k(x, x) / divisor) cos(r_j.x + gamma_j) for `count` j from `first`, in `out` if given."""
     drawn, phases, factor = _drawn(X, feature_map, first, count, divisor, points)
     if out is None:
-        out = _new_array((len(X), count), X.dtype)
+        out = _new_array((X.shape[0], count), X.dtype)
     angles_of = _kind_of(feature_map).angles
     sparse = _is_sparse(X)
     if sparse or angles_of:
-        for rows in _slabs(len(X), 64):
+        for rows in _slabs(X.shape[0], 64):
             if sparse:
-                angles = X[rows].tocsr() @ drawn
+                angles = X[rows] @ drawn
             else:
                 angles = np.repeat(angles_of(X[rows], *drawn), 1 + feature_map.paired, 1)
             _require_finite_angles(_all_below(angles), points)
@@ -6602,7 +6595,7 @@ def _features_from(X, feature_map, first, count, divisor, points="X", out=None):
 
 def _feature_slabs(X, feature_map, rows=32 * _BLOCK):
     """Slices of the rows of X, and their features."""
-    for slab in _slabs(len(X), rows):
+    for slab in _slabs(X.shape[0], rows):
         yield slab, _features_from(X[slab], feature_map, 0, feature_map.m, feature_map.m)
 
 
@@ -8694,8 +8687,8 @@ def _forward_substitute(kernel, pairs, lower, below, start, rows, squares, growt
 
 def _substitute(kernel, X, Z, L, start, rows, growth=np.zeros(0), errors=np.zeros(0)):
     """Sum of y_c^2 for each point of X. L holds the rows of the Cholesky factor for Z."""
-    m = len(Z)
-    squares = np.zeros(len(X))
+    m = Z.shape[0]
+    squares = np.zeros(X.shape[0])
     if m == 0:
         return squares
     lower = np.ascontiguousarray(-L, Z.dtype)
@@ -8812,7 +8805,7 @@ def _rounding(kernel, X):
         # as large. Both terms at 16 times add 11.5 sqrt(d), below `more`, which is 16 sqrt(d).
         factor = min(_EXPANDED_BELOW, 8.0 * steepness * float(_squares(_minus_row(X)).max()))
     more = 2.0 * math.sqrt(X.shape[1]) * factor
-    return lambda m: (4.0 * math.sqrt(m) + more) * (1.2e-7 if X.itemsize == 4 else 2.2e-16)
+    return lambda m: (4.0 * math.sqrt(m) + more) * (1.2e-7 if X.dtype.itemsize == 4 else 2.2e-16)
 
 
 def _draw_by_size(sizes, s, key):
@@ -8912,7 +8905,7 @@ class _Pivots(NamedTuple):
 def _pivoted(counts, P, kernel, *, block, share, key, like=None, shift=0.0):
     """Yield _Pivots with s pivots for each s in counts, or with fewer if no residual is left. For
     `share`, see `_candidates`. `like`: points whose precision limits the residuals, P by default."""
-    n = len(P)
+    n = P.shape[0]
     definite = _has_formula(kernel)
     rounding_after = _rounding(kernel, P if like is None else like)
     value_rounding = rounding_after(1)
@@ -8964,7 +8957,7 @@ def _pivoted(counts, P, kernel, *, block, share, key, like=None, shift=0.0):
 def _factor(Z, kernel, shift=0.0):
     """NystromMap for K(Z, Z) + diag(shift), and the number of kernel values. Each pivot is at least
     .1 times the largest residual. Without pivoting, sorted landmarks cause errors up to |K|."""
-    s = len(Z)
+    s = Z.shape[0]
     if s == 0:
         return NystromMap(Z, np.empty((0, 0)), 0, kernel), 0
     double = _in_double(Z)
@@ -8985,7 +8978,7 @@ def _factor(Z, kernel, shift=0.0):
 def _tail_ridge(kernel, Z, weights, k, key):
     """(1 / k) sum_{i > k} sigma_i(S^T K S) (RLS algorithm 3, step 8), at least 2^-52 times the
     trace. Measured: with k instead of k + 8 vectors, the relative error was up to 25 %."""
-    n = len(Z)
+    n = Z.shape[0]
     Z = _in_double(Z)
     A = _gram(kernel, Z) * np.outer(weights, weights)
     trace = A.trace()
@@ -9026,7 +9019,7 @@ def _checked_landmarks(X, landmarks, rows_of=operator.getitem):
         with contextlib.suppress(ValueError):  # rows of unequal lengths
             Z = np.asarray(Z)
     if isinstance(Z, np.ndarray) and Z.ndim == 1 and Z.dtype.kind in "iu":
-        inside = Z.size > 0 and 0 <= Z.min() <= Z.max() < len(X)
+        inside = Z.size > 0 and 0 <= Z.min() <= Z.max() < X.shape[0]
         _require(inside, "landmarks must be one or more row numbers from 0 to n - 1")
         Z = rows_of(X, Z)
     precision = np.float32 if X.dtype == np.float32 else np.float64
@@ -9041,16 +9034,18 @@ def _scores(P, Z, weights, kernel, lam, k=0, key=None, rows=None):
     evaluations = 0
     if lam is None:
         lam = _tail_ridge(kernel, Z, weights, k, _python_subkey(key, _TAIL))
-        evaluations = len(Z) * (len(Z) + 1) // 2
+        evaluations = Z.shape[0] * (Z.shape[0] + 1) // 2
     found, computed = _factor(_in_double(Z), kernel, lam / weights**2)
     rank = found.rank
     points = found.points[:rank]
     L = found.factor[:rank, :rank]
-    if rank and lam > max(100.0 * _rounding(kernel, Z)(len(Z)) * _diagonal(Z, kernel).max(), 1e-30):
+    if rank and lam > max(
+        100.0 * _rounding(kernel, Z)(Z.shape[0]) * _diagonal(Z, kernel).max(), 1e-30
+    ):
         points = points.astype(Z.dtype)  # lam > 1e-30: 1 / sqrt(lam) fits into float32
     # A residual below -`bound` shows that a kernel is indefinite, as in `_pivoted`.
     bound = 1e300 if _has_formula(kernel) else 10.0 * math.sqrt(_rounding(kernel, points)(rank))
-    count = len(P) if rows is None else rows.size
+    count = P.shape[0] if rows is None else rows.size
     scores = np.empty(count)
     for part in _slabs(count, _SLAB):
         slab = P[part if rows is None else rows[part]].astype(points.dtype, copy=False)
@@ -9226,7 +9221,7 @@ def _recursive(X, kernel, key, delta, lam, size, top, constant=1.0, factor=1.0, 
     exactly `top` landmarks at the top level. Comments number steps as in algorithm 3 (algorithm 2).
     `factor` multiplies scores. The variants do not divide delta by 3."""
     # depth: number of successive halvings that a point survives, each with probability 1/2.
-    words = _words(_python_subkey(key, _HALVING), np.arange(len(X)))
+    words = _words(_python_subkey(key, _HALVING), np.arange(X.shape[0]))
     depth = np.frexp(_in_double(~words & (words + np.uint64(1))))[1] - 1
 
     def sample(level, delta):
@@ -9324,7 +9319,7 @@ def _practical(X, kernel, s, seed, delta, accelerated):
     X, kernel = _points_and_kernel(X, kernel)
     s = _checked_count("s", s)
     delta = _as_delta(delta, _practical_delta(s))
-    size = min(s, math.ceil(math.sqrt(s + s**3 / len(X)))) if accelerated else s
+    size = min(s, math.ceil(math.sqrt(s + s**3 / X.shape[0]))) if accelerated else s
     return _recursive(X, kernel, _checked_key(seed, _LANDMARKS), delta, None, size, s, _PRACTICAL_C)
 
 
@@ -9375,7 +9370,7 @@ def _landmarks_by_pivots(X, kernel, s, block, share, seed):
     """Landmarks, and their factor F (n, r) or, if all points are landmarks, None."""
     X, kernel = _points_and_kernel(X, kernel)
     s = _checked_count("s", s)
-    n = len(X)
+    n = X.shape[0]
     block = _checked_count("block", block, 128)
     key = _checked_key(seed, _LANDMARKS)
     _fits("s", 8.0 * n * min(s, n))
@@ -9533,7 +9528,7 @@ def nystrom_map(X, landmarks, kernel):
     """
     Z = _checked_landmarks(_as_points("X", X), landmarks)
     kernel = _checked_kernel("kernel", kernel, landmarks=Z)
-    _fits("landmarks", 8.0 * len(Z) ** 2)
+    _fits("landmarks", 8.0 * Z.shape[0] ** 2)
     return _factor(Z, kernel)[0]
 
 
@@ -9558,7 +9553,7 @@ def nystrom(X, landmarks, kernel):
     """
     X, kernel = _points_and_kernel(X, kernel)
     Z = _checked_landmarks(X, landmarks)
-    _fits("landmarks", len(X) * len(Z) * X.itemsize)
+    _fits("landmarks", X.shape[0] * Z.shape[0] * X.dtype.itemsize)
     return _map_features(X, nystrom_map(Z, Z, kernel))
 
 
@@ -9590,7 +9585,7 @@ def _stacked(X, Y):
         return np.vstack([X, Y])
     from scipy.sparse import vstack  # the import takes 0.1 s
 
-    return _of_csr(vstack([X.tocsr(), Y.tocsr()], "csr"))
+    return vstack([X, Y], "csr")
 
 
 def _translated(E, origin):
@@ -9625,7 +9620,7 @@ def _normal_equations(P, found, T, middle=None, factors=None, values=False):
     rows multiplied by `factors` (n, 1). The precision is that of T: float32 loses a small ridge. If
     `values`, F holds kernel values of the landmarks. If found is None, P may be overwritten."""
     squares = products = 0.0
-    for rows in _slabs(len(P), _SLAB):
+    for rows in _slabs(P.shape[0], _SLAB):
         F = P[rows].astype(T.dtype, copy=False)
         if values:
             F = _gram(found.kernel, F, _in_double(found.points))
@@ -9701,10 +9696,10 @@ def nystrom_kpca(X, landmarks, kernel, k, seed=0, *, centered=True):
     key = _checked_key(seed, _START)
     centered = _as_flag("centered", centered)
     Z = _checked_landmarks(X, landmarks)
-    k = _checked_count("k", k, len(Z))
+    k = _checked_count("k", k, Z.shape[0])
     X, found, origin, middle = _about_landmarks(X, Z, kernel, centered)
-    squares, sums = _normal_equations(X, found, np.ones((len(X), 1), X.dtype), middle)
-    E = _components_by_map(found, squares, sums, len(X), middle, k, key)
+    squares, sums = _normal_equations(X, found, np.ones((X.shape[0], 1), X.dtype), middle)
+    E = _components_by_map(found, squares, sums, X.shape[0], middle, k, key)
     return _in_order(_translated(E, origin), Z)
 
 
@@ -9763,7 +9758,7 @@ def nystrom_to(X, kernel, error, seed=0, *, limit=None):
         bound = (rest.sum() + floor.sum()) / norm if _has_formula(kernel) else math.inf
         by_trace = bound <= error
         if not (last or by_trace):
-            rest_of_some = Difference(Implicit(X[some], kernel), LowRank(F[some]))
+            rest_of_some = _Difference(Implicit(X[some], kernel), LowRank(F[some]))
             if _norm(rest_of_some, start, 0.1, 1000)[0] > error * norm * some.size / n:
                 continue
         values, V = _small_eigen(_column_products(F, F))
@@ -9779,7 +9774,7 @@ def nystrom_to(X, kernel, error, seed=0, *, limit=None):
             bound += values[rank:].max(initial=0.0) / norm
             done = rank <= fitting
         else:
-            left = Difference(Implicit(X, kernel), LowRank(C))
+            left = _Difference(Implicit(X, kernel), LowRank(C))
             bound = _norm(left, _python_subkey(start, found), 0.01, 1000)[1] / norm
             chance += _MISSED  # the probabilities of failure add up
             done = bound <= error
@@ -9799,7 +9794,7 @@ def _weighted_equations(P, T, weights, found, at, lam=0.0, F=None):
     `at` is given, there is an intercept, and the weighted mean of the features replaces it. Errors
     of F^T W F up to 2e-6 lam are allowed. If F is given, it is overwritten, and products have its
     precision."""
-    T = np.column_stack([T, np.ones(len(P))])
+    T = np.column_stack([T, np.ones(P.shape[0])])
     factors = None
     if (weights != 1.0).any():
         factors = np.sqrt(weights)[:, None]
@@ -9836,7 +9831,7 @@ def _deviations(T, weights):
 def _ridge_by_map(found, squares, products, lam, targets, mean=0.0, at=None):
     """Ridge regression on Nystrom features, as an expansion. `targets` is the dimension of Y. If
     `at` is given, an offset makes the prediction for these features equal to `mean`."""
-    lam = max(lam, _least_ridge(squares, found.points.itemsize == 4))
+    lam = max(lam, _least_ridge(squares, found.points.dtype.itemsize == 4))
     weights = _solve_ridge(squares, products, lam)
     expansion = _expansion_by_map(found, weights, np.zeros(products.shape[1]))
     _require_finite("Y must be smaller: coefficients", expansion.coef)
@@ -9866,14 +9861,14 @@ def factor_ridge(F, Y, lam):
 
 def _map_of_factor(F, rows, Z, kernel):
     """The NystromMap of landmarks Z, if the sampler of these rows computed the factor F."""
-    return NystromMap(Z, np.tril(_in_double(F[rows])), len(Z), kernel)
+    return NystromMap(Z, np.tril(_in_double(F[rows])), Z.shape[0], kernel)
 
 
 def _ridge_over(X, Y, landmarks, kernel, lam, intercept, weights, F=None):
     """`nystrom_ridge`. F: the sampler's factor of X, overwritten, for a nonlinear kernel."""
     X, kernel = _points_and_kernel(X, kernel)
     lam = _as_ridge(lam)
-    T = _checked_targets(Y, len(X))
+    T = _checked_targets(Y, X.shape[0])
     weights = _as_weights(weights, X)
     mean = np.average(T, 0, weights) * _as_flag("intercept", intercept)
     Z = _checked_landmarks(X, landmarks)
@@ -10227,7 +10222,7 @@ def spectral_error(A, B, seed=0, *, tol=1e-2, max_iterations=1000):
         float: |A - B|_2, or slightly less, but at least the rounding error of the products.
     """
     return spectral_norm(
-        Difference(*_checked_pair(A, B, True)), seed, tol=tol, max_iterations=max_iterations
+        _Difference(*_checked_pair(A, B, True)), seed, tol=tol, max_iterations=max_iterations
     )
 
 
@@ -10236,11 +10231,11 @@ def frobenius_error(A, B):
     """Frobenius norm |A - B|_F of a difference of operators, in blocks of rows (textbook).
 
     Args:
-        A, B: See `difference`.
+        A, B: See `spectral_error`.
     Returns:
         float: The norm, exact up to rounding.
     """
-    D = difference(A, B)
+    D = _Difference(*_checked_pair(A, B))
     n = _size(D)
     ends = [*range(0, n, _BLOCK), n]
     total = sum(np.square(_rows(D, *pair)).sum() for pair in itertools.pairwise(ends))
@@ -10299,7 +10294,7 @@ def effective_dimension(A, lam, seed=0, *, probes=32, steps=64):
     steps = _checked_count("steps", steps)
     key = _checked_key(seed, _PROBES)
     # Measured for Gram matrices in float32: if lam equals this bound, the result is 5 % too large.
-    least = _precision(A) * _norm(A, key, 0.5, 1000)[0]
+    least = _norm(A, key, 0.5, 1000)[0] * _precision(A)
     _require(lam >= least, f"lam must be at least A's rounding error, {least:.2g}; got {lam:.2g}")
     n = _size(A)
     most = min(steps, n // 4 // probes) if n > 512 else 0  # 0: exact, as below
@@ -10337,7 +10332,7 @@ def nuclear_error(A, B):
     Returns:
         float: The norm. Costs O(n^3) time and 8 n^2 bytes. For Nystrom factors, see `nystrom`.
     """
-    D = Difference(*_checked_pair(A, B, True))
+    D = _Difference(*_checked_pair(A, B, True))
     return float(np.abs(_dense_eigenvalues(D)).sum())
 
 
@@ -10507,7 +10502,7 @@ def sketch_error(sketch, X, kernel, k=None, seed=0, *, rows=512, centered=False)
 # 16.1 Methods by name
 
 _SAMPLERS = {  # (X, kernel, s, seed): Landmarks
-    "uniform": lambda X, kernel, s, seed: uniform_landmarks(len(X), s, seed),
+    "uniform": lambda X, kernel, s, seed: uniform_landmarks(X.shape[0], s, seed),
     "rls": recursive_rls_practical,
     "rls-accelerated": recursive_rls_accelerated,
     "rpcholesky": rpcholesky,
@@ -10568,10 +10563,13 @@ _TUPLES = {cls.__name__: cls for cls in _TUPLE_CHECKS}
 
 def _summary(made):
     """The repr of a result. An array of more than eight numbers prints as its shape and type."""
-    shown = [
-        f"{value.shape} {value.dtype}" if getattr(value, "size", 0) > 8 else repr(value)
-        for value in made
-    ]
+    shown = []
+    for value in made:
+        sparse = hasattr(type(value), "tocsr")
+        large = sparse or getattr(value, "size", 0) > 8
+        shown.append(
+            "sparse " * sparse + (f"{value.shape} {value.dtype}" if large else repr(value))
+        )
     return f"{type(made).__name__}({', '.join(map('{}={}'.format, made._fields, shown))})"
 
 
@@ -10673,9 +10671,16 @@ def _may_be_missing(cls, field):
     return field == "names" or cls._field_defaults.get(field, "required") is None
 
 
+_ROWS = ("data", "indices", "indptr", "shape")  # arrays of a csr_array in a file
+
+
 def _as_arrays(model, inside=""):
     """{field: array} of a tuple. Its type is "class", or "kernel" if `inside` is "kernel."."""
     called = type(model).__name__
+    if hasattr(type(model), "tocsr"):
+        rows = _as_csr("model", model, _FLOATS)
+        parts = {inside + part: np.asarray(getattr(rows, part)) for part in _ROWS}
+        return {inside[:-1] or "class": "csr_array"} | parts
     hint = ": save each of its parts by itself" if type(model) is tuple else ""
     _require(called in _TUPLES, f"model must be a named tuple of kpcasketch, got {called}{hint}")
     _require(
@@ -10688,7 +10693,7 @@ def _as_arrays(model, inside=""):
         place = inside + field
         if value is None and _may_be_missing(type(model), field):
             continue
-        if type(value).__name__ in _TUPLES:
+        if type(value).__name__ in _TUPLES or hasattr(type(value), "tocsr"):
             arrays |= _as_arrays(value, f"{place}.")
             continue
         named = _NAMED.get((called, field))
@@ -10703,11 +10708,30 @@ def _as_arrays(model, inside=""):
     return arrays
 
 
+def _csr_of(parts, wrong):
+    from scipy.sparse import csr_array  # the import takes 0.1 s
+
+    kinds = [getattr(part, "dtype", np.dtype(str)).kind for part in parts]
+    _require(kinds[0] == "f" and all(kind in "iu" for kind in kinds[1:]), wrong)
+    *rows, shape = parts
+    try:
+        made = csr_array(tuple(rows), tuple(shape.tolist()))
+        made.check_format()
+    except (TypeError, ValueError):
+        raise ValueError(wrong) from None
+    return made
+
+
 def _from_arrays(arrays, path, inside):
     """The tuple of a file. Its arrays are removed from `arrays`."""
     place = inside[:-1] or "class"
     wrong = f"{path} must be a file written by save, but {{}} has the wrong type"
-    cls = _TUPLES.get(str(arrays.get(place)))
+    called = str(arrays.get(place))
+    if called == "csr_array":
+        parts = [arrays.pop(inside + part, None) for part in _ROWS]
+        del arrays[place]
+        return _csr_of(parts, wrong.format(place))
+    cls = _TUPLES.get(called)
     _require(cls and place.count(".") < 99, wrong.format(place))
     fields = {}
     for field, kind in cls.__annotations__.items():
@@ -10843,12 +10867,12 @@ def median_bandwidth(X, seed=0):
     from scipy.spatial.distance import pdist  # the import takes 0.1 s
 
     X = _as_points("X", X)
-    rows = _draw_uniformly(len(X), min(len(X), 1000), _checked_key(seed, _PAIRS))
+    rows = _draw_uniformly(X.shape[0], min(X.shape[0], 1000), _checked_key(seed, _PAIRS))
     P = _in_double(_checked_points("X", X[rows], numbers=rows))
     if _is_sparse(P):
         unit = 1e-70
         K = _gram(cauchy(unit), P)  # K = 1 / (1 + |x - y|^2 / unit^2)
-        distances = np.sqrt(1.0 / K[np.triu_indices(len(P), 1)] - 1.0)
+        distances = np.sqrt(1.0 / K[np.triu_indices(P.shape[0], 1)] - 1.0)
     else:
         unit = 2.0 ** np.frexp(np.abs(P).max())[1]  # avoids underflow
         distances = pdist(P / unit)
@@ -10862,7 +10886,9 @@ def _grouped(P, T, weights, groups):
     group of each; and the sum of squares about these means."""
     rows, same = _distinct(P)
     if groups is not None:
-        rows, same = np.unique(groups * len(P) + same, return_index=True, return_inverse=True)[1:]
+        rows, same = np.unique(groups * P.shape[0] + same, return_index=True, return_inverse=True)[
+            1:
+        ]
         groups = groups[rows]
     sums = np.bincount(same, weights)
     means = np.column_stack([np.bincount(same, weights * t) for t in T.T])
@@ -10903,7 +10929,7 @@ def _left_out(P, T, weights, found, lams, at, groups, single):
     fits = _transposed_product(V, products)
     share = 1.0 / weights.sum() if intercept else 0.0
     errors = np.zeros(lams.size)
-    slabs = _slabs(len(P), _SLAB)
+    slabs = _slabs(P.shape[0], _SLAB)
     if groups is not None:
         ends = np.cumsum(np.bincount(groups)).tolist()  # groups stand in order
         slabs = [slice(*pair) for pair in itertools.pairwise([0, *ends])]
@@ -10988,16 +11014,16 @@ def choose(
     """
     X, kernel = _points_and_kernel(X, kernel)
     Z = _checked_landmarks(X, landmarks)
-    k = min(_checked_count("k", k), len(Z))
+    k = min(_checked_count("k", k), Z.shape[0])
     intercept = _as_flag("intercept", intercept)
     weights = _as_weights(weights, X)
     if groups is not None:
-        groups = _as_groups(groups, len(X))
+        groups = _as_groups(groups, X.shape[0])
         several = np.ptp(groups[weights > 0.0]) > 0
         _require(several, "groups must have at least two groups of positive weight, got one")
     lams = None if lam is None else np.array([_as_ridge(lam)])
     P = _in_double(X)
-    T = P if Y is None else _checked_targets(Y, len(P))
+    T = P if Y is None else _checked_targets(Y, P.shape[0])
     if Y is None and (_is_sparse(P) or P.shape[1] > 32):
         T = rademacher_projection(P, 32)  # random signs preserve distances (AMS section 5)
     gaps = _deviations(T, weights)
@@ -11017,7 +11043,7 @@ def choose(
             by = gaussian(median_bandwidth(points))
         centers = _in_double(centers)  # as in `nystrom_ridge`
         points, model, _, at = _about_landmarks(points, centers, by, intercept, weights)
-        single = X.itemsize == 4
+        single = X.dtype.itemsize == 4
         found.append(_left_out(points, T, weights, model, lams, at, groups, single))
     errors, lams = np.stack(found, 1)
     errors += within
@@ -11248,7 +11274,7 @@ def _given_landmarks(own, X):
         names = json.dumps([*own.feature_names_in_])
         _require_same_columns("X", names, "landmarks", _names(own.landmarks))
     Z = _checked_landmarks(X, own.landmarks)
-    return Z, len(Z)
+    return Z, Z.shape[0]
 
 
 def _fit_landmarks(own, X, y, seed, centered, weights=None):
@@ -11267,10 +11293,10 @@ def _fit_landmarks(own, X, y, seed, centered, weights=None):
     P = X[rows]
     F = None
     if sampler == "auto":
-        sampler = "rpcholesky" if len(P) * many < 10**8 else "rls-accelerated"
+        sampler = "rpcholesky" if P.shape[0] * many < 10**8 else "rls-accelerated"
     kernel = _kernel_of_estimator(own, P, seed)
     if "auto" in (own.sigma, lam):
-        some = P[uniform_landmarks(len(P), many, seed).indices] if Z is None else Z
+        some = P[uniform_landmarks(P.shape[0], many, seed).indices] if Z is None else Z
         kernel, lam, *_ = choose(
             X,
             y,
@@ -11292,7 +11318,7 @@ def _fit_landmarks(own, X, y, seed, centered, weights=None):
         own.landmarks_ = rows[chosen.indices]
         Z = X[own.landmarks_]
     own.kernel_ = kernel
-    return Z, lam, F if len(P) == len(X) else None
+    return Z, lam, F if P.shape[0] == X.shape[0] else None
 
 
 _declared = functools.partial(dataclasses.dataclass, eq=False, repr=False)
@@ -11412,7 +11438,7 @@ def _learn_features(own, X, y):
         seed = own._seed()
         targets = _as_targets(y) if own.sigma == "auto" else None
         Z, _, F = _fit_landmarks(own, X, targets, seed, centered)
-        own._n_features_out = len(Z)
+        own._n_features_out = Z.shape[0]
         if k is None:
             if F is None:
                 own.map_ = nystrom_map(Z, Z, own.kernel_)
@@ -11420,9 +11446,9 @@ def _learn_features(own, X, y):
                 own.map_ = _map_of_factor(F, own.landmarks_, Z, own.kernel_)
             return F
         del F  # its memory
-        most = len(Z) if share else min(k, len(Z))
+        most = Z.shape[0] if share else min(k, Z.shape[0])
         model = nystrom_kpca(X, Z, own.kernel_, most, seed, centered=centered)
-        some = X[uniform_landmarks(len(X), 2000, seed).indices]
+        some = X[uniform_landmarks(X.shape[0], 2000, seed).indices]
         varied = len(_distinct(some)[0]) > 1
         shares = explained_variance_ratio(some, model) if varied else np.zeros(most)
         if share:
@@ -11913,7 +11939,7 @@ def _run_typical(name, dtype):
     if type(made) in _models:
         features(X[:1], made)
         features(X, made)
-    if name in ("sample_gram", "quantize_gram"):
+    if isinstance(made, Bits) or _is_sparse(made):
         block_lanczos(made, 8)
 
 
