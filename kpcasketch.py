@@ -5089,7 +5089,8 @@ def _sampled_gram(X, kernel, s, seed, quantized):
     s = _checked_real("s", s, 1.0)
     keep = _checked_key(seed, _KEEP)
     coin = _checked_key(seed, _ROUND_KEPT)
-    _fits("s", (4.0 + X.itemsize) * n**2 / s)
+    place = np.int32 if n**2 / s <= 0.99 * _MOST else np.int64  # csr_array has one type for both
+    _fits("s", (np.dtype(place).itemsize + X.itemsize) * n**2 / s)
     bound = _entry_bound(kernel, X) if quantized else -1.0
     log_miss = np.log1p(-1.0 / s)  # -inf for s = 1: no gaps
     upper = np.zeros(n, np.int64)
@@ -5098,11 +5099,11 @@ def _sampled_gram(X, kernel, s, seed, quantized):
     _count_kept(5.0 * entries, keep, log_miss, n, upper, lower)
     np.cumsum(lower, 0, out=lower)
     indptr = np.append(0, np.cumsum(lower[_BANDS] + upper))
-    sketch = _new_array((indptr[n],), X.dtype), _new_array((indptr[n],), np.int32), indptr
+    sketch = _new_array((indptr[n],), X.dtype), _new_array((indptr[n],), place), indptr
     each = 18.0 + (_CUSTOM_VALUE if kernel.kind == _CUSTOM else _SCALAR * X.shape[1])
     _write_kept(each * entries, kernel, X, s, keep, coin, bound, log_miss, upper, lower, sketch)
     _require_finite("s times kernel values on X", sketch[0])
-    return csr_array(sketch, (n, n))
+    return csr_array((*sketch[:2], indptr.astype(place, copy=False)), (n, n))
 
 
 @_public

@@ -8,6 +8,7 @@ import functools
 from typing import NamedTuple
 
 import numpy as np
+import scipy.sparse.linalg
 
 import kpcasketch as kp
 from kpcasketch_tests import naive
@@ -298,15 +299,15 @@ STREAMS = {
 class OperatorRow(NamedTuple):
     make: object  # (X, kernel, K): the operator, where K is the Gram matrix of X
     naive: object  # (A, K): its matrix
-    nbytes: object  # (A): the memory that it takes
+    nbytes: object  # (A): the memory that it takes, or None if that is unknown
 
 
 OPERATORS = {
     "dense": OperatorRow(lambda X, kernel, K: K, lambda A, K: K, lambda A: A.nbytes),
     "csr": OperatorRow(
         lambda X, kernel, K: kp.sample_gram(X, kernel, 3.0, 0),
-        lambda A, K: naive.csr_to_dense(*A),
-        lambda A: sum(part.nbytes for part in A),
+        lambda A, K: naive.csr_to_dense(A.data, A.indices, A.indptr),
+        lambda A: A.data.nbytes + A.indices.nbytes + A.indptr.nbytes,
     ),
     "bits": OperatorRow(
         lambda X, kernel, K: kp.quantize_gram(X, kernel, 0),
@@ -320,9 +321,12 @@ OPERATORS = {
         lambda X, kernel, K: kp.LowRank(X), lambda A, K: A.F @ A.F.T, lambda A: A.F.nbytes
     ),
     "difference": OperatorRow(
-        lambda X, kernel, K: kp.difference(kp.quantize_gram(X, kernel, 0), K),
+        lambda X, kernel, K: kp._Difference(kp.quantize_gram(X, kernel, 0), K),
         lambda A, K: naive.bits_to_dense(*A[0]) - K,
         lambda A: A[0].words.nbytes + A[1].nbytes,
+    ),
+    "products": OperatorRow(
+        lambda X, kernel, K: scipy.sparse.linalg.aslinearoperator(K), lambda A, K: K, None
     ),
     "centered": OperatorRow(
         lambda X, kernel, K: kp.center(K),

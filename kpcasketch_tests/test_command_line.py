@@ -1503,7 +1503,7 @@ def test_advice_refuses_by_name(arguments, text):
     [
         lambda: kp.Landmarks(np.arange(3), np.ones(3), 7, X[:3]),
         lambda: kp.Advice("rls", 3.0, 5, 0.1, 0.2, True, "a reason"),
-        lambda: kp.Difference(np.eye(2), kp.LowRank(X)),
+        lambda: kp.center(kp.center(kp.LowRank(X))),
         lambda: kp.center(np.eye(3)),
         lambda: kp.fd_start(2, 2),
         lambda: kp.skpca_start(kp.fourier_features_map(KERNEL, 3, 8), 4, centered=True),

@@ -17,6 +17,10 @@ X = np.random.default_rng(0).standard_normal((400, 3))
 K = naive.gaussian(X, X, 2.0)
 
 
+def linear_operator(matmat, n):
+    return scipy.sparse.linalg.LinearOperator((n, n), matmat, matmat=matmat, dtype=float)
+
+
 @pytest.mark.parametrize("solver", SOLVERS)
 @pytest.mark.parametrize("k", [1, 5])
 def test_eigenpairs_are_those_of_lapack(solver, k):
@@ -40,7 +44,8 @@ def test_lanczos_restarts_keep_converging():
     # evenly spread eigenvalues: far more steps than the basis has room for
     n = 600
     A = scipy.linalg.toeplitz([2.0, -1.0] + [0.0] * (n - 2))
-    eigen = kp.block_lanczos_of(lambda V: A @ V, n, 3, 0, tol=1e-6, max_iterations=3000)
+    by_products = linear_operator(lambda V: A @ V, n)
+    eigen = kp.block_lanczos(by_products, 3, 0, tol=1e-6, max_iterations=3000)
     exact = 2 - 2 * np.cos(np.arange(n, n - 3, -1) * np.pi / (n + 1))
     assert eigen.residual.max() <= 1e-6 and eigen.iterations > 6
     assert np.abs(eigen.values - exact).max() < 1e-6
@@ -110,7 +115,7 @@ def test_bits_that_are_not_symmetric_were_taken_for_another_matrix():
     A = kp.quantize_gram(X, kp.gaussian(1.0))
     assert abs(kp.block_lanczos(A, 2).values - np.linalg.eigvalsh(kp.dense(A))[:-3:-1]).max() < 1e-8
     wrong = A._replace(words=np.random.default_rng(1).integers(0, 2**32, A.words.shape, np.uint32))
-    for B in (wrong, kp.difference(wrong, A), kp.center(wrong)):
+    for B in (wrong, kp._Difference(wrong, A), kp.center(wrong)):
         for solve in (kp.block_lanczos, kp.orthogonal_iteration):
             with pytest.raises(ValueError, match="A must be symmetric"):
                 solve(B, 2)
@@ -127,14 +132,14 @@ def test_sparse_matrices_that_are_not_symmetric_are_refused():
     ] *= 1.5
     for solver in SOLVERS.values():
         with pytest.raises(ValueError, match="A must be symmetric"):
-            solver(sketch._replace(data=data), 1, 0)
+            solver(scipy.sparse.csr_array((data, sketch.indices, sketch.indptr)), 1, 0)
 
 
 def test_running_out_of_iterations_shows_in_the_residual():
     n = 1000
     A = scipy.linalg.toeplitz([2.0, -1.0] + [0.0] * (n - 2))
     for eigen in (
-        kp.block_lanczos_of(lambda V: A @ V, n, 2, 0, tol=1e-12, max_iterations=3),
+        kp.block_lanczos(linear_operator(lambda V: A @ V, n), 2, 0, tol=1e-12, max_iterations=3),
         kp.orthogonal_iteration(A, 2, 0, tol=1e-12, max_iterations=3),
     ):
         true = np.linalg.norm(A @ eigen.vectors - eigen.vectors * eigen.values, axis=0)
@@ -288,7 +293,7 @@ def test_a_tighter_tolerance_found_less_than_a_looser_one():
     n = 20_000
     values = np.full(n, 0.9)
     values[777] = 0.902  # a start block has a cosine of .03 with its vector
-    A = kp.CSR(values, np.arange(n), np.arange(n + 1))
+    A = scipy.sparse.csr_array((values, np.arange(n), np.arange(n + 1)), (n, n))
     for tol in (1.01e-4, 9.9e-5, 3e-5):
         assert kp.block_lanczos(A, 1, 0, tol=tol).values[0] == pytest.approx(0.902, abs=1e-9)
 
@@ -357,7 +362,7 @@ def test_the_norm_of_a_difference_that_is_rounding_ran_through_all_iterations():
 def test_orthogonal_iteration_of_a_difference_that_is_rounding_ran_through_all_iterations():
     points = np.random.default_rng(0).standard_normal((600, 3))
     kernel = kp.gaussian(1.0)
-    D = kp.difference(kp.gram(points, points, kernel), kp.Implicit(points, kernel))
+    D = kp._Difference(kp.gram(points, points, kernel), kp.Implicit(points, kernel))
     eigen = kp.orthogonal_iteration(D, 2, max_iterations=200)
     assert eigen.iterations < 10 and np.abs(eigen.values).max() < 1e-12
     assert (eigen.residual > 1).all()  # all of the values is rounding, and the residual says so
@@ -370,15 +375,16 @@ def test_eigenpairs_by_a_product_are_those_of_the_operator():
         for n, k in ((500, 5), (100, 3), (5, 5), (1, 1)):
             B = kp.LowRank(A[:n, : n // 2 + 1].copy())
             ours, theirs = (
-                kp.block_lanczos_of(lambda V: kp.matmat(B, V), n, k, seed),
+                kp.block_lanczos(linear_operator(lambda V: kp.matmat(B, V), n), k, seed),
                 kp.block_lanczos(B, k, seed),
             )
             assert all(np.array_equal(a, b) for a, b in zip(ours, theirs, strict=True))
     values = np.linalg.eigvalsh(A)[::-1]
     operator = scipy.sparse.linalg.aslinearoperator(A)
-    assert np.allclose(kp.block_lanczos_of(operator, 500, 3).values, values[:3])
+    assert np.allclose(kp.block_lanczos(operator, 3).values, values[:3])
+    assert np.allclose(kp.orthogonal_iteration(operator, 3, tol=1e-6).values, values[:3])
     single = A.astype(np.float32)
-    found = kp.block_lanczos_of(lambda V: single @ V.astype(np.float32), 500, 3)
+    found = kp.block_lanczos(linear_operator(lambda V: single @ V.astype(np.float32), 500), 3)
     assert np.allclose(found.values, values[:3], rtol=1e-6) and found.residual.max() < 1e-5
 
     def careless(V):  # what is done to V does no harm
@@ -386,26 +392,38 @@ def test_eigenpairs_by_a_product_are_those_of_the_operator():
         V[:] = np.nan
         return W
 
-    assert np.allclose(kp.block_lanczos_of(careless, 500, 3).values, values[:3])
+    assert np.allclose(kp.block_lanczos(linear_operator(careless, 500), 3).values, values[:3])
+    # without a function for blocks, SciPy multiplies vector by vector
+    by_vectors = scipy.sparse.linalg.LinearOperator((500, 500), lambda v: A @ v, dtype=float)
+    assert np.allclose(kp.block_lanczos(by_vectors, 3).values, values[:3])
 
 
 @pytest.mark.parametrize(
     "product, n, k, words",
     [
-        (lambda V: np.triu(np.ones((300, 300))) @ V, 300, 3, "symmetric A"),
-        (lambda V: V[:-1], 300, 3, "V's shape"),
-        (lambda V: V * np.nan, 300, 3, "finite"),
-        (lambda V: "x", 300, 3, "2-D array"),
+        (lambda V: np.triu(np.ones((300, 300))) @ V, 300, 3, "A must be symmetric"),
+        (lambda V: V[:-1], 300, 3, "A.matmat.V. must have V's shape"),
+        (lambda V: V * np.nan, 300, 3, "A.matmat.V. must be finite"),
+        (lambda V: "x", 300, 3, "A.matmat.V. must be a 2-D array"),
         (lambda V: V + 1j, 300, 3, "real numbers"),
-        (5, 300, 3, "product must be a function"),
-        (lambda V: V, 0, 1, "n must be an int from 1 to"),
+        (lambda V: V, 0, 1, "A must be square, with at least one row, got shape .0, 0."),
         (lambda V: V, 9, 10, "k must be an int from 1 to 9, got 10"),
-        (lambda V: V, 2.5, 1, "n must be an int from 1 to"),
     ],
 )
 def test_products_that_are_none_of_a_symmetric_matrix_are_refused(product, n, k, words):
-    with pytest.raises(ValueError, match=f"^block_lanczos_of: .*{words}"):
-        kp.block_lanczos_of(product, n, k)
+    with pytest.raises(ValueError, match=f"^block_lanczos: .*{words}"):
+        kp.block_lanczos(linear_operator(product, n), k)
+
+
+def test_what_is_no_operator_is_refused():
+    tall = scipy.sparse.linalg.aslinearoperator(np.ones((4, 3)))
+    with pytest.raises(ValueError, match="^block_lanczos: A must be square, .* got shape .4, 3."):
+        kp.block_lanczos(tall, 1)
+    with pytest.raises(ValueError, match="^block_lanczos: A must be square, .* got shape .4, 3."):
+        kp.block_lanczos(scipy.sparse.csr_array((4, 3)), 1)
+    for wrong in (5, lambda V: V):
+        with pytest.raises(ValueError, match="must be a square array, a sparse array or LinearO"):
+            kp.block_lanczos(wrong, 1)
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])

@@ -77,7 +77,6 @@ LATER = {  # kernels whose derivative is of another kind, and a class that knows
     "_matern": {"_NAMES"},
     "_power_derivative": {"_RATIONAL"},
     "Kernel": {"custom", "scaled"},
-    "SparsePoints": {"_of_csr"},
 }
 
 

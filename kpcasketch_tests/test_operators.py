@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
+import scipy.sparse.linalg
 
 import kpcasketch as kp
 from kpcasketch_tests import naive
@@ -27,7 +28,8 @@ def test_operator_acts_as_its_matrix(name):
     for p in (1, 4, 16, 35):
         V = np.random.default_rng(p).standard_normal((N, p))
         assert np.abs(kp.matmat(A, V) - matrix @ V).max() < 1e-11
-    assert kp.nbytes(A) == row.nbytes(A)
+    if row.nbytes:
+        assert kp.nbytes(A) == row.nbytes(A)
 
 
 @pytest.mark.parametrize("name", OPERATORS)
@@ -70,11 +72,101 @@ def test_a_column_ordered_array_is_an_operator_too(rng):
     assert np.abs(kp.matmat(np.eye(N, dtype=int), V) - V).max() == 0.0
 
 
-def test_scipy_sparse_arrays_are_operators(rng):
-    scipy_sparse = pytest.importorskip("scipy.sparse")
-    S = scipy_sparse.csr_array(np.where(K > 0.5, K, 0.0))
+@pytest.mark.parametrize("form", ["array", "matrix"])
+@pytest.mark.parametrize("kind", ["csr", "csc", "coo", "bsr", "dia", "lil", "dok"])
+def test_scipy_sparse_matrices_of_all_formats_are_operators(rng, kind, form):
+    matrix = np.triu(np.tril(K, 20), -20)
+    S = getattr(scipy.sparse, f"{kind}_{form}")(matrix)
     V = rng.standard_normal((N, 4))
-    assert np.abs(kp.matmat(kp.CSR(S.data, S.indices, S.indptr), V) - S @ V).max() < 1e-12
+    assert np.abs(kp.matmat(S, V) - matrix @ V).max() < 1e-12
+    assert np.array_equal(kp.dense(S), matrix)
+    assert np.abs(kp.dense(kp.center(S)) - naive.centered(matrix)).max() < 1e-12
+    assert kp.block_lanczos(S, 2).values == pytest.approx(np.linalg.eigvalsh(matrix)[:-3:-1])
+    assert kp.spectral_error(S, matrix) < 1e-12
+    assert kp.frobenius_error(S, K) == pytest.approx(np.linalg.norm(matrix - K))
+
+
+def test_sparse_operators_add_duplicate_entries_and_are_not_changed(rng):
+    parts = np.array([1, 2, 4], np.int16), np.array([1, 0, 1]), np.array([0, 3, 3])
+    S = scipy.sparse.csr_array(parts, (2, 2))
+    assert kp.dense(S).tolist() == [[2.0, 5.0], [0.0, 0.0]]
+    assert kp.matmat(S, [1.0, 2.0]).tolist() == [12.0, 0.0]
+    assert S.data is parts[0] or S.data.tolist() == [1, 2, 4] and S.dtype == np.int16
+    assert S.indices.tolist() == [1, 0, 1]
+
+
+def test_sketches_are_operators_of_scipy(rng):
+    points = rng.standard_normal((400, 3))
+    for sketch in (kp.sample_gram, kp.sample_quantize_gram):
+        A = sketch(points, KERNEL, 4.0, 1)
+        assert type(A) is scipy.sparse.csr_array and A.shape == (400, 400)
+        assert A.indices.dtype == A.indptr.dtype == np.int32 and A.has_canonical_format
+        theirs = scipy.sparse.linalg.eigsh(A, 3, which="LA")[0][::-1]
+        assert kp.block_lanczos(A, 3).values == pytest.approx(theirs, rel=1e-8)
+
+
+def test_places_of_two_billion_entries_take_eight_bytes(monkeypatch):
+    A = kp.sample_gram(X, KERNEL, 3.0, 1)
+    monkeypatch.setattr(kp, "_MOST", N**2 // 3)
+    B = kp.sample_gram(X, KERNEL, 3.0, 1)
+    assert B.indices.dtype == B.indptr.dtype == np.int64 and (A != B).nnz == 0
+
+
+def linear_operator(matmat, n):
+    return scipy.sparse.linalg.LinearOperator((n, n), matmat, matmat=matmat, dtype=float)
+
+
+def test_a_linear_operator_serves_all_functions_of_operators(rng):
+    A = linear_operator(lambda V: K @ V, N)
+    V = rng.standard_normal((N, 3))
+    assert np.abs(kp.dense(A) - K).max() < 1e-13
+    assert np.abs(kp.dense(kp.center(A)) - naive.centered(K)).max() < 1e-12
+    assert np.abs(kp.matmat(kp.center(A), V) - naive.centered(K) @ V).max() < 1e-11
+    assert kp.spectral_norm(A) == pytest.approx(kp.spectral_norm(K), rel=1e-12)
+    for error in (kp.spectral_error, kp.frobenius_error, kp.nuclear_error):
+        assert error(A, QUANTIZED) == pytest.approx(error(K, QUANTIZED), rel=1e-9)
+        assert error(QUANTIZED, kp.center(A)) == pytest.approx(
+            error(QUANTIZED, kp.center(K)), rel=1e-9
+        )
+    assert kp.projection_cost(A, V) == pytest.approx(kp.projection_cost(K, V), rel=1e-12)
+    assert kp.effective_dimension(A, 1.0) == pytest.approx(kp.effective_dimension(K, 1.0))
+    assert kp.sketch_error(A, X, KERNEL, 3).values == pytest.approx(0.0, abs=1e-9)
+    for B in (A, kp.center(A)):
+        with pytest.raises(ValueError, match="^nbytes: A must have arrays; got a LinearOperator"):
+            kp.nbytes(B)
+
+
+def test_rows_of_a_linear_operator_are_products_with_unit_vectors(rng):
+    widths = []
+
+    def matmat(V):
+        widths.append(V.shape[1])
+        return 2.0 * V
+
+    n = 300
+    zero = scipy.sparse.csr_array((n, n))
+    assert kp.frobenius_error(linear_operator(matmat, n), zero) == pytest.approx(2 * n**0.5)
+    assert widths == [128, 128, 44]
+    assert kp.projection_cost(linear_operator(matmat, n), np.ones(n)[:, None]) == pytest.approx(
+        2.0 * (n - 1)
+    )
+
+
+def test_the_precision_of_a_linear_operator_counts_inside_others():
+    single = K.astype(np.float32)
+    A = linear_operator(lambda V: single @ V.astype(np.float32), N)
+    for B in (A, kp.center(A)):
+        assert kp.block_lanczos(B, 2).residual.min() > 1e-7  # 1e-12 would be of float64
+    assert kp.spectral_error(A, K) < 1e-4
+
+
+def test_centered_products_of_a_matrix_that_is_not_symmetric_are_refused():
+    wrong = linear_operator(lambda V: np.triu(K) @ V, N)
+    for B in (wrong, kp.center(wrong)):
+        with pytest.raises(ValueError, match="^block_lanczos: A must be symmetric"):
+            kp.block_lanczos(B, 2)
+    with pytest.raises(ValueError, match="^spectral_error: B must be symmetric"):
+        kp.spectral_error(K, wrong)
 
 
 def test_centering_a_shifted_matrix_changes_nothing():
@@ -154,9 +246,8 @@ def test_a_vector_gives_a_vector(A):
 
 def sparse(K, kind=np.int64):
     rows, columns = np.nonzero(K)
-    return kp.CSR(
-        K[rows, columns], columns.astype(kind), np.searchsorted(rows, np.arange(len(K) + 1))
-    )
+    starts = np.searchsorted(rows, np.arange(len(K) + 1)).astype(kind)
+    return scipy.sparse.csr_array((K[rows, columns], columns.astype(kind), starts), K.shape)
 
 
 @pytest.mark.bounds
@@ -184,8 +275,9 @@ def test_float32_sums_of_a_million_equal_terms_lost_three_digits(p):
     n = 1_000_000
     third = np.float32(1 / 3)
     V = np.full((n, p), third)
-    long_row = kp.CSR(V[:, 0], np.arange(n), np.append(0, np.full(n, n)))
-    # Errors were 1.5e-4 to 2e-4 (LowRank), 2e-4 to 2.4e-3 (CSR). Sums of 2048 equal terms err by 2e-5.
+    parts = V[:, 0], np.arange(n), np.append(0, np.full(n, n))
+    long_row = scipy.sparse.csr_array(parts, (n, n))
+    # Errors were 1.5e-4 to 2e-4 (LowRank), 2e-4 to 2.4e-3 (sparse). Sums of 2048 equal terms err by 2e-5.
     for A, exact in (
         (kp.LowRank(V[:, :1]), n * float(third) ** 3),
         (long_row, n * float(third) ** 2),
