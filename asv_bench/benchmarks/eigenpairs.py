@@ -92,7 +92,7 @@ class Features:
             10, kernel="rbf", gamma=self.kernel.gamma, eigen_solver="arpack", random_state=0
         ).fit(self.X)
         eigen = kp.block_lanczos(kp.center(kp.gram(self.X, self.X, self.kernel)), 10, 0)
-        self.expansion = kp.center_expansion(kp.kpca_from_eigen(self.X, self.kernel, eigen))
+        self.expansion = kp.kpca_from_eigen(self.X, self.kernel, eigen, centered=True)
 
     @unit("time over KernelPCA.transform's")
     def track_ratio(self):

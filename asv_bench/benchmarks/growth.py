@@ -235,7 +235,7 @@ CASES = {
             lambda m: m * m,
         ),
         _case(
-            "fourier_features (m = 500) in n",
+            "Fourier features (m = 500) in n",
             10_000,
             cloud,
             lambda n, X: kp.features(X, MAP),
