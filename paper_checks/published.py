@@ -16,7 +16,7 @@ SAMPLERS = {
     "rpcholesky": kp.rpcholesky,
     "accelerated scores": kp.recursive_rls_accelerated,
     "uniform": lambda X, kernel, s, seed: kp.uniform_landmarks(len(X), s, seed),
-    "greedy": lambda X, kernel, s, seed: kp.pivoted_cholesky(X, kernel, s),
+    "greedy": lambda X, kernel, s, seed: kp.rpcholesky(X, kernel, s, greedy=True),
 }
 
 
