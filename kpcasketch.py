@@ -8764,7 +8764,8 @@ def _residual_of_landmarks(x, model, out):
 @_validated(
     "a NystromMap returned by nystrom_map",
     lambda made: (
-        made.factor.shape == 2 * (len(made.points),) and 0 <= made.rank <= len(made.points)
+        made.factor.shape == (len(made.points), len(made.points))
+        and 0 <= made.rank <= len(made.points)
     ),
     points="points",
 )
@@ -8831,9 +8832,12 @@ def _choose_pivots(H, least, bar, greedy, chosen, columns):
     count = len(H)
     found = 0
     for step in range(count):
-        i = 0 if greedy else step
-        for a in range(count if greedy else 0):
-            i = a if H[a, a] > H[i, i] else i
+        i = step
+        if greedy:
+            i = 0
+            for a in range(1, count):
+                if H[a, a] > H[i, i]:
+                    i = a
         size = H[i, i]
         if size <= least[i] or size < bar and found > 0:
             continue
@@ -8998,8 +9002,8 @@ def _tail_ridge(kernel, Z, weights, k, key):
 class CertifiedNystrom(NamedTuple):
     """K~ = F F^T with an error bound. landmarks: in the order of choice. factor: F (n, r), with
     orthogonal columns by descending norm. trace_left: tr(K - K~) / tr K. error_bound: an upper
-    bound of |K - K~|_2 / |K|_2. chance: of failure, or None for a
-    bound from the trace, which cannot fail."""
+    bound of |K - K~|_2 / |K|_2. chance: the probability that the bound is too small, or None if
+    the bound is from the trace, which cannot fail."""
 
     landmarks: Landmarks
     factor: np.ndarray
@@ -9184,6 +9188,7 @@ def sample_landmarks(scores, seed=0, *, delta, oversampling=16.0):
 @_public
 def rls_nystrom(X, kernel, lam, seed=0, *, delta, oversampling=16.0):
     """Landmarks drawn with exact ridge leverage scores (RLS algorithm 1).
+
     With probability 1 - delta, K~ <= K <= K~ + lam I. Costs O(n^3) time and O(n^2) memory.
 
     Args:
@@ -9419,9 +9424,9 @@ def _with_landmarks(state, more, count, key):
     are drawn with probability proportional to q / p. Scores in the union give q, and p = 1 /
     weight^2 is the probability that a landmark was kept so far. `key` becomes the seed."""
     s = state.s
-    held = state.points, state.indices, state.weights
-    arriving = more.points, state.count + more.indices, more.weights
-    points, indices, weights = union = [np.concatenate(pair) for pair in zip(held, arriving)]
+    points = np.concatenate([state.points, more.points])
+    indices = np.concatenate([state.indices, state.count + more.indices])
+    weights = np.concatenate([state.weights, more.weights])
     evaluations = state.evaluations + more.evaluations
     if len(points) > s:
         delta = _practical_delta(s)
@@ -9429,12 +9434,14 @@ def _with_landmarks(state, more, count, key):
         scores, computed = _scores(points, points, weights, state.kernel, None, k, key)
         wanted = np.minimum(1.0, scores * math.log(2.0 * k / delta))
         kept, chances = _draw_by_size(wanted * weights**2, s, _python_subkey(key, _COINS))
-        union = points[kept], indices[kept], weights[kept] / np.sqrt(chances)
+        points = points[kept]
+        indices = indices[kept]
+        weights = weights[kept] / np.sqrt(chances)
         evaluations += computed
     return state._replace(
-        points=union[0],
-        indices=union[1],
-        weights=union[2],
+        points=points,
+        indices=indices,
+        weights=weights,
         evaluations=evaluations,
         count=state.count + count,
         seed=int(key),
@@ -9517,6 +9524,7 @@ def rls_start(kernel, s, d, seed=0):
 @_public(sparse=True)
 def nystrom_map(X, landmarks, kernel):
     """Map from points to Nystrom features: landmarks and their Cholesky factor (RLS section 2.1).
+
     Costs about s^2 kernel values, O(s^2 (d + s)) time and O(s (d + s)) memory.
 
     Args:

@@ -189,8 +189,8 @@ SAMPLERS = {
         fixed=False,
     ),
     "rpcholesky": SamplerRow(kp.rpcholesky),
-    "pivoted_cholesky": SamplerRow(
-        lambda X, kernel, s, seed: kp.pivoted_cholesky(X, kernel, s),
+    "rpcholesky, greedy": SamplerRow(
+        lambda X, kernel, s, seed: kp.rpcholesky(X, kernel, s, seed, greedy=True),
         random=False,
         naive=naive.pivoted_cholesky,
     ),

@@ -293,19 +293,27 @@ def test_kernel_parameters_are_refused_by_name(make, name, value):
             "ridge_leverage_scores: lam must be finite",
         ),
         (
-            lambda: kp.approximate_ridge_leverage_scores(X, np.array([9]), np.ones(1), g, 1.0),
+            lambda: kp.approximate_ridge_leverage_scores(X, np.array([9]), g, 1.0),
             "approximate_ridge_leverage_scores: landmarks must be one or more row numbers",
         ),
         (
-            lambda: kp.approximate_ridge_leverage_scores(X, np.array([-1]), np.ones(1), g, 1.0),
+            lambda: kp.approximate_ridge_leverage_scores(X, np.array([-1]), g, 1.0),
             "approximate_ridge_leverage_scores: landmarks must be one or more row numbers",
         ),
         (
-            lambda: kp.approximate_ridge_leverage_scores(X, np.array([1]), np.zeros(1), g, 1.0),
-            "approximate_ridge_leverage_scores: weights must be positive",
+            lambda: kp.approximate_ridge_leverage_scores(
+                X, kp.Landmarks(np.array([1]), np.zeros(1), 0), g, 1.0
+            ),
+            r"approximate_ridge_leverage_scores: landmarks\.weights must be positive",
         ),
         (
-            lambda: kp.approximate_ridge_leverage_scores(X, np.array([1]), np.ones(1), g, -1.0),
+            lambda: kp.approximate_ridge_leverage_scores(
+                X, kp.Landmarks(np.array([1]), np.ones(2), 0), g, 1.0
+            ),
+            r"approximate_ridge_leverage_scores: landmarks\.weights must be positive, one per",
+        ),
+        (
+            lambda: kp.approximate_ridge_leverage_scores(X, np.array([1]), g, -1.0),
             "approximate_ridge_leverage_scores: lam must be at least 1e-300",
         ),
         (lambda: kp.uniform_landmarks(9, 0, 0), "uniform_landmarks: s must be an int"),
@@ -424,8 +432,12 @@ def test_kernel_parameters_are_refused_by_name(make, name, value):
             "rpcholesky: block must be an int from 1 to 128",
         ),
         (
-            lambda: kp.pivoted_cholesky(X, g, 3, block=0),
-            "pivoted_cholesky: block must be an int from 1 to 128",
+            lambda: kp.rpcholesky(X, g, 3, block=0, greedy=True),
+            "rpcholesky: block must be an int from 1 to 128",
+        ),
+        (
+            lambda: kp.rpcholesky(X, g, 3, greedy=2),
+            "rpcholesky: greedy must be",
         ),
         (
             lambda: kp.nystrom(X, np.array([9]), g),

@@ -191,7 +191,7 @@ def test_denormal_numbers_cost_a_hundred_operations_each():
     for product in (kp.gram_matmat(X, X, F, kernel), kp.matmat(K, F)):
         np.testing.assert_allclose(product, K @ F, atol=1e-12)
     kp.matmat(kp.LowRank(F), F)
-    kp.pivoted_cholesky(X, kernel, 50)
+    kp.rpcholesky(X, kernel, 50, greedy=True)
 
 
 @kp._validated("a Diagonal", values=1)

@@ -18,7 +18,7 @@ EXACT = {np.float64: 1e-12, np.float32: 2e-5}  # errors of results relative to t
 EUCLIDEAN = {name: row for name, row in KERNELS.items() if name != "city block"}
 SAMPLERS = {
     "rpcholesky": kp.rpcholesky,
-    "pivoted_cholesky": lambda X, kernel, s, seed: kp.pivoted_cholesky(X, kernel, s),
+    "rpcholesky, greedy": lambda X, kernel, s, seed: kp.rpcholesky(X, kernel, s, greedy=True),
     "recursive_rls_practical": kp.recursive_rls_practical,
     "recursive_rls_accelerated": kp.recursive_rls_accelerated,
     "recursive_rls": lambda X, kernel, s, seed: kp.recursive_rls(

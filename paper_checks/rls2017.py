@@ -529,7 +529,7 @@ def scores_from_half_of_the_points(options):
     stated, sums, below = 64 * exact.sum() * math.log(exact.sum() / delta), [], 0.0
     for seed in seeds(options, checks):
         half = np.flatnonzero(np.random.default_rng(seed).random(n) < 0.5)
-        near = kp.approximate_ridge_leverage_scores(X, half, np.ones(half.size), kernel, ridge)
+        near = kp.approximate_ridge_leverage_scores(X, half, kernel, ridge)
         below = max(below, (exact - near).max())
         sums.append(np.minimum(1, 16 * near * math.log(near.sum() / delta)).sum())
     form = probability(
@@ -596,7 +596,9 @@ def scores_without_the_matrix(options):
 
     def gap(points, weights, kernel):
         return np.abs(
-            kp.approximate_ridge_leverage_scores(points, rows, weights, kernel, lam)
+            kp.approximate_ridge_leverage_scores(
+                points, kp.Landmarks(rows, weights, 0), kernel, lam
+            )
             - np.minimum(1, definition)
         ).max()
 
@@ -749,7 +751,7 @@ def algorithm_2_keeps_its_promise(options):
         sample = kp.recursive_rls(of.points[half], of.kernel, lam, seed, delta=DELTA / 3)
         wrong += of.error(sample) > lam
     near = kp.approximate_ridge_leverage_scores(
-        of.points, half[sample.indices], sample.weights, of.kernel, lam
+        of.points, sample._replace(indices=half[sample.indices]), of.kernel, lam
     )
     below = (1 / (of.values[of.places] + lam) - 1.5 * near).max()
 
@@ -955,7 +957,7 @@ def algorithm_3_keeps_its_promise(options):
         found = np.sort(sums)[::-1][1:].sum()
         quotients.append(found / np.sort(np.bincount(of.places[half]))[::-1][1:].sum())
         near = kp.approximate_ridge_leverage_scores(
-            of.points, half[sample.indices], sample.weights, of.kernel, found
+            of.points, sample._replace(indices=half[sample.indices]), of.kernel, found
         )
         below = max(below, float((1 / (of.values[of.places] + lam) - 5 * near).max()))
 
@@ -1684,7 +1686,7 @@ def bounds_of_certificates(options):
         found, K = kp.nystrom_to(X, kernel, 0.05, seed), kp.gram(X, X, kernel)
         error = norm(K - found.factor @ found.factor.T) / norm(K)
         ratios.append(found.error_bound / error)
-        chances.append(found.chance)
+        chances.append(0.0 if found.chance is None else found.chance)
     ratios, chances = np.array(ratios), np.array(chances)
     failures, wrong = ((ratios / factor < 1 - 1e-9).sum() for factor in (1.0, 1.02))
     return probability(
