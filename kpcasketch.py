@@ -5822,7 +5822,9 @@ def _checked_weights(w, C, n=None, name="w"):
     """Nonnegative weights, one per row of C. If n is given, the weights must sum to n."""
     w = _as_array(name, w, 1, _DOUBLE)
     total = w.sum()
-    _require(w.size == len(C), f"{name} must have one weight per point ({len(C)}), got {w.size}")
+    _require(
+        w.size == C.shape[0], f"{name} must have one weight per point ({C.shape[0]}), got {w.size}"
+    )
     _require(
         (w >= 0.0).all() and 1e-15 <= total <= 1e18,
         f"{name} must be finite and at least zero, with a sum from 1e-15 to 1e18",
@@ -5834,7 +5836,7 @@ def _checked_weights(w, C, n=None, name="w"):
 
 def _as_weights(weights, X, name="weights"):
     _require_numeric(name, weights)
-    weights = np.ones(len(X)) if weights is None else np.asarray(weights)
+    weights = np.ones(X.shape[0]) if weights is None else np.asarray(weights)
     return _checked_weights(weights, X, name=name)
 
 
@@ -6185,7 +6187,7 @@ _UNIT_GAUSSIAN = Kernel(_GAUSSIAN, gamma=0.5)  # its frequencies are standard no
 
 
 def _require_precise(X, feature_map, points):
-    precise = X.itemsize == 8 or 1e-37 <= feature_map.kernel.scale <= 1e37
+    precise = X.dtype.itemsize == 8 or 1e-37 <= feature_map.kernel.scale <= 1e37
     _require(precise, f"{points} must be float64 for kernel scales below 1e-37 or above 1e37")
 
 
