@@ -692,7 +692,7 @@ def test_the_test_of_sparse_points_of_the_peer_kernel_pca(container):
         np.testing.assert_array_almost_equal(
             np.abs(X_pred_transformed), np.abs(peer.transform(X_pred))
         )
-        with pytest.raises(ValueError, match="expansion must be dense"):
+        with pytest.raises(ValueError, match="model must be dense"):
             kpca.inverse_transform(X_pred_transformed)
 
 
@@ -777,7 +777,7 @@ def test_shapes_and_indices_are_refused(rng):
     model = kp.nystrom_map(S, np.arange(4), kp.gaussian(1.0))
     with pytest.raises(ValueError, match="^gram: Y must have 60 columns, got 9"):
         kp.gram(S, S[:, :9], kp.gaussian(1.0))
-    with pytest.raises(ValueError, match="^nystrom_features: X and feature_map.points must have"):
+    with pytest.raises(ValueError, match="^features: X and model.points must have"):
         kp.features(S[:, :9], model)
     with pytest.raises(ValueError, match="^gram_diagonal: X must have at least one row"):
         kp.gram_diagonal(S[:0], kp.linear())
@@ -785,7 +785,7 @@ def test_shapes_and_indices_are_refused(rng):
         kp.gram_diagonal(S + 1j * S, kp.linear())
     with pytest.raises(ValueError, match="^gram_diagonal: X must be finite .* and a matrix"):
         kp.gram_diagonal(scipy.sparse.coo_array(np.ones(3)), kp.linear())
-    with pytest.raises(ValueError, match="^expand: .*ind"):  # made by hand
+    with pytest.raises(ValueError, match="^features: .*ind"):  # made by hand
         points = scipy.sparse.csr_array((np.ones(1), [70], [0, 1]), (1, 60))
         kp.features(S, kp.Expansion(points, np.ones((1, 1)), np.ones(1), kp.linear()))
 
