@@ -918,7 +918,7 @@ def matrices_at_size(run):
         def measured(make=make):
             A, making = timed(make)
             found, seconds = timed(lambda: kp.block_lanczos(A, k, run.seed, tol=1e-6))
-            angle = kp.principal_angles(
+            angle = linalg.subspace_angles(
                 np.load(run.out / "ams-large-vectors.npy")[:, :1], found.vectors[:, :1]
             )[0]
             return {

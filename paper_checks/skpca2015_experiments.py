@@ -6,6 +6,7 @@ import functools
 import math
 
 import numpy as np
+from scipy import linalg
 
 import kpcasketch as kp
 from paper_checks import data
@@ -561,7 +562,7 @@ def estimates_of_errors(options):
                 )[:, :k].copy()
                 told, angle = (
                     kp.sketch_error(found, X, kernel, k, seed),
-                    kp.principal_angles(exact.vectors, V)[0],
+                    linalg.subspace_angles(exact.vectors, V)[0],
                 )
                 ratios.append(
                     (
@@ -630,7 +631,7 @@ def draw_forgetting(axes, options):
         )
         for end in ends:
             state = kp.update(state, Z[end - 50 : end])
-            angles.append(np.degrees(kp.principal_angles(kp.finish(state).B[:3].T, new)[0]))
+            angles.append(np.degrees(linalg.subspace_angles(kp.finish(state).B[:3].T, new)[0]))
         axis.plot((ends - 4000) / 500, angles, label=label)
     finish(axis, xlabel="rows since the change / 500", ylabel="angle, degrees")
 
