@@ -5121,6 +5121,14 @@ def sample_gram(X, kernel, s, seed=0):
         seed: int from 0 to 2**64 - 1. Seed of the random numbers.
     Returns:
         csr_array: (n, n), symmetric, with data in the precision of X and rising int32 indices.
+    Example:
+        >>> X = np.random.default_rng(0).standard_normal((400, 2))
+        >>> A = sample_gram(X, gaussian(2.0), 4.0)
+        >>> K = gram(X, X, gaussian(2.0))
+        >>> bool(np.allclose(A.data, 4.0 * K[dense(A) > 0.0]))
+        True
+        >>> round(A.data.size / K.size, 2)
+        0.25
     """
     return _sampled_gram(X, kernel, s, seed, False)
 
@@ -5138,6 +5146,10 @@ def sample_quantize_gram(X, kernel, s, seed=0):
         seed: int from 0 to 2**64 - 1. `sample_gram` keeps the same pairs for the same seed.
     Returns:
         csr_array: (n, n), symmetric, with data in the precision of X and rising int32 indices.
+    Example:
+        >>> X = np.random.default_rng(0).standard_normal((400, 2))
+        >>> np.unique(sample_quantize_gram(X, gaussian(2.0), 4.0).data).tolist()
+        [-4.0, 4.0]
     """
     return _sampled_gram(X, kernel, s, seed, True)
 
@@ -5177,6 +5189,13 @@ def quantize_gram(X, kernel, seed=0):
         X, kernel, seed: See `sample_gram`.
     Returns:
         Bits: the rounded matrix, which is symmetric.
+    Example:
+        >>> X = np.random.default_rng(0).standard_normal((400, 2))
+        >>> A = quantize_gram(X, gaussian(2.0))
+        >>> np.unique(dense(A)).tolist()
+        [-1.0, 1.0]
+        >>> nbytes(gram(X, X, gaussian(2.0))) // nbytes(A)  # 64 for a multiple of 32 points
+        61
     """
     X, kernel = _points_and_kernel(X, kernel)
     key = _checked_key(seed, _ROUND_UP)
@@ -5197,58 +5216,44 @@ def _column_lengths(A):
 
 
 @_public
-def round_expansion(coef, s, seed=0):
-    """Expansion coefficients rounded at random, most of them to 0, as a CSR (AMS section 4).
+def round_expansion(expansion, s, seed=0):
+    """Expansion whose coefficients are rounded at random, most of them to 0 (AMS section 4).
 
     Let a be a unit vector. If |a_i| >= 1 / s, a_i is not changed. Otherwise, it becomes sign(a_i) /
     s with probability s |a_i|, else 0. If |k| <= c, this changes the feature sum_i a_i k(x_i, x) by
-    t or more with probability at most 2 exp(-2 s^2 t^2 / (m c^2)). Other vectors are scaled to unit
-    length, rounded and scaled back. Columns use the same random numbers, so their supports overlap.
+    t or more with probability at most 2 exp(-2 s^2 t^2 / (m c^2)). Other columns of coefficients
+    are scaled to unit length, rounded and scaled back. All columns use the same random numbers, so
+    they keep many points in common. Points without a coefficient are dropped.
 
     Args:
-        coef: (m,) or (m, k) array. Coefficients.
+        expansion: Expansion. Its m coefficients of a component are one vector a.
         s: float, positive. On average, at most s |a|_1 / |a|_2 <= s sqrt(m) terms remain.
         seed: int from 0 to 2**64 - 1. Seed of the random numbers.
     Returns:
-        CSR: one row per column of coef, with float64 data and rising int64 indices.
-    """
-    A = _checked_points("coef", _as_columns("coef", coef))
-    s = _checked_real("s", s, 1e-300)
-    uniforms = _uniforms(_checked_key(seed, _ROUND_COEFFICIENTS), np.arange(len(A)))
-    sizes = np.abs(A)
-    steps = _column_lengths(A) / s
-    kept = (uniforms[:, None] * steps < sizes).T  # always true where steps <= |a|
-    values = np.copysign(np.maximum(sizes, steps), A).T
-    from scipy.sparse import csr_array  # the import takes 0.1 s
-
-    starts = np.append(0, np.cumsum(kept.sum(1)))
-    return csr_array((values[kept], np.nonzero(kept)[1], starts), kept.shape)
-
-
-@_public
-def thin_expansion(expansion, rounded):
-    """Expansion with rounded coefficients, without points that lose them all (AMS section 4).
-
-    Args:
-        expansion: Expansion.
-        rounded: CSR. Returned by `round_expansion(expansion.coef, s, seed)`.
-    Returns:
-        Expansion: has at least one point. If it is centered, its mean becomes unknown.
+        Expansion: has at least one point, and the same offset. If it is centered, its mean is not
+            known, because the mean used points that were dropped.
+    Example:
+        >>> X = np.random.default_rng(0).standard_normal((400, 2))
+        >>> model = kpca(X, gaussian(2.0), 1)
+        >>> rounded = round_expansion(model, 4.0)
+        >>> len(rounded.points) < 100
+        True
+        >>> bool(np.corrcoef(features(X, rounded)[:, 0], features(X, model)[:, 0])[0, 1] > 0.95)
+        True
     """
     E = _checked_expansion("expansion", expansion)
-    _require(hasattr(type(rounded), "tocsr"), "rounded must be a csr_array of round_expansion")
-    rounded = _as_csr("rounded", rounded)
-    m, k = E.coef.shape
-    _require(rounded.indptr.size == k + 1, "rounded must have one row per feature")
-    _require(
-        ((0 <= rounded.indices) & (rounded.indices < m)).all(),
-        "rounded.indices must be from 0 to m - 1 for the m points of expansion",
-    )
-    coef = np.ascontiguousarray(rounded.toarray().T, E.coef.dtype)
-    survives = coef.any(1)
-    survives[0] |= not survives.any()  # keeps one point if all are dropped
-    # The mean used dropped points.
-    return E._replace(points=E.points[survives], coef=coef[survives], mean=None)
+    s = _checked_real("s", s, 1e-300)
+    key = _checked_key(seed, _ROUND_COEFFICIENTS)
+    coef = _in_double(_checked_points("expansion.coef", E.coef))
+    sizes = np.abs(coef)
+    steps = _column_lengths(coef) / s
+    kept = _uniforms(key, np.arange(len(coef)))[:, None] * steps < sizes  # true where steps <= |a|
+    rounded = np.where(kept, np.copysign(np.maximum(sizes, steps), coef), 0.0)
+    rounded = rounded.astype(E.coef.dtype)
+    _require_finite("the rounded coefficients", rounded)
+    remains = rounded.any(1)
+    remains[0] |= not remains.any()  # keeps one point if all are dropped
+    return E._replace(points=E.points[remains], coef=rounded[remains], mean=None)
 
 
 @_public(sparse=True)
@@ -5266,6 +5271,11 @@ def rademacher_projection(X, s, seed=0):
         seed: int from 0 to 2**64 - 1. Seed of the random numbers.
     Returns:
         array: (n, s) projected points, in the precision of X, or in float64 if X is sparse.
+    Example:
+        >>> X = np.random.default_rng(0).standard_normal((2, 5000))
+        >>> P = rademacher_projection(X, 1000)
+        >>> bool(abs(np.linalg.norm(P[0] - P[1]) / np.linalg.norm(X[0] - X[1]) - 1.0) < 0.1)
+        True
     """
     X = _checked_points("X", X)
     n, d = X.shape
@@ -10231,6 +10241,9 @@ def spectral_error(A, B, seed=0, *, tol=1e-2, max_iterations=1000):
         tol, max_iterations: See `spectral_norm`.
     Returns:
         float: |A - B|_2, or slightly less, but at least the rounding error of the products.
+    Example:
+        >>> round(spectral_error(np.diag([3.0, 2.0, 1.0]), np.diag([3.0, 1.0, 3.0])), 10)
+        2.0
     """
     return spectral_norm(
         _Difference(*_checked_pair(A, B, True)), seed, tol=tol, max_iterations=max_iterations
@@ -10245,6 +10258,9 @@ def frobenius_error(A, B):
         A, B: See `spectral_error`.
     Returns:
         float: The norm, exact up to rounding.
+    Example:
+        >>> round(frobenius_error(np.diag([3.0, 2.0, 1.0]), np.diag([3.0, 1.0, 3.0])) ** 2, 10)
+        5.0
     """
     D = _Difference(*_checked_pair(A, B))
     n = _size(D)
@@ -10260,20 +10276,6 @@ def _scaled_columns(name, V, rows=None):
     return V / _unit_of(V, 0)
 
 
-@_public
-def principal_angles(U, V):
-    """Principal angles between column spaces (AMS theorems 2 and 3; Knyazev, Argentati 2002).
-
-    Args:
-        U: (n, p) array. Its columns may depend on each other. A column of zeros counts for nothing.
-        V: (n, q) array. Columns as in U.
-    Returns:
-        array: In radians, descending, each accurate up to rounding, min(rank U, rank V) of them.
-    """
-    U = _scaled_columns("U", U)
-    return _scipy_linalg().subspace_angles(U, _scaled_columns("V", V, len(U)))
-
-
 def _dense_eigenvalues(A):
     A = dense(A)
     with _shared_blas(_EIGENVALUES * len(A) ** 3):
@@ -10281,34 +10283,38 @@ def _dense_eigenvalues(A):
 
 
 @_public
-def effective_dimension(A, lam, seed=0, *, probes=32, steps=64):
+def effective_dimension(A, lam, seed=0, *, probes=32, max_iterations=64):
     """Estimate of tr A (A + lam I)^-1 for a positive semidefinite operator A (RLS definition 1).
 
     The estimate is n times the mean of w^T A (A + lam I)^-1 w over random orthonormal vectors w,
     from block Lanczos quadrature (Ubaru, Chen, Saad 2017). Each term is at most |w - (A + lam I)
-    y|^2 too large, where y is the Krylov solution. Steps end when this bound is .1 % of the result.
-    Costs at most `steps` products, O(n (probes steps)^2) time and O(n probes steps) memory. If n <=
-    512 or the basis would exceed n / 4 columns, the value is exact, in O(n^3) time.
+    y|^2 too large, where y is the Krylov solution. The iteration ends when this bound is .1 % of the
+    result. It takes q = `max_iterations` products or less, O(n (probes q)^2) time and O(n probes q)
+    memory. If n <= 512 or the basis would exceed n / 4 columns, the value is exact, in O(n^3) time.
 
     Args:
         A: (n, n) symmetric positive semidefinite array or operator.
         lam: float, at least A's rounding error, about |A|_2 times 2^-52 (in float32, 2^-23).
         seed: int from 0 to 2**64 - 1. Seed of the probes.
         probes: int, at least 1. Number of vectors; the error falls like 1 / sqrt(probes).
-        steps: int, at least 1. Limit on products. If it is too small, a ValueError gives bounds.
+        max_iterations: int, at least 1. Limit on products. If it is too small, a ValueError gives
+            bounds.
     Returns:
         float: The estimate, from 0 to n.
+    Example:
+        >>> effective_dimension(np.diag([3.0, 1.0, 0.0]), 1.0)
+        1.25
     """
     A = _as_operator("A", A, True)
     lam = _as_ridge(lam)
     probes = _checked_count("probes", probes)
-    steps = _checked_count("steps", steps)
+    max_iterations = _checked_count("max_iterations", max_iterations)
     key = _checked_key(seed, _PROBES)
     # Measured for Gram matrices in float32: if lam equals this bound, the result is 5 % too large.
     least = _norm(A, key, 0.5, 1000)[0] * _precision(A)
     _require(lam >= least, f"lam must be at least A's rounding error, {least:.2g}; got {lam:.2g}")
     n = _size(A)
-    most = min(steps, n // 4 // probes) if n > 512 else 0  # 0: exact, as below
+    most = min(max_iterations, n // 4 // probes) if n > 512 else 0  # 0: exact, as below
     if most:
         _fits("A", 8.0 * n * most * probes)
         basis = _Basis(n, most * probes, key)
@@ -10325,9 +10331,9 @@ def effective_dimension(A, lam, seed=0, *, probes=32, steps=64):
             if excess <= 1e-3 * total and ritz[-1] > -0.01 * lam:  # an indefinite A has no bound
                 return total
             _require(
-                step < steps,
-                f"steps must be larger: after {steps} steps the result is {total:.6g}, or up to "
-                f"{excess:.6g} less",
+                step < max_iterations,
+                f"max_iterations must be larger: after {max_iterations} iterations the result is "
+                f"{total:.6g}, or up to {excess:.6g} less",
             )
         W = basis.next_block(R)
     values = _dense_eigenvalues(A).clip(0.0)
@@ -10342,6 +10348,9 @@ def nuclear_error(A, B):
         A, B: See `spectral_error`.
     Returns:
         float: The norm. Costs O(n^3) time and 8 n^2 bytes. For Nystrom factors, see `nystrom`.
+    Example:
+        >>> round(nuclear_error(np.diag([3.0, 2.0, 1.0]), np.diag([3.0, 1.0, 3.0])), 10)
+        3.0
     """
     D = _Difference(*_checked_pair(A, B, True))
     return float(np.abs(_dense_eigenvalues(D)).sum())
@@ -10356,6 +10365,9 @@ def projection_cost(A, V):
         V: (n, k) array. Columns, such as eigenvectors or indicators of clusters.
     Returns:
         float: The cost. RLS theorem 14 compares costs of K~ and K for landmarks drawn by scores.
+    Example:
+        >>> round(projection_cost(np.diag([3.0, 2.0, 1.0]), np.eye(3)[:, :1]), 10)
+        3.0
     """
     A = _as_operator("A", A)
     Q = _scipy_linalg().orth(_scaled_columns("V", V, _size(A)))
@@ -10384,6 +10396,10 @@ def reliable_components(values, error):
         error: float, at least 0. |A - K|_2, or a bound such as (1 + tol) times `spectral_error`.
     Returns:
         Reliable: Its count is the largest j with g_j > 2 error. Angles without a bound are pi / 2.
+    Example:
+        >>> found = reliable_components(np.array([9.0, 5.0, 4.5]), 1.0)
+        >>> found.count, np.rad2deg(found.angles).round(9).tolist()
+        (1, [15.0, 90.0, 90.0])
     """
     values = _checked_vector("values", values)
     error = _checked_real("error", error, 0.0)
@@ -10441,8 +10457,24 @@ class SketchError(NamedTuple):
     angles: np.ndarray
 
 
+def _checked_centering(name, value, model):
+    """`value`, or if it is not given, whether the model is centered. Other sketches are not."""
+    if isinstance(model, Expansion):
+        wanted = model.offset is not None
+    elif isinstance(model, Subspace):
+        wanted = model.means is not None and bool(np.any(model.means))
+    else:
+        return value is not None and _as_flag(name, value)
+    _require(
+        value is None or _as_flag(name, value) == wanted,
+        f"{name} must be {wanted} or None, as this {type(model).__name__} is "
+        f"{'centered' if wanted else 'not centered'}; got {value}",
+    )
+    return wanted
+
+
 @_public
-def sketch_error(sketch, X, kernel, k=None, seed=0, *, rows=512, centered=False):
+def sketch_error(sketch, X, kernel, k=None, seed=0, *, rows=512, centered=None):
     """Estimated errors of leading eigenpairs of a sketch, from a few rows of K (textbook theory).
 
     U contains orthonormal directions of the sketch, 2 k or more. Least squares at random rows S
@@ -10459,9 +10491,19 @@ def sketch_error(sketch, X, kernel, k=None, seed=0, *, rows=512, centered=False)
         k: int or None. Components to judge. None means half of them, at most 10.
         seed: int from 0 to 2**64 - 1. Seed of the rows, and of a matrix's directions.
         rows: int, at least 1. Number of rows of K to evaluate. Each costs n kernel values.
-        centered: bool. True if the exact matrix is H K H, and the model or Eigen is centered.
+        centered: bool or None. True if the exact matrix is H K H, as in `center`. An Eigen must then
+            be centered; other operators and a NystromMap are centered here. None means True for a
+            centered Expansion or Subspace, else False.
     Returns:
         SketchError: Eigenvalues minus exact eigenvalues, and angles to the exact span, descending.
+    Example:
+        >>> X = np.random.default_rng(0).standard_normal((400, 2))
+        >>> K = gram(X, X, gaussian(2.0))
+        >>> exact = block_lanczos(K, 2)
+        >>> sketch = block_lanczos(quantize_gram(X, gaussian(2.0)), 8)
+        >>> found = sketch_error(sketch, X, gaussian(2.0), 2, rows=400)
+        >>> bool(np.allclose(sketch.values[:2] - exact.values, found.values, rtol=0.1))
+        True
     """
     X, kernel = _points_and_kernel(X, kernel)
     n = len(X)
@@ -10469,7 +10511,7 @@ def sketch_error(sketch, X, kernel, k=None, seed=0, *, rows=512, centered=False)
     key = _checked_key(seed, _PROBES)
     if k is not None:
         k = _checked_count("k", k, n)
-    centered = _as_flag("centered", centered)
+    centered = _checked_centering("centered", centered, sketch)
     if type(sketch) in _models:
         sketch = _of_model("sketch", sketch, "sketch")(X, sketch)
     if not isinstance(sketch, Eigen):
@@ -10504,7 +10546,8 @@ def sketch_error(sketch, X, kernel, k=None, seed=0, *, rows=512, centered=False)
     E *= math.sqrt(n / (rows - columns * (1.0 - rows / n)))  # estimate for all rows
     exact_values = (mu + np.square(E).sum(0) * gaps)[:k]
     exact = np.vstack([Y, E])[:, :k]  # coordinates along U, and orthogonal to U
-    return SketchError(values[:k] - exact_values, principal_angles(np.eye(len(exact), k), exact))
+    angles = _scipy_linalg().subspace_angles(np.eye(len(exact), k), exact / _unit_of(exact, 0))
+    return SketchError(values[:k] - exact_values, angles)
 
 
 # --------------------------------------------------------------------------------------------------

@@ -168,33 +168,36 @@ def test_kernel_parameters_are_refused_by_name(make, name, value):
             lambda: kp.sample_quantize_gram(X, g, 0.5, 0),
             r"sample_quantize_gram: s must be at least 1\.0",
         ),
-        (lambda: kp.round_expansion(X, 0.0, 0), "round_expansion: s must be at least 1e-300"),
         (
-            lambda: kp.round_expansion(np.full(3, np.nan), 2.0, 0),
-            "round_expansion: coef must be finite",
+            lambda: kp.round_expansion(kp.kpca(X, g, 2), 0.0, 0),
+            "round_expansion: s must be at least 1e-300",
         ),
         (
-            lambda: kp.round_expansion(np.zeros((2, 2, 2)), 2.0, 0),
-            "round_expansion: coef must be a 2-D array",
-        ),
-        (
-            lambda: kp.thin_expansion(
-                kp.kpca(X, g, 2, 0, centered=False), kp.round_expansion(X, 1.0, 0)
+            lambda: kp.round_expansion(
+                kp.Expansion(X, np.full((9, 1), np.nan), np.ones(1), g), 2.0, 0
             ),
-            "thin_expansion: rounded must have one row",
+            "round_expansion: expansion.coef must be finite",
         ),
         (
-            lambda: kp.thin_expansion(
-                kp.kpca(X, g, 2, 0, centered=False), kp.round_expansion(np.ones((20, 2)), 9.0, 0)
+            lambda: kp.round_expansion(kp.Expansion(X, np.ones((8, 1)), np.ones(1), g), 2.0, 0),
+            "round_expansion: expansion must be an Expansion whose coef has a row",
+        ),
+        (
+            lambda: kp.round_expansion(kp.Expansion(X, np.ones(9), np.ones(1), g), 2.0, 0),
+            "round_expansion: expansion.coef must be a 2-D array",
+        ),
+        (
+            lambda: kp.round_expansion(
+                kp.Expansion(X, np.full((9, 1), 1e149), np.ones(1), g), 1e-300, 0
             ),
-            "thin_expansion: rounded.indices must be from 0",
+            "round_expansion: the rounded coefficients must be finite",
         ),
         (
-            lambda: kp.thin_expansion(kp.kpca(X, g, 2, 0, centered=False), K),
-            "thin_expansion: rounded must be a csr_array",
+            lambda: kp.round_expansion(K, 2.0),
+            "round_expansion: expansion must be an Expansion .*, got ndarray",
         ),
         (
-            lambda: kp.round_expansion(X, np.inf),
+            lambda: kp.round_expansion(kp.kpca(X, g, 2), np.inf),
             "round_expansion: s must be finite",
         ),
         (
@@ -202,7 +205,7 @@ def test_kernel_parameters_are_refused_by_name(make, name, value):
             "matmat: A.data must be a 1-D array of real numbers, got a 1-D array of complex128",
         ),
         (
-            lambda: kp.round_expansion(X, -1.0, 0),
+            lambda: kp.round_expansion(kp.kpca(X, g, 2), -1.0, 0),
             "round_expansion: s must be at least 1e-300",
         ),
         (
@@ -277,7 +280,7 @@ def test_kernel_parameters_are_refused_by_name(make, name, value):
             lambda: kp.frobenius_error(K, K[:3, :3]),
             "frobenius_error: A and B must be of the same size",
         ),
-        (lambda: kp.principal_angles(X, X[:3]), "principal_angles: V must have 9 rows, got"),
+        (lambda: kp.projection_cost(K, X[:3]), "projection_cost: V must have 9 rows, got"),
         (
             lambda: kp.effective_dimension(K, 0.0, 0),
             "effective_dimension: lam must be at least 1e-300, got 0.0",

@@ -159,7 +159,7 @@ def test_orthogonal_iteration_converges_at_the_rate_of_the_spectral_gap():
     truth, angles, steps = np.eye(302)[:, :2], [], np.arange(20, 45, 3)
     for count in steps:
         angles.append(
-            kp.principal_angles(
+            scipy.linalg.subspace_angles(
                 truth, kp.orthogonal_iteration(A, 2, 0, tol=0.0, max_iterations=count).vectors
             )[0]
         )

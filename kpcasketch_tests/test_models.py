@@ -7,6 +7,7 @@ import io
 import numba
 import numpy as np
 import pytest
+from scipy import linalg
 
 import kpcasketch as kp
 from kpcasketch_tests import naive
@@ -55,7 +56,7 @@ def test_all_rows_tell_the_errors_of_a_sketch_to_a_tenth(centered):
         found = kp.sketch_error(sketch, X, KERNEL, 3, 0, rows=600, centered=centered)
         assert found.values == pytest.approx(values[:3] - true_values, rel=0.02, abs=1e-3), name
         assert found.angles == pytest.approx(
-            kp.principal_angles(true_vectors, V[:, :3].copy()), rel=0.1
+            linalg.subspace_angles(true_vectors, V[:, :3].copy()), rel=0.1
         ), name
 
 
@@ -68,6 +69,36 @@ def test_sketch_error_is_that_of_naive_on_all_rows():
         assert found.values == pytest.approx(values, abs=1e-8) and found.angles == pytest.approx(
             angles, abs=1e-7
         )
+
+
+def test_sketch_error_is_about_the_mean_if_the_model_is():
+    plain = kp.kpca(X, KERNEL, 8, centered=False), kp.skpca(X, KERNEL, 8, 300, 30, centered=False)
+    about = kp.kpca(X, KERNEL, 8), kp.skpca(X, KERNEL, 8, 300, 30)
+    for models, centered in ((plain, False), (about, True)):
+        for model in models:
+            given = kp.sketch_error(model, X, KERNEL, 4, rows=600, centered=centered)
+            found = kp.sketch_error(model, X, KERNEL, 4, rows=600)
+            assert np.array_equal(found.values, given.values)
+            assert np.array_equal(found.angles, given.angles)
+            kind = type(model).__name__
+            words = f"centered must be {centered} or None, as this {kind} is .*centered; got"
+            with pytest.raises(ValueError, match=f"^sketch_error: {words} {not centered}"):
+                kp.sketch_error(model, X, KERNEL, 4, centered=not centered)
+    found = kp.sketch_error(about[0], X, KERNEL, 4, rows=600)  # it is exact
+    assert np.abs(found.values).max() < 1e-9 * about[0].values[0] and found.angles.max() < 1e-6
+    # what is not centered itself is judged as it is, or about the mean if asked for
+    for sketch in (bits(), kp.nystrom_map(X, np.arange(30), KERNEL), kp.block_lanczos(bits(), 10)):
+        found = kp.sketch_error(sketch, X, KERNEL, 3)
+        given = kp.sketch_error(sketch, X, KERNEL, 3, centered=False)
+        assert np.array_equal(found.values, given.values)
+        assert np.array_equal(found.angles, given.angles)
+
+
+def test_sketch_error_of_directions_of_any_size_is_that_of_their_span():
+    eigen = kp.block_lanczos(bits(), 6)
+    small = eigen._replace(vectors=eigen.vectors * [1.0, 1e-40, 1e80, 1.0, 1e-9, 1.0])
+    a, b = (kp.sketch_error(one, X, KERNEL, 3, rows=600) for one in (eigen, small))
+    assert np.allclose(a.values, b.values, rtol=1e-9) and np.allclose(a.angles, b.angles, rtol=1e-9)
 
 
 def test_sketch_error_of_directions_turned_within_their_span_is_the_turn():
@@ -108,7 +139,9 @@ def test_a_few_rows_tell_the_errors_of_a_sketch(dtype, shift, rng):
         )
         found = kp.sketch_error(sketch, points, kernel, 3)
         largest = np.abs(sketch.values[:3] - exact.values).max()
-        assert 0.8 < found.angles[0] / kp.principal_angles(V[:, :3].copy(), exact.vectors)[0] < 1.25
+        assert (
+            0.8 < found.angles[0] / linalg.subspace_angles(V[:, :3].copy(), exact.vectors)[0] < 1.25
+        )
         assert 0.7 < np.abs(found.values).max() / largest < 1.4
 
 
@@ -117,7 +150,7 @@ def test_without_the_next_components_an_angle_would_be_a_guess():
     model = kp.rnca(X, KERNEL, 12, 100, centered=False)
     few = model._replace(basis=model.basis[:, :4], values=model.values[:4])
     whole = kp.sketch_error(model, X, KERNEL, 4, 0, rows=600).angles[0]
-    true = kp.principal_angles(naive.eigenpairs(K, 4)[1], kp.features(X, few))[0]
+    true = linalg.subspace_angles(naive.eigenpairs(K, 4)[1], kp.features(X, few))[0]
     alone = naive.sketch_error(K, few.values, np.linalg.qr(kp.features(X, few))[0], 4)[1][0]
     assert abs(whole / true - 1.0) < 0.1 and abs(alone / true - 1.0) > 0.5
     with pytest.raises(
@@ -244,6 +277,7 @@ def test_sketch_error_in_another_order_of_points_is_the_same_on_all_rows(rng):
         ({"rows": 20}, "rows must be larger"),
         ({"rows": 0.5}, "rows must be an int"),
         ({"centered": 1}, "centered must be True"),
+        ({"sketch": kp.kpca(X, KERNEL, 20), "centered": 1}, "centered must be True or False"),
         ({"seed": -1}, "seed"),
         ({"kernel": None}, "kernel must be a Kernel"),
         ({"X": X[:, :0]}, "X must have"),

@@ -688,7 +688,7 @@ def test_distance_of_projections_on_oblique_components_is_that_of_their_spans(rn
     C = kp.kmeans_select(A, 12)
     oblique = kp.weighted_nystrom(A, C, kernel, 4)  # was .99 from itself
     plain = kp.kpca(A, kernel, 4, centered=False)
-    thin = kp.thin_expansion(plain, kp.round_expansion(plain.coef, 8.0, 1))
+    thin = kp.round_expansion(plain, 8.0, 1)
     twice = plain._replace(coef=plain.coef @ rng.standard_normal((4, 4)))
     repeated = plain._replace(coef=plain.coef[:, [0, 1, 2, 3, 1]])
     other = kp.kpca(B, kernel, 3, centered=False)

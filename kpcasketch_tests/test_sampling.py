@@ -5,7 +5,7 @@ work that is kept."""
 import numba
 import numpy as np
 import pytest
-from scipy import sparse, stats
+from scipy import linalg, sparse, stats
 from scipy.spatial.distance import pdist
 
 import kpcasketch as kp
@@ -132,7 +132,7 @@ def test_sketched_kernel_pca_finds_the_leading_direction(rng):
         kp.sample_gram(points, kp.gaussian(3.0), 2.0, 0),
         kp.quantize_gram(points, kp.gaussian(3.0), 0),
     ):
-        assert kp.principal_angles(exact.vectors, kp.block_lanczos(A, 1, 0).vectors)[0] < 0.06
+        assert linalg.subspace_angles(exact.vectors, kp.block_lanczos(A, 1, 0).vectors)[0] < 0.06
 
 
 def test_a_kernel_with_nan_is_refused_instead_of_rounded():
@@ -145,12 +145,19 @@ def test_a_kernel_with_nan_is_refused_instead_of_rounded():
             sketch()
 
 
-def sparse_rows(rows, m):
-    out = np.zeros((len(rows.indptr) - 1, m))
-    for q in range(len(out)):
-        out[q, rows.indices[rows.indptr[q] : rows.indptr[q + 1]]] = rows.data[
-            rows.indptr[q] : rows.indptr[q + 1]
-        ]
+def rounded_rows(coef, s, seed, kernel=KERNEL):
+    """The rows of rounded coefficients that remain, and their numbers: points are numbers."""
+    points = np.arange(len(coef), dtype=coef.dtype)[:, None]
+    model = kp.Expansion(points, coef, np.ones(coef.shape[1]), kernel)
+    found = kp.round_expansion(model, s, seed)
+    return found.coef, found.points[:, 0].astype(int)
+
+
+def rounded(coef, s, seed):
+    """All coefficients after rounding, also zeros."""
+    out = np.zeros(coef.shape)
+    rows, places = rounded_rows(coef, s, seed)
+    out[places] = rows
     return out
 
 
@@ -161,32 +168,44 @@ def test_rounding_is_the_naive_one_for_each_column(m, k, s, rng):
     coef = rng.standard_normal((m, k)) * [1e-3, 1.0, 50.0][:k]
     key = np.uint64(kp._key(np.uint64(5), kp._ROUND_COEFFICIENTS))
     uniform = np.array([kp._uniform(key, i) for i in range(m)])
-    rows = kp.round_expansion(coef, s, 5)
-    assert np.allclose(sparse_rows(rows, m).T, naive.rounded(coef, s, uniform), rtol=1e-12)
-    assert all(
-        (np.diff(rows.indices[a:b]) > 0).all() for a, b in zip(rows.indptr[:-1], rows.indptr[1:])
-    )
+    assert np.allclose(rounded(coef, s, 5), naive.rounded(coef, s, uniform), rtol=1e-12)
+    rows, places = rounded_rows(coef, s, 5)
+    assert (np.diff(places) > 0).all() and (rows.any(1).all() or len(rows) == 1)
 
 
-def test_rounding_takes_vectors_zeros_and_scales(rng):
-    coef = rng.standard_normal(300)
-    one, column = kp.round_expansion(coef, 4.0, 1), kp.round_expansion(coef[:, None], 4.0, 1)
-    scaled, single = (
-        kp.round_expansion(1e-3 * coef, 4.0, 1),
-        kp.round_expansion(coef.astype(np.float32), 4.0, 1),
-    )
-    assert np.array_equal(one.data, column.data) and np.array_equal(one.indices, scaled.indices)
-    assert np.allclose(scaled.data, 1e-3 * one.data) and abs(single.data.size - one.data.size) <= 2
-    assert kp.round_expansion(np.zeros((4, 2)), 2.0, 0).indptr.tolist() == [0, 0, 0]
+def test_rounding_takes_zeros_and_scales(rng):
+    coef = rng.standard_normal((300, 1))
+    one, places = rounded_rows(coef, 4.0, 1)
+    scaled, same_places = rounded_rows(1e-3 * coef, 4.0, 1)
+    single, _ = rounded_rows(coef.astype(np.float32), 4.0, 1)
+    assert np.array_equal(places, same_places) and np.allclose(scaled, 1e-3 * one)
+    assert single.dtype == np.float32 and abs(len(single) - len(one)) <= 2
+    nothing, places = rounded_rows(np.zeros((4, 2)), 2.0, 0)
+    assert nothing.tolist() == [[0.0, 0.0]] and places.tolist() == [0]
     for size in (1e-200, 1e149):  # squares underflowed, and nothing was rounded
-        assert np.array_equal(kp.round_expansion(size * coef, 4.0, 1).indices, one.indices)
+        assert np.array_equal(rounded_rows(size * coef, 4.0, 1)[1], rounded_rows(coef, 4.0, 1)[1])
+
+
+def test_rounding_keeps_everything_but_points_coefficients_and_the_mean():
+    centered = kp.kpca(X, KERNEL, 3)._replace(names=b'["a", "b", "c"]')
+    plain = kp.kpca(X, KERNEL, 3, centered=False)
+    for model in (centered, plain):
+        found = kp.round_expansion(model, 1.0)
+        assert type(found) is kp.Expansion and len(found.points) < 40 and found.mean is None
+        assert (found.offset is None) == (model.offset is None)
+        assert model.offset is None or np.array_equal(found.offset, model.offset)
+        assert np.array_equal(found.values, model.values) and found.names == model.names
+        assert found.kernel == model.kernel and found.targets == 0
+    ridge = kp.nystrom_ridge(X, X[:, 0], np.arange(20), KERNEL, 1e-3)
+    found = kp.round_expansion(ridge, 2.0)
+    assert found.targets == 1 and kp.features(X, found).shape == (40,)
 
 
 def test_rounded_expansions_are_unbiased_and_of_the_stated_variance(rng):
     a = rng.standard_normal(200)
     a /= np.linalg.norm(a)
     s = 9.0
-    draws = np.array([sparse_rows(kp.round_expansion(a, s, seed), 200)[0] for seed in range(4000)])
+    draws = np.array([rounded(a[:, None], s, seed)[:, 0] for seed in range(4000)])
     variance = np.where(np.abs(a) >= 1 / s, 0.0, np.abs(a) / s - a**2)
     assert (np.abs(draws.mean(0) - a) <= 6 * np.sqrt(variance / 4000) + 1e-12).all()
     assert (draws.var(0).sum() / variance.sum()) == pytest.approx(1, abs=0.05)
@@ -205,21 +224,20 @@ def test_rounded_features_are_those_of_the_rounded_coefficients(dtype, tolerance
         KERNEL,
         offset=np.arange(4.0),
     )
-    rows = kp.round_expansion(f.coef, 5.0, 8)
-    expected = naive.gaussian(new, points, 2.0) @ sparse_rows(rows, 500).T + f.offset
-    features = ams2001.expand_rounded(new, f, 5.0, 8)
+    all_rows = rounded(f.coef, 5.0, 8)
+    expected = naive.gaussian(new, points, 2.0) @ all_rows + f.offset
+    thin = kp.round_expansion(f, 5.0, 8)
+    features = kp.features(new, thin)
     assert (
         features.dtype == dtype
         and np.abs(features - expected).max() < tolerance * np.abs(expected).max() * 10
     )
-    thin = kp.thin_expansion(f, rows)
-    assert np.array_equal(kp.features(new, thin), features)
-    assert np.array_equal(thin.points, points[np.unique(rows.indices)]) and len(thin.points) < 250
+    assert np.array_equal(thin.points, points[all_rows.any(1)]) and len(thin.points) < 250
 
 
 def test_rounded_expansions_that_lose_every_term_are_their_offset():
     f = kp.Expansion(np.zeros((3, 1)), np.zeros((3, 1)), np.ones(1), KERNEL, offset=np.array([7.0]))
-    assert ams2001.expand_rounded(np.ones((2, 1)), f, 1.0, 0).tolist() == [[7.0], [7.0]]
+    assert kp.features(np.ones((2, 1)), kp.round_expansion(f, 1.0)).tolist() == [[7.0], [7.0]]
 
 
 def test_rounding_serves_kernel_machines_as_well(rng):
@@ -227,9 +245,11 @@ def test_rounding_serves_kernel_machines_as_well(rng):
     points, alpha = rng.standard_normal((4000, 2)), np.sign(rng.standard_normal(4000)) * 0.1
     machine = kp.Expansion(points, alpha[:, None], np.ones(1), KERNEL, offset=np.array([-0.5]))
     exact = kp.features(points[:50], machine)
-    rounded = [ams2001.expand_rounded(points[:50], machine, 20.0, seed) for seed in range(60)]
+    found = [
+        kp.features(points[:50], kp.round_expansion(machine, 20.0, seed)) for seed in range(60)
+    ]
     spread = np.linalg.norm(alpha) * np.sqrt(np.sqrt(4000) * 0.9 / 20)
-    assert np.abs(np.mean(rounded, 0) - exact).max() < 6 * spread / np.sqrt(60)
+    assert np.abs(np.mean(found, 0) - exact).max() < 6 * spread / np.sqrt(60)
 
 
 def test_scale_and_triviality_are_those_of_theorem_5():
@@ -285,7 +305,7 @@ def test_kernels_of_projected_points_are_near_those_of_the_points(rng):
 def test_projection_and_rounding_have_the_same_bits_for_any_number_of_threads(same_bits, rng):
     points = rng.standard_normal((1500, 600))
     same_bits(kp.rademacher_projection, points, 40, 2**63 + 1)
-    same_bits(kp.round_expansion, points, 3.0, 1)
+    same_bits(kp.round_expansion, kp.Expansion(points, points, np.ones(600), KERNEL), 3.0, 1)
 
 
 def documents(n, terms, rng):
@@ -370,7 +390,7 @@ def test_random_kernels_have_the_law_of_the_matrix_forms(rng):
         (
             kp.dense(kp.sample_gram(points, KERNEL, s, seed)),
             kp.dense(kp.quantize_gram(points, KERNEL, seed)),
-            ams2001.expand_rounded(points[:1], f, s, seed)[0, 0],
+            kp.features(points[:1], kp.round_expansion(f, s, seed))[0, 0],
         )
         for seed in range(count)
     ]

@@ -14,7 +14,7 @@ import pathlib
 import re
 
 import numpy as np
-from scipy import sparse, stats
+from scipy import linalg, sparse, stats
 
 import kpcasketch as kp
 from paper_checks.claims import (
@@ -69,12 +69,6 @@ def projection_dimension(n, eps, beta):
 def rounding_scale(m, c, eps, T):
     """The s of theorem 5, for expansions of m points and abs(k) <= c."""
     return 2.0 * c * math.sqrt(m) / (eps * T)
-
-
-def expand_rounded(X, expansion, s, seed):
-    """Features of X with rounded coefficients, and so with fewer points."""
-    rounded = kp.round_expansion(expansion.coef, s, seed)
-    return kp.features(X, kp.thin_expansion(expansion, rounded))
 
 
 def is_trivial(features, m, T):
@@ -721,9 +715,12 @@ def single_features(options):
 def rounded_deviation(v, s, seed, kept=False):
     """f^ - f for the unit vector of equal entries and kernel values v. With `kept`, which is wrong, the coefficients
     that survive are not changed."""
-    a = np.full(len(v), len(v) ** -0.5)
-    rounded = kp.round_expansion(a, s, seed)
-    return (a[rounded.indices] if kept else rounded.data) @ v[rounded.indices] - a @ v
+    a = np.full((len(v), 1), len(v) ** -0.5)
+    numbers = np.arange(float(len(v)))[:, None]
+    rounded = kp.round_expansion(kp.Expansion(numbers, a, np.ones(1), kp.linear()), s, seed)
+    remain = rounded.points[:, 0].astype(int)
+    coef = np.where(rounded.coef != 0.0, a[remain], 0.0) if kept else rounded.coef
+    return coef[:, 0] @ v[remain] - a[:, 0] @ v
 
 
 KEPT = "the coefficients that survive are not changed"
@@ -834,19 +831,20 @@ def rounded_functions(options, m, eps, T, trials):
     f = kp.Expansion(X, np.full((m, 1), m**-0.5), np.ones(1), kp.gaussian(1.0))
     x, s = np.array([[0.0, 0.0], [0.6, 0.0]]), rounding_scale(m, 1.0, eps, T)
     exact, failures, most, margin, terms, equal = kp.features(x, f), 0, 0, 0.0, 0, True
-    v = kp.gram(x, X, f.kernel)
     for seed in seeds(options, trials):
-        rounded = kp.round_expansion(f.coef, s, seed)
-        near = kp.features(x, kp.thin_expansion(f, rounded))
+        rounded = kp.round_expansion(f, s, seed)
+        coef = rounded.coef[:, 0]
+        survivors = np.count_nonzero(coef)  # a point with the coefficient 0 stays if none survives
+        near = kp.features(x, rounded)
         trivial, error = (
             is_trivial(exact, m, T) & is_trivial(near, m, T),
             np.abs(near / exact - 1),
         )
-        failures += bool((~trivial & (error > eps)).any() or rounded.data.size >= 4 * m / (eps * T))
-        most, margin = max(most, rounded.data.size), max(margin, float(error.max()))
-        terms += rounded.data.size
-        equal &= np.allclose(rounded.data, 1 / s, rtol=1e-12)
-        equal &= np.allclose(near[:, 0], v[:, rounded.indices] @ rounded.data, rtol=1e-10)
+        failures += bool((~trivial & (error > eps)).any() or survivors >= 4 * m / (eps * T))
+        most, margin = max(most, survivors), max(margin, float(error.max()))
+        terms += survivors
+        equal &= np.allclose(coef[coef != 0.0], 1 / s, rtol=1e-12)
+        equal &= np.allclose(near[:, 0], kp.gram(x, rounded.points, f.kernel) @ coef, rtol=1e-10)
     law = equal and p_value(terms, m * trials, s / math.sqrt(m)) > 1e-6
     return failures, most, margin, exact[:, 0], is_trivial(exact, m, T)[:, 0].tolist(), law
 
@@ -1096,7 +1094,7 @@ def costs(options):
     steps = np.arange(6, 30, 2)
     angles = np.array(
         [
-            kp.principal_angles(
+            linalg.subspace_angles(
                 vectors[:, :wanted],
                 kp.orthogonal_iteration(
                     sketch, wanted, options.seed, tol=0.0, max_iterations=int(count)
@@ -1272,7 +1270,7 @@ def law_of_sums(options, x, kernel, s, m=20, trials=1000):
         for seed in seeds(options, trials)
     ]
     theirs = [
-        round(expand_rounded(x[None], f, s, seed)[0, 0], 9)
+        round(kp.features(x[None], kp.round_expansion(f, s, seed))[0, 0], 9)
         for seed in seeds(options, trials, 10**6)
     ]
     return stats.ks_2samp(ours, theirs, method="asymp").pvalue
@@ -1367,14 +1365,15 @@ def rounded_support_vectors(options):
     draws = seeds(options, trials)
 
     def fails(s, trial, signed=True):
-        rounded = kp.round_expansion(f.coef, s, draws[trial])
+        rounded = kp.round_expansion(f, s, draws[trial])
         if not signed:
-            rounded = rounded._replace(data=np.abs(rounded.data))
-        return abs(kp.features(x, kp.thin_expansion(f, rounded))[0, 0] - exact[0]) >= t
+            rounded = rounded._replace(coef=np.abs(rounded.coef))
+        return abs(kp.features(x, rounded)[0, 0] - exact[0]) >= t
 
     for factor in (0.5, 2, 8):
-        rounded = expand_rounded(X[1200:], f, factor * math.sqrt(m), options.seed)[:, 0]
-        kept = kp.round_expansion(f.coef, factor * math.sqrt(m), options.seed).data.size
+        thin = kp.round_expansion(f, factor * math.sqrt(m), options.seed)
+        rounded = kp.features(X[1200:], thin)[:, 0]
+        kept = len(thin.points)
         rows.append(
             f"s = {factor} sqrt(m): {kept} of {m} vectors, accuracy "
             f"{(np.sign(rounded) == y[1200:]).mean():.3f}"
@@ -1505,7 +1504,7 @@ def draw_rounding(axes, options):
         places,
         [
             [
-                np.abs(expand_rounded(new, f, s, seed) / exact - 1).max()
+                np.abs(kp.features(new, kp.round_expansion(f, s, seed)) / exact - 1).max()
                 for seed in seeds(options, 10)
             ]
             for s in places
@@ -1514,7 +1513,7 @@ def draw_rounding(axes, options):
     )
     axes.plot(
         places,
-        [kp.round_expansion(f.coef, s, options.seed).data.size / m for s in places],
+        [len(kp.round_expansion(f, s, options.seed).points) / m for s in places],
         "s-",
         ms=4,
         label="share of terms that survive",

@@ -13,6 +13,7 @@ import pathlib
 import time
 
 import numpy as np
+from scipy import linalg
 
 import kpcasketch as kp
 
@@ -80,7 +81,7 @@ class Estimated:
             begun = time.perf_counter()
             estimate = kp.sketch_error(sketch, X, kernel, JUDGED, seed)
             taken = time.perf_counter() - begun
-            angle = kp.principal_angles(exact.vectors, V[:, :JUDGED])[0]
+            angle = linalg.subspace_angles(exact.vectors, V[:, :JUDGED])[0]
             error = np.abs(values[:JUDGED] - exact.values).max()
             found.append(
                 (

@@ -46,10 +46,6 @@ def rows(m):
     return lambda n: (normal(n, m), normal(n, 1, 1)[:, 0])
 
 
-def orthonormal(n):
-    return tuple(np.linalg.qr(normal(n, 10, seed))[0] for seed in (0, 1))
-
-
 def _case(what, size, data, call, operations, numbers):
     def make(n):
         arguments = data(n)
@@ -291,14 +287,6 @@ CASES = {
             lambda n, F, y: kp.kernel_kmeans(F, 10, 0, restarts=1, max_iterations=10),
             lambda n: n,
             lambda n: 3 * n,
-        ),
-        _case(
-            "principal_angles in n",
-            20_000,
-            orthonormal,
-            lambda n, U, V: kp.principal_angles(U, V),
-            lambda n: n,
-            lambda n: 40 * n,
         ),
         _case(
             "mmd (100 centers) in n",
