@@ -9873,6 +9873,10 @@ def factor_ridge(F, Y, lam):
         lam: float. Positive ridge. If it is below max(100, r) 2^-52 tr K~, this value replaces it.
     Returns:
         array: Weights in float64, with shape (r, t), or (r,) if Y is a vector.
+    Example:
+        >>> F = np.array([[1.0], [2.0]])
+        >>> factor_ridge(F, np.array([3.0, 6.0]), 1.0).round(6).tolist()  # 15 / (5 + 1)
+        [2.5]
     """
     F = _checked_points("F", F)
     lam = _as_ridge(lam)
@@ -9928,6 +9932,11 @@ def nystrom_ridge(X, Y, landmarks, kernel, lam, *, intercept=True, weights=None)
         weights: (n,) array, or None. Weights of the points, at least 0. None means 1.
     Returns:
         Expansion: Over landmarks. At q points, `features` gives (q, t), or (q,) if Y is a vector.
+    Example:
+        >>> X = np.array([[0.0], [1.0], [2.0]])
+        >>> model = nystrom_ridge(X, np.array([5.0, 7.0, 9.0]), np.array([0, 2]), linear(), 1e-9)
+        >>> features(np.array([[3.0]]), model).round(6).tolist()
+        [11.0]
     """
     return _ridge_over(X, Y, landmarks, kernel, lam, intercept, weights)
 
@@ -9935,8 +9944,9 @@ def nystrom_ridge(X, Y, landmarks, kernel, lam, *, intercept=True, weights=None)
 _CHOLESKY_POINTS = 4096  # measured: with more points, n^3 / 3 operations take longer than steps
 
 
-def _preconditioner(A, lam, P, kernel, s, key):
-    """A function R -> M^-1 R, with M = A + lam I for few points, and else lam^-1 F F^T + I."""
+def _preconditioner(A, lam, P, kernel, s, key, centered):
+    """A function R -> M^-1 R, with M = A + lam I for few points, and else lam^-1 F F^T + I. If A is
+    `centered`, so is F."""
     if len(P) <= _CHOLESKY_POINTS:
         linalg = _scipy_linalg()
         ridged = A.copy()
@@ -9946,6 +9956,7 @@ def _preconditioner(A, lam, P, kernel, s, key):
                 factor = linalg.cho_factor(ridged.T, True, True, False)
             return lambda R: linalg.cho_solve(factor, R, check_finite=False)
     F = next(_pivoted([s], P, kernel, block=64, share=0.0, key=key)).factor
+    F = _minus_row(F) if centered else F
     # (F F^T + lam I)^-1 = (I - C C^T) / lam. A tiny lam would make I - C C^T cancel.
     L = np.linalg.cholesky(_ridged(_column_products(F, F), lam))
     C = LowRank(_dense_product(F, np.linalg.inv(L).T))
@@ -9953,10 +9964,14 @@ def _preconditioner(A, lam, P, kernel, s, key):
 
 
 @_public
-def kernel_ridge(X, Y, kernel, lam, s=1000, seed=0, *, tol=1e-8, max_iterations=1000):
-    """Kernel ridge regression on all points, (K + lam I) a = Y, by conjugate gradients.
+def kernel_ridge(
+    X, Y, kernel, lam, s=1000, seed=0, *, intercept=True, tol=1e-8, max_iterations=1000
+):
+    """Kernel ridge regression on all points, (K + lam I) a = Y - b, by conjugate gradients.
 
-    f(x) = sum_i a_i k(x_i, x) (RLS (32) for K). The preconditioner is F F^T + lam I, where F has s
+    f(x) = sum_i a_i k(x_i, x) + b minimizes sum_i |y_i - f(x_i)|^2 + lam a^T K a (RLS (32) for K).
+    With an intercept b, H K H and H Y replace K and Y, where H = I - 1 1^T / n, and a linear kernel
+    takes X minus its mean. Without it, b is 0. The preconditioner is F F^T + lam I, where F has s
     pivots of `rpcholesky`. It reduces the condition number to at most 1 + |K - F F^T|_2 / lam
     (Diaz, Epperly, Frangella, Tropp, Webber 2023). F costs O(n s (d + s)) time and 2 n s floats.
     Each step costs n^2 kernel values. If n <= 8192, they are computed once and stored. If n <=
@@ -9966,10 +9981,17 @@ def kernel_ridge(X, Y, kernel, lam, s=1000, seed=0, *, tol=1e-8, max_iterations=
         X, Y, kernel, lam: See `nystrom_ridge`.
         s: int, at least 1. Number of pivots if n > 4096. If s > n, n pivots are used.
         seed: int from 0 to 2**64 - 1.
-        tol: float, not negative. Stops when |Y - (K + lam I) a| <= tol |Y| for every target.
+        intercept: bool. Whether to add b, which has no ridge. It is the offset of the result.
+        tol: float, not negative. Stops when |Y - b - (K + lam I) a| <= tol |Y| for every target. With
+            an intercept, |Y| is the norm of the deviations of Y from its mean.
         max_iterations: int, at least 1. Maximum number of products of K with t vectors.
     Returns:
-        Expansion: f over X. `values` has |Y - (K + lam I) a| / |Y|, which may exceed tol.
+        Expansion: f over X. `values` has |Y - b - (K + lam I) a| / |Y|, which may exceed tol.
+    Example:
+        >>> X = np.array([[0.0], [1.0], [2.0]])
+        >>> model = kernel_ridge(X, np.array([5.0, 7.0, 9.0]), linear(), 1e-9)
+        >>> features(np.array([[3.0]]), model).round(6).tolist()
+        [11.0]
     """
     X, kernel = _points_and_kernel(X, kernel)
     n = len(X)
@@ -9980,12 +10002,29 @@ def kernel_ridge(X, Y, kernel, lam, s=1000, seed=0, *, tol=1e-8, max_iterations=
     max_iterations = _checked_count("max_iterations", max_iterations)
     key = _checked_key(seed, _LANDMARKS)
     _fits("s", 16.0 * n * s)
+    points = X.copy()
+    origin = None
+    if _as_flag("intercept", intercept):
+        first = T[0]
+        mean = first + (T - first).mean(0)  # exact for constant targets
+        T = _deviations(T, None)
+        if _is_linear(kernel):
+            origin = X.mean(0, np.float64)
+            points = (X - origin).astype(X.dtype)
+            kernel = kernel._replace(offset=0.0)  # centering removes constants
     sizes = _column_lengths(T)
     sizes += sizes == 0.0
     T = T / sizes
-    P = _in_double(X)
+    P = _in_double(points)
     A = _gram(kernel, P) if n <= _DENSE_POINTS else Implicit(P, kernel)
-    solve = _preconditioner(A, lam, P, kernel, s, key)
+    if intercept:
+        means = center(A).means
+        if isinstance(A, Implicit):
+            A = Centered(A, means)
+        else:
+            A -= means
+            A -= (means - means.mean())[:, None]
+    solve = _preconditioner(A, lam, P, kernel, s, key, intercept)
     a = best = np.zeros(T.shape)
     R = T
     direction = 0.0
@@ -10008,11 +10047,15 @@ def kernel_ridge(X, Y, kernel, lam, s=1000, seed=0, *, tol=1e-8, max_iterations=
         rest = np.linalg.norm(R, axis=0)
         best = np.where(rest < least, a, best)
         least = np.fmin(rest, least)
+    if intercept:
+        best = best - best.mean(0)  # 1^T a = 0 up to rounding
     coef = np.ascontiguousarray(best * sizes, X.dtype)
     _require_finite("Y must be smaller: coefficients", coef)
     a = coef / sizes
     rest = np.linalg.norm(T - _product(A, a) - lam * a, axis=0)
-    return Expansion(X.copy(), coef, rest, kernel, targets=np.ndim(Y))
+    offset = mean - means @ coef if intercept else None
+    E = Expansion(points, coef, rest, kernel, offset, targets=np.ndim(Y))
+    return _translated(E, origin)
 
 
 @_validated("a Metric", errors=1)
@@ -10025,12 +10068,12 @@ class Metric(NamedTuple):
 
 
 @_public
-def learn_metric(X, Y, kernel, lam, s=1000, seed=0, *, rounds=4):
+def learn_metric(X, Y, kernel, lam, s=1000, seed=0, *, intercept=True, max_iterations=4):
     """Metric M in which directions without influence on the targets are short.
 
-    Round r fits `nystrom_ridge` (RLS (32)) with an intercept over `rpcholesky` landmarks to X
-    M^(1/2). In round 0, M = I. Then M is the mean outer product of gradients in X (see
-    `relevance`), scaled to trace d. The best M on a held-out tenth is fitted to all points.
+    Round r fits `nystrom_ridge` (RLS (32)) over `rpcholesky` landmarks to X M^(1/2). In round 0, M
+    = I. Then M is the `gradient_outer_product` in X, scaled to trace d. The best M on a held-out
+    tenth is fitted to all points.
 
     A round costs O(n s (s + t d) + t n d^2 + d^3) time. The last term is for one eigendecomposition.
     A call needs about 8 (t + 6) d^2 bytes of memory, in addition to that of `rpcholesky`.
@@ -10042,23 +10085,31 @@ def learn_metric(X, Y, kernel, lam, s=1000, seed=0, *, rounds=4):
         lam: float. Positive ridge, in the units of the eigenvalues of K.
         s: int, at least 1. Number of landmarks.
         seed: int from 0 to 2**64 - 1.
-        rounds: int, at least 0. Last round. Constant targets end the rounds.
+        intercept: bool. See `nystrom_ridge`.
+        max_iterations: int, at least 0. Last round. Constant targets end the rounds.
     Returns:
         Metric: M, a model for scale_points(X, M), and the errors by round.
+    Example:
+        >>> X = np.random.default_rng(0).standard_normal((200, 3))
+        >>> found = learn_metric(X, X[:, 1], gaussian(2.0), 1e-3, 50)
+        >>> found.M.diagonal().argmax().item()  # only column 1 has an influence
+        1
     """
     X, kernel = _points_and_kernel(X, kernel)
     lam = _as_ridge(lam)
-    rounds = _checked_count("rounds", rounds, low=0)
+    intercept = _as_flag("intercept", intercept)
+    max_iterations = _checked_count("max_iterations", max_iterations, low=0)
     _require(len(X) > 1, "X must have at least 2 rows, got 1")
     _derivative("kernel", kernel)
-    T = _deviations(_checked_targets(Y, len(X)), None)
+    T = _checked_targets(Y, len(X))
+    T = _deviations(T, None) if intercept else T
     _fits("X", 8.0 * (T.shape[1] + 6) * X.shape[1] ** 2)
     T = T / _unit_of(T.std(0)[None], 0)
     order = _draw_uniformly(len(X), len(X), _checked_key(seed, _HELD_OUT))
     held, kept = np.split(order, [_ceil_div(len(X), 10)])
 
     def fitted(P, Y):
-        return nystrom_ridge(P, Y, rpcholesky(P, kernel, s, seed), kernel, lam, intercept=True)
+        return nystrom_ridge(P, Y, rpcholesky(P, kernel, s, seed), kernel, lam, intercept=intercept)
 
     M = best = best_root = np.eye(X.shape[1])
     errors = []
@@ -10070,7 +10121,7 @@ def learn_metric(X, Y, kernel, lam, s=1000, seed=0, *, rounds=4):
         errors.append(np.square(features(P[held], model) - T[held]).mean())
         if errors[-1] == min(errors):
             best, best_root = M, root
-        if len(errors) > rounds:
+        if len(errors) > max_iterations:
             break
         slopes = gradient_outer_product(P[kept], model)
         M = _dense_product(np.ascontiguousarray(_dense_product(slopes, root).T), root)
@@ -10100,6 +10151,11 @@ def kernel_kmeans(F, k, seed=0, *, restarts=1, max_iterations=300):
         seed, restarts, max_iterations: See `kmeans_select`. A pass costs O(n k r) time.
     Returns:
         Clustering: Its cost is tr(K~ - C C^T K~ C C^T) for normalized indicators C (RLS (42)).
+    Example:
+        >>> F = np.array([[0.0], [0.2], [5.0], [5.2]])
+        >>> found = kernel_kmeans(F, 2)
+        >>> sorted(found.centers.ravel().round(6).tolist()), round(found.cost, 6)
+        ([0.1, 5.1], 0.04)
     """
     F = _checked_points("F", F)
     k = _checked_count("k", k, len(F))
@@ -10109,11 +10165,12 @@ def kernel_kmeans(F, k, seed=0, *, restarts=1, max_iterations=300):
 
 @_validated("Correlations")
 class Correlations(NamedTuple):
-    """values (k,): correlations, descending; w (r, k), v (q, k): F w and G v are the variates."""
+    """values (k,): correlations, descending. weights_x (r, k), weights_y (q, k): F weights_x and G
+    weights_y are the variates."""
 
     values: np.ndarray
-    w: np.ndarray
-    v: np.ndarray
+    weights_x: np.ndarray
+    weights_y: np.ndarray
 
 
 def _ridge_basis(F, lam, squared):
@@ -10143,6 +10200,10 @@ def kernel_cca(F, G, lam_x, lam_y, k, *, squared=True):
         squared: bool. Selects the constraint, as above.
     Returns:
         Correlations: values_i = (F w_i).(G v_i). Values beyond the rank of F or G are 0.
+    Example:
+        >>> F = np.array([[1.0], [-1.0], [2.0], [-2.0]])
+        >>> kernel_cca(F, -3.0 * F, 1e-9, 1e-9, 1).values.round(6).tolist()
+        [1.0]
     """
     F = _in_double(_checked_points("F", F))
     G = _in_double(_checked_points("G", G, rows=len(F)))
@@ -10188,6 +10249,10 @@ def mmd_test(X, Y, kernel, s=100, seed=0, *, permutations=999, groups=None):
             or strings. No group may have points in both. None means that each point is a group.
     Returns:
         float: Share of divisions with at least the value observed. The one observed is among them.
+    Example:
+        >>> X = np.random.default_rng(0).standard_normal((60, 2))
+        >>> mmd_test(X[:30], X[30:] + 3.0, gaussian(1.0))  # one of 1000 divisions
+        0.001
     """
     Z = _in_double(np.concatenate(_checked_two(X, "Y", Y)))
     permutations = _checked_count("permutations", permutations, _MOST)

@@ -99,9 +99,9 @@ def test_correlations_are_those_of_both_programs(squared, rng):
     found = kp.kernel_cca(F, G, 0.5, 2.0, 3, squared=squared)
     expected = naive.correlations(F, G, 0.5, 2.0, squared)[:3]
     assert found.values == pytest.approx(expected, abs=1e-10)
-    variates = F @ found.w, G @ found.v
+    variates = F @ found.weights_x, G @ found.weights_y
     assert np.abs(variates[0].T @ variates[1] - np.diag(expected)).max() < 1e-9
-    for factor, weights, lam in ((F, found.w, 0.5), (G, found.v, 2.0)):
+    for factor, weights, lam in ((F, found.weights_x, 0.5), (G, found.weights_y, 2.0)):
         square = factor.T @ factor
         if squared:  # |(K + lam) alpha| = 1 with w = F^T alpha
             inner = np.linalg.pinv(factor.T) @ weights
@@ -246,8 +246,6 @@ def test_readers_of_models_take_predictions_of_a_vector(tmp_path):
     out = np.empty(1)
     kp.features_of(X[7], model, out)
     assert out == pytest.approx(expected[7], abs=1e-12)
-    means = kp.features(X[ROWS], kp.center_expansion(model)).mean(0)
-    assert means.shape == () and abs(means) < 1e-12
     thin = kp.round_expansion(model, 1e6)
     assert kp.features(X, thin).shape == (300,)
 
@@ -318,7 +316,7 @@ def test_a_learned_metric_is_the_naive_one(rng):
     A = rng.standard_normal((150, 4))
     B = np.column_stack([A[:, 0] ** 2, 100 * A[:, 1]])
     errors, metrics = naive.learned_metric(A, B, 2.0, 1e-3, 3, held_out(150))
-    M, model, found = kp.learn_metric(A, B, kp.gaussian(2.0), 1e-3, 200, rounds=3)
+    M, model, found = kp.learn_metric(A, B, kp.gaussian(2.0), 1e-3, 200, max_iterations=3)
     assert found == pytest.approx(errors, rel=1e-5)
     assert np.abs(M - metrics[int(errors.argmin())]).max() < 1e-5
     rows, kernel = np.arange(150), kp.gaussian(2.0)
@@ -334,7 +332,7 @@ def test_a_metric_learned_by_linear_ridge_is_its_coefficient_vector_squared(rng)
     kept = np.setdiff1d(np.arange(200), held_out(200))
     P = A[kept] - A[kept].mean(0)  # the intercept
     b = np.linalg.solve(P.T @ P + 50 * np.eye(5), P.T @ (P @ beta))
-    M, _, errors = kp.learn_metric(A, A @ beta, kp.linear(), 50.0, 50, rounds=1)
+    M, _, errors = kp.learn_metric(A, A @ beta, kp.linear(), 50.0, 50, max_iterations=1)
     assert errors[1] < 0.2 * errors[0]  # the metric is larger along b, where the ridge counts less
     assert np.abs(M - 5 * np.outer(b, b) / (b @ b)).max() < 1e-9
 
@@ -352,11 +350,13 @@ def test_a_learned_metric_forgets_columns_without_influence(rng):
 
 def test_a_metric_that_does_not_help_is_the_identity(rng):
     A = rng.standard_normal((300, 3))
-    M, _, errors = kp.learn_metric(A, rng.standard_normal(300), kp.gaussian(1.0), 1e3, rounds=3)
+    M, _, errors = kp.learn_metric(
+        A, rng.standard_normal(300), kp.gaussian(1.0), 1e3, max_iterations=3
+    )
     best = int(errors.argmin())
     assert errors.size == 4 and np.array_equal(M, np.eye(3)) == (best == 0)
     assert np.array_equal(
-        kp.learn_metric(A, A[:, 0], kp.gaussian(1.0), 1.0, rounds=0)[0], np.eye(3)
+        kp.learn_metric(A, A[:, 0], kp.gaussian(1.0), 1.0, max_iterations=0)[0], np.eye(3)
     )
 
 
@@ -391,7 +391,9 @@ def test_each_metric_of_a_round_was_decomposed_three_times(monkeypatch, rng):
     decomposed = []
     solve = kp._small_eigen
     monkeypatch.setattr(kp, "_small_eigen", lambda M: decomposed.append(len(M)) or solve(M))
-    M, model, errors = kp.learn_metric(A, A[:, 0] ** 2, kp.gaussian(4.0), 1e-2, 50, rounds=3)
+    M, model, errors = kp.learn_metric(
+        A, A[:, 0] ** 2, kp.gaussian(4.0), 1e-2, 50, max_iterations=3
+    )
     assert len(errors) == 4 and decomposed.count(13) == 3
     monkeypatch.undo()
     landmarks = kp.rpcholesky(kp.scale_points(A, M), kp.gaussian(4.0), 50)
@@ -409,7 +411,11 @@ def test_memory_of_a_metric_was_checked_after_its_first_fit(monkeypatch):
 
 def test_a_learned_metric_does_not_depend_on_threads(threads, rng):
     A = rng.standard_normal((700, 12))
-    call = lambda: kp.learn_metric(A, A[:, :2] ** 2, kp.laplacian(3.0), 1e-2, 300, 5, rounds=2)  # noqa: E731
+    B = A[:, :2] ** 2
+
+    def call():
+        return kp.learn_metric(A, B, kp.laplacian(3.0), 1e-2, 300, 5, max_iterations=2)
+
     one, two = threads(1, call), threads(2, call)
     assert all(map(np.array_equal, (one[0], one[1].coef, one[2]), (two[0], two[1].coef, two[2])))
 
@@ -424,7 +430,7 @@ def test_a_learned_metric_does_not_depend_on_threads(threads, rng):
             "kernel must be polynomial or of the Euclidean distance",
         ),
         ({"lam": 0.0}, "lam must be at least"),
-        ({"rounds": -1}, "rounds must be an int from 0"),
+        ({"max_iterations": -1}, "max_iterations must be an int from 0"),
         ({"s": 0}, "s must be an int from 1"),
         ({"seed": -1}, "seed must be an int from 0"),
     ],
@@ -730,7 +736,7 @@ def test_an_offset_of_the_targets_changed_bandwidth_ridge_and_metric(rng):
         assert far.errors == pytest.approx(near.errors, rel=1e-6)
         model = kp.nystrom_ridge(P, y + offset, Z, far.kernel, far.lam, intercept=True)
         assert np.square(kp.features(new, model) - offset - target(new)).mean() < 0.02
-        metrics = [kp.learn_metric(P, y + b, median, 1e-1, rounds=2) for b in (0.0, offset)]
+        metrics = [kp.learn_metric(P, y + b, median, 1e-1, max_iterations=2) for b in (0.0, offset)]
         assert np.abs(metrics[0][0] - metrics[1][0]).max() < 1e-6
         held = [kp.features(kp.scale_points(new, M), model) for M, model, _ in metrics]
         assert np.abs(held[0] + offset - held[1]).max() < 1e-5
@@ -911,7 +917,7 @@ def test_ridge_with_weights_and_intercept_is_least_squares_on_the_features(
         repeated = np.repeat(points, weights, 0), np.repeat(targets, weights, 0)
         other = kp.nystrom_ridge(*repeated, few, kernel, 0.1, intercept=intercept)
         assert np.allclose(kp.features(points, model), kp.features(points, other), atol=1e-3)
-    assert bool(model.offset.any()) == intercept
+    assert (model.offset is not None) == intercept
 
 
 def test_an_intercept_alone_is_the_weighted_mean():
@@ -933,3 +939,78 @@ def test_an_intercept_alone_is_the_weighted_mean():
             )
     with pytest.raises(ValueError, match="^nystrom_ridge: intercept must be True or False"):
         kp.nystrom_ridge(points, y, [0], kp.gaussian(1.0), 1.0, intercept=1)
+
+
+# Exact ridge regression with an intercept
+
+
+def bordered(K, T, lam):
+    """Coefficients and intercept that minimise |T - K a - b|^2 + lam a^T K a, for an invertible K."""
+    n = len(K)
+    ones = np.ones((n, 1))
+    A = np.block([[K + lam * np.eye(n), ones], [ones.T, np.zeros((1, 1))]])
+    found = np.linalg.solve(A, np.vstack([T, np.zeros((1, T.shape[1]))]))
+    return found[:n], found[n]
+
+
+@pytest.mark.parametrize("dtype, tolerance", [(np.float64, 1e-7), (np.float32, 2e-3)])
+@pytest.mark.parametrize("offset", [0.0, 1e4])
+@pytest.mark.parametrize("name", ["gaussian", "linear", "polynomial"])
+def test_exact_ridge_regression_had_no_intercept(name, offset, dtype, tolerance, rng):
+    kernel = {
+        "gaussian": kp.gaussian(1.5),
+        "linear": kp.linear(),
+        "polynomial": kp.polynomial(2, 0.5, 1.0),
+    }[name]
+    points = rng.standard_normal((150, 3)).astype(dtype)
+    new = rng.standard_normal((20, 3)).astype(dtype)
+    T = np.column_stack([np.sin(points[:, 0]), points[:, 1] ** 2]) + offset
+    model = kp.kernel_ridge(points, T, kernel, 0.3)
+    wide = points.astype(float)
+    a, b = bordered(kp.gram(wide, wide, kernel), T, 0.3)
+    expected = kp.gram(new.astype(float), wide, kernel) @ a + b
+    scale = np.abs(expected - b).max() + 1e-4 * offset
+    assert np.abs(kp.features(new, model) - expected).max() < tolerance * scale
+    over = kp.nystrom_ridge(points, T, points, kernel, 0.3)
+    assert np.abs(kp.features(new, over) - expected).max() < 10 * tolerance * scale
+    assert (model.values < (1e-7 if dtype == np.float64 else 1e-4)).all()
+    one = kp.kernel_ridge(points, T[:, 0], kernel, 0.3)
+    assert np.allclose(kp.features(new, one), kp.features(new, model)[:, 0], rtol=1e-5)
+
+
+def test_the_intercept_of_constant_targets_is_their_value():
+    for n in (1, 2, 60):
+        points = np.arange(float(n))[:, None]
+        model = kp.kernel_ridge(points, np.full(n, 0.1), kp.gaussian(1.0), 1.0)
+        assert (kp.features(points, model) == 0.1).all() and not model.values.any()
+
+
+def test_exact_ridge_regression_knows_no_origin_of_targets_and_of_points(rng):
+    points, y = rng.standard_normal((200, 3)), rng.standard_normal(200)
+    near = kp.features(points, kp.kernel_ridge(points, y, kp.linear(), 0.5))
+    far = kp.features(points + 1e8, kp.kernel_ridge(points + 1e8, y + 1e6, kp.linear(), 0.5)) - 1e6
+    assert np.abs(far - near).max() < 2e-5  # points have rounding errors of 1e-8
+
+
+@pytest.mark.slow
+def test_the_intercept_of_many_points_is_that_of_few_landmarks(rng):
+    # beyond 4096 points the preconditioner is a factor, and beyond 8192 K is not stored
+    for n in (4200, 8300):
+        points = rng.standard_normal((n, 2))
+        y = np.sin(points[:, 0]) + 50.0
+        kernel = kp.gaussian(3.0)
+        model = kp.kernel_ridge(points, y, kernel, 1e-2, 200)
+        over = kp.nystrom_ridge(points, y, kp.rpcholesky(points, kernel, 200), kernel, 1e-2)
+        assert model.values.max() <= 1e-8
+        assert np.abs(kp.features(points[:50], model) - kp.features(points[:50], over)).max() < 1e-4
+
+
+def test_a_metric_of_targets_without_an_intercept(rng):
+    A = rng.standard_normal((300, 3))
+    y = A[:, 0] + 100.0
+    by_default, without = (
+        kp.learn_metric(A, y, kp.linear(), 1e-2, 50, intercept=intercept)
+        for intercept in (True, False)
+    )
+    assert by_default.model.offset is not None and without.model.offset is None
+    assert by_default.errors.min() < 1e-4 < without.errors.min()

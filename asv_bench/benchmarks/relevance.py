@@ -102,8 +102,8 @@ class Round:
         landmarks = kp.rpcholesky(X, kernel, s)
         ridge, one, four = seconds(
             lambda: kp.nystrom_ridge(X, Y, landmarks, kernel, LAM, intercept=False),
-            lambda: kp.learn_metric(X, Y, kernel, LAM, s, rounds=1),
-            lambda: kp.learn_metric(X, Y, kernel, LAM, s, rounds=4),
+            lambda: kp.learn_metric(X, Y, kernel, LAM, s, max_iterations=1),
+            lambda: kp.learn_metric(X, Y, kernel, LAM, s, max_iterations=4),
             repeat=3,
         )
         return (four - one) / 3 / ridge
