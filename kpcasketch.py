@@ -1188,8 +1188,8 @@ class _Model(NamedTuple):
     residual_of_point: object = None  # (x, model, out): features, and the residual. It is compiled.
     moments: object = None  # (X, model): orthonormal features, sum |phi(x)|^2 and |sum phi(x)|^2
     sketch: object = None  # (X, model): its eigenpairs, or its Gram matrix as an operator
-    # Whether `features` and `residual` take any number of points in little memory. Otherwise they
-    # get slabs of points.
+    # Whether `features` takes any number of points in little memory. Otherwise it gets slabs of
+    # points, as `residual` always does.
     whole: bool = False
 
 
@@ -4163,7 +4163,7 @@ def _in_slabs(function, X, model, out=None, writes=False):
     elif not isinstance(X, np.ndarray) or X.ndim != 2:
         return None
     n = X.shape[0]
-    whole = getattr(_models.get(type(model)), "whole", False)
+    whole = writes and getattr(_models.get(type(model)), "whole", False)
     if n <= _SLAB or (whole and type(X) is np.ndarray):
         return None
     slabs = _slabs(n, _SLAB)
@@ -8770,6 +8770,7 @@ def _residual_of_landmarks(x, model, out):
     residual_of_point=_residual_of_landmarks,
     moments=functools.partial(_moments, features=_map_features),
     sketch=lambda X, found: LowRank(_map_features(X, found)),
+    whole=True,
 )
 @_validated(
     "a NystromMap returned by nystrom_map",

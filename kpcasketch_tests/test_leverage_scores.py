@@ -478,7 +478,7 @@ def test_features_of_one_point_cost_three_copies_of_the_factor(n, shift, dtype, 
         with pytest.raises(ValueError, match="features: kernel values on X must be finite"):
             kp.features(new, wrong)
     for wrong in (found._replace(factor=found.factor[:2, :2]), found._replace(rank=4)):
-        with pytest.raises(ValueError, match="nystrom_features: feature_map must be a NystromMap"):
+        with pytest.raises(ValueError, match="features: model must be a NystromMap"):
             kp.features(new, wrong)
 
 
