@@ -915,7 +915,10 @@ def _as_csr(name, value, dtypes=_DOUBLE):
 
     rows = csr_array(value.tocsr())  # forgets that the columns were ascending
     rows.data = _as_array(f"{name}.data", rows.data, 1, dtypes)
-    rows.check_format()  # wrong indices would end the process
+    try:
+        rows.check_format()  # wrong indices would end the process
+    except ValueError as error:
+        raise ValueError(f"{name} must be a sound sparse matrix, but its {error}") from None
     return rows
 
 
@@ -4163,8 +4166,9 @@ def _in_slabs(function, X, model, out=None, writes=False):
     elif not isinstance(X, np.ndarray) or X.ndim != 2:
         return None
     n = X.shape[0]
-    whole = writes and getattr(_models.get(type(model)), "whole", False)
-    if n <= _SLAB or (whole and type(X) is np.ndarray):
+    in_memory = type(X) is np.ndarray and X.flags.carray and X.dtype in _FLOATS
+    whole = writes and in_memory and getattr(_models.get(type(model)), "whole", False)
+    if n <= _SLAB or whole:
         return None
     slabs = _slabs(n, _SLAB)
     for rows in slabs:
@@ -5108,7 +5112,7 @@ def _sampled_gram(X, kernel, s, seed, quantized):
 
 @_public
 def sample_gram(X, kernel, s, seed=0):
-    """Entry-sampled Gram matrix: s K_ij with probability 1 / s, else 0, in a sparse array (AMS section 3).
+    """Entry-sampled Gram matrix: s K_ij with probability 1 / s, else 0, as csr_array (AMS 3).
 
     The sketch has mean K and variances (s - 1) K_ij^2. Entries with i <= j are independent. The
     spectral norm of the error is about 2 sqrt((s - 1) n) max |K_ij|, and with high probability at
@@ -8775,8 +8779,8 @@ def _residual_of_landmarks(x, model, out):
 @_validated(
     "a NystromMap returned by nystrom_map",
     lambda made: (
-        made.factor.shape == (len(made.points), len(made.points))
-        and 0 <= made.rank <= len(made.points)
+        made.factor.shape == (made.points.shape[0], made.points.shape[0])
+        and 0 <= made.rank <= made.points.shape[0]
     ),
     points="points",
 )
