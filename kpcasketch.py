@@ -5204,8 +5204,7 @@ def round_expansion(expansion, s, seed=0):
     steps = _column_lengths(coef) / s
     kept = _uniforms(key, np.arange(len(coef)))[:, None] * steps < sizes  # true where steps <= |a|
     rounded = np.where(kept, np.copysign(np.maximum(sizes, steps), coef), 0.0)
-    rounded = rounded.astype(E.coef.dtype)
-    _require_finite("the rounded coefficients", rounded)
+    rounded = rounded.astype(E.coef.dtype)  # finite: steps |a| / u or more are not kept
     remains = rounded.any(1)
     remains[0] |= not remains.any()  # keeps one point if all are dropped
     return E._replace(points=E.points[remains], coef=rounded[remains], mean=None)
