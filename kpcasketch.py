@@ -5204,7 +5204,7 @@ def round_expansion(expansion, s, seed=0):
     steps = _column_lengths(coef) / s
     kept = _uniforms(key, np.arange(len(coef)))[:, None] * steps < sizes  # true where steps <= |a|
     rounded = np.where(kept, np.copysign(np.maximum(sizes, steps), coef), 0.0)
-    rounded = rounded.astype(E.coef.dtype)  # finite: steps |a| / u or more are not kept
+    rounded = rounded.astype(E.coef.dtype)  # finite: a step above 1e16 |a| is never kept
     remains = rounded.any(1)
     remains[0] |= not remains.any()  # keeps one point if all are dropped
     return E._replace(points=E.points[remains], coef=rounded[remains], mean=None)
