@@ -99,7 +99,9 @@ def call(function, *arguments, **settings):
 def same(a, b):
     if isinstance(a, tuple):
         return all(same(x, y) for x, y in zip(a, b, strict=True))
-    return a == b if isinstance(a, bytes) else np.array_equal(a, b, equal_nan=True)
+    if a is None or isinstance(a, bytes):
+        return a == b
+    return np.array_equal(a, b, equal_nan=True)
 
 
 class Case:
