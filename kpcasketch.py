@@ -113,8 +113,8 @@ Functions of points take a Kernel. Eigensolvers return an Eigen for `kpca_from_e
 eigensolvers and error functions take a square array, a sparse array or a LinearOperator of scipy,
 Bits, Implicit, LowRank or Centered. Kernel PCA and ridge regression return an Expansion, and
 `nystrom_map` a NystromMap. These and the other models, a Subspace of `skpca` or `rnca`, a
-Manifold, a FourierMap and a FourierExpansion of DSGD, are for `features`, `save` and other verbs.
-`relevance` returns a Relevance.
+Manifold, a FourierMap and a FourierExpansion of DSGD (or TwoViews of two), are for `features`,
+`save` and other verbs. `relevance` returns a Relevance.
 
 Samplers return Landmarks. Functions of landmarks take them, a ReducedSet, or an array of row
 numbers or points. `nystrom_to` returns a CertifiedNystrom: landmarks, their factor and a bound on
@@ -5253,8 +5253,7 @@ def round_expansion(expansion, s, seed=0):
     steps = _column_lengths(coef) / s
     kept = _uniforms(key, np.arange(len(coef)))[:, None] * steps < sizes  # true where steps <= |a|
     rounded = np.where(kept, np.copysign(np.maximum(sizes, steps), coef), 0.0)
-    rounded = rounded.astype(E.coef.dtype)
-    _require_finite("the rounded coefficients", rounded)
+    rounded = rounded.astype(E.coef.dtype)  # finite: a step above 1e16 |a| is never kept
     remains = rounded.any(1)
     remains[0] |= not remains.any()  # keeps one point if all are dropped
     return E._replace(points=E.points[remains], coef=rounded[remains], mean=None)

@@ -26,6 +26,7 @@ import warnings
 
 import numpy as np
 import pytest
+import scipy.sparse
 
 import kpcasketch as kp
 from kpcasketch_tests import naive
@@ -100,9 +101,11 @@ def call(function, *arguments, **settings):
 def same(a, b):
     if isinstance(a, tuple):
         return all(same(x, y) for x, y in zip(a, b, strict=True))
-    return (
-        a == b if isinstance(a, (bytes, str, type(None))) else np.array_equal(a, b, equal_nan=True)
-    )
+    if a is None or isinstance(a, (bytes, str)):
+        return a == b
+    if scipy.sparse.issparse(a):
+        return same((a.data, a.indices, a.indptr), (b.data, b.indices, b.indptr))
+    return np.array_equal(a, b, equal_nan=True)
 
 
 class Case:

@@ -182,6 +182,8 @@ def test_rounding_takes_zeros_and_scales(rng):
     assert single.dtype == np.float32 and abs(len(single) - len(one)) <= 2
     nothing, places = rounded_rows(np.zeros((4, 2)), 2.0, 0)
     assert nothing.tolist() == [[0.0, 0.0]] and places.tolist() == [0]
+    tiny = 1e16 * coef.astype(np.float32)
+    assert all(np.isfinite(rounded_rows(tiny, 1e-300, seed)[0]).all() for seed in range(50))
     for size in (1e-200, 1e149):  # squares underflowed, and nothing was rounded
         assert np.array_equal(rounded_rows(size * coef, 4.0, 1)[1], rounded_rows(coef, 4.0, 1)[1])
 
