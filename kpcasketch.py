@@ -905,7 +905,10 @@ def _as_csr(name, value, dtypes=_DOUBLE):
 
     rows = csr_array(value.tocsr())  # forgets that the columns were ascending
     rows.data = _as_array(f"{name}.data", rows.data, 1, dtypes)
-    rows.check_format()  # wrong indices would end the process
+    try:
+        rows.check_format()  # wrong indices would end the process
+    except ValueError as error:
+        raise ValueError(f"{name} must be a valid sparse matrix; got one whose {error}") from None
     return rows
 
 
@@ -5144,7 +5147,7 @@ def _column_lengths(A):
 
 @_public
 def round_expansion(coef, s, seed=0):
-    """Expansion coefficients rounded at random, most of them to 0, as a CSR (AMS section 4).
+    """Expansion coefficients rounded at random, most of them to 0 (AMS section 4).
 
     Let a be a unit vector. If |a_i| >= 1 / s, a_i is not changed. Otherwise, it becomes sign(a_i) /
     s with probability s |a_i|, else 0. If |k| <= c, this changes the feature sum_i a_i k(x_i, x) by
@@ -5156,7 +5159,7 @@ def round_expansion(coef, s, seed=0):
         s: float, positive. On average, at most s |a|_1 / |a|_2 <= s sqrt(m) terms remain.
         seed: int from 0 to 2**64 - 1. Seed of the random numbers.
     Returns:
-        CSR: one row per column of coef, with float64 data and rising int64 indices.
+        csr_array: one row per column of coef, with float64 data and rising indices.
     """
     A = _checked_points("coef", _as_columns("coef", coef))
     s = _checked_real("s", s, 1e-300)
@@ -5171,13 +5174,13 @@ def round_expansion(coef, s, seed=0):
     return csr_array((values[kept], np.nonzero(kept)[1], starts), kept.shape)
 
 
-@_public
+@_public(sparse=True)
 def thin_expansion(expansion, rounded):
     """Expansion with rounded coefficients, without points that lose them all (AMS section 4).
 
     Args:
         expansion: Expansion.
-        rounded: CSR. Returned by `round_expansion(expansion.coef, s, seed)`.
+        rounded: csr_array. Returned by `round_expansion(expansion.coef, s, seed)`.
     Returns:
         Expansion: has at least one point. If it is centered, its mean becomes unknown.
     """
@@ -5185,11 +5188,7 @@ def thin_expansion(expansion, rounded):
     _require(hasattr(type(rounded), "tocsr"), "rounded must be a csr_array of round_expansion")
     rounded = _as_csr("rounded", rounded)
     m, k = E.coef.shape
-    _require(rounded.indptr.size == k + 1, "rounded must have one row per feature")
-    _require(
-        ((0 <= rounded.indices) & (rounded.indices < m)).all(),
-        "rounded.indices must be from 0 to m - 1 for the m points of expansion",
-    )
+    _require(rounded.shape == (k, m), "rounded must have one row per feature, one column per point")
     coef = np.ascontiguousarray(rounded.toarray().T, E.coef.dtype)
     survives = coef.any(1)
     survives[0] |= not survives.any()  # keeps one point if all are dropped
