@@ -918,7 +918,7 @@ def _as_csr(name, value, dtypes=_DOUBLE):
     try:
         rows.check_format()  # wrong indices would end the process
     except ValueError as error:
-        raise ValueError(f"{name} must be a sound sparse matrix, but its {error}") from None
+        raise ValueError(f"{name} must be a valid sparse matrix; got one whose {error}") from None
     return rows
 
 
