@@ -9967,6 +9967,34 @@ def _preconditioner(A, lam, P, kernel, s, key, centered):
     return lambda R: R - _product(C, R)
 
 
+def _conjugate_gradients(A, lam, T, solve, tol, max_iterations):
+    """Solutions of (A + lam I) a = T with a preconditioner R -> M^-1 R, `solve`. The steps end when
+    the residual of each column of T, which has norm 1 or 0, is at most tol."""
+    a = best = np.zeros(T.shape)
+    R = T
+    direction = 0.0
+    before = math.inf
+    least = np.linalg.norm(T, axis=0)  # |R| / |Y|
+    for _ in range(max_iterations):
+        if (least <= tol).all():
+            break
+        Z = solve(R)
+        length = (R * Z).sum(0)
+        direction = Z + length / before * direction
+        before = np.where(length > 0.0, length, math.inf)
+        Q = _product(A, direction) + lam * direction
+        curvature = (direction * Q).sum(0)
+        _require_finite("kernel values on X", curvature)
+        step = np.where(curvature > 0.0, length / curvature, 0.0)
+        a = a + step * direction
+        R = R - step * Q
+        # Keep the best coefficients for each target: if lam is below rounding, steps may diverge.
+        rest = np.linalg.norm(R, axis=0)
+        best = np.where(rest < least, a, best)
+        least = np.fmin(rest, least)
+    return best
+
+
 @_public
 def kernel_ridge(
     X, Y, kernel, lam, s=1000, seed=0, *, intercept=True, tol=1e-8, max_iterations=1000
@@ -10029,28 +10057,7 @@ def kernel_ridge(
             A -= means
             A -= (means - means.mean())[:, None]
     solve = _preconditioner(A, lam, P, kernel, s, key, intercept)
-    a = best = np.zeros(T.shape)
-    R = T
-    direction = 0.0
-    before = math.inf
-    least = np.linalg.norm(T, axis=0)  # |R| / |Y|
-    for _ in range(max_iterations):
-        if (least <= tol).all():
-            break
-        Z = solve(R)
-        length = (R * Z).sum(0)
-        direction = Z + length / before * direction
-        before = np.where(length > 0.0, length, math.inf)
-        Q = _product(A, direction) + lam * direction
-        curvature = (direction * Q).sum(0)
-        _require_finite("kernel values on X", curvature)
-        step = np.where(curvature > 0.0, length / curvature, 0.0)
-        a = a + step * direction
-        R = R - step * Q
-        # Keep the best coefficients for each target: if lam is below rounding, steps may diverge.
-        rest = np.linalg.norm(R, axis=0)
-        best = np.where(rest < least, a, best)
-        least = np.fmin(rest, least)
+    best = _conjugate_gradients(A, lam, T, solve, tol, max_iterations)
     if intercept:
         best = best - best.mean(0)  # 1^T a = 0 up to rounding
     coef = np.ascontiguousarray(best * sizes, X.dtype)
@@ -11228,6 +11235,17 @@ def _predicted_seconds(method, kernel, n, d, k, size, evaluations, products):
     return 1e-9 * (work + n * block * products * (vector + basis))
 
 
+def _pilot_sketch(method, P, kernel, size, draw):
+    """A sketch of the Gram matrix of P, and the number of kernel values that a sampler computed."""
+    if method == "skpca":
+        feature_map = fourier_features_map(kernel, P.shape[1], size, draw)
+        return LowRank(features(P, feature_map)), 0
+    made = _METHODS[method].function(P, kernel, size, draw)
+    if not isinstance(made, Landmarks):
+        return made, 0
+    return LowRank(nystrom(P, made, kernel)), made.evaluations
+
+
 @_public
 def advise(X, kernel, error, k=10, seed=0, *, memory=None):
     """Predicted size, cost and error of sketches of the Gram matrix, best first.
@@ -11263,18 +11281,9 @@ def advise(X, kernel, error, k=10, seed=0, *, memory=None):
     _require(norm > 0.0, "kernel must not be 0 for all points of X")
     growth = n / few
 
-    def sketch(method, size, draw=0):
-        if method == "skpca":
-            feature_map = fourier_features_map(kernel, P.shape[1], size, draw)
-            return LowRank(features(P, feature_map))
-        made = _METHODS[method].function(P, kernel, size, draw)
-        if not isinstance(made, Landmarks):
-            return made
-        evaluations[method] = growth * made.evaluations
-        return LowRank(nystrom(P, made, kernel))
-
     def error_of(method, size, draw):
-        return spectral_error(K, sketch(method, size, draw), seed, tol=0.05) / norm
+        A, _ = _pilot_sketch(method, P, kernel, size, draw)
+        return spectral_error(K, A, seed, tol=0.05) / norm
 
     matrices = {
         "lanczos": n * n * X.itemsize,
@@ -11282,7 +11291,6 @@ def advise(X, kernel, error, k=10, seed=0, *, memory=None):
         "quantize": 4 * n * math.ceil(n / 32),
     }
     ladder = [size for size in _LADDER if k <= size <= few // 4] or [few]
-    evaluations = {}
     rows = []
     methods = [*matrices, *_SAMPLERS]
     if _KINDS[kernel.kind].law:
@@ -11305,9 +11313,10 @@ def advise(X, kernel, error, k=10, seed=0, *, memory=None):
             reason = f"larger than the allowed memory of {_human(memory)}; {reason}"
         else:
             # A small array would be searched without blocks.
-            A = sketch("implicit" if method == "lanczos" else method, size)
+            blocked = "implicit" if method == "lanczos" else method
+            A, computed = _pilot_sketch(blocked, P, kernel, size, 0)
             products = block_lanczos(A, min(k, few), seed).iterations
-            computed = evaluations.get(method, 0)
+            computed *= growth
             seconds = _predicted_seconds(method, kernel, n, P.shape[1], k, size, computed, products)
         rows.append(Advice(method, size, held, seconds, error, seconds > 0.0, reason))
 

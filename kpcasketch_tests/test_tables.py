@@ -37,7 +37,7 @@ def test_every_kind_of_kernel_has_a_row_with_its_traits():
 def test_every_operator_has_a_row():
     K = kp.gram(X, X, KERNEL)
     made = {type(row.make(X, KERNEL, K)) for row in tables.OPERATORS.values()}
-    assert made == OPERATORS | {scipy.sparse.csr_array}
+    assert made >= OPERATORS | {scipy.sparse.csr_array}
 
 
 # Lists in docstrings, against the records
