@@ -787,16 +787,41 @@ def _is_sparse(value):
     return hasattr(type(getattr(value, "points", value)), "tocsr")
 
 
+def _names_of_arguments(given, sparse):
+    """The columns of all arguments whose columns are known, which must be the same. Sparse points
+    are refused unless `sparse` is True."""
+    names = first = ""
+    for argument, value in given.items():
+        _require(
+            sparse or argument in _OPERATOR_ARGUMENTS or not _is_sparse(_model_in(value)),
+            f"{argument} must be dense, such as rademacher_projection(X, s). Only gram, kpca, "
+            "features, residual and most functions of landmarks take sparse points",
+        )
+        theirs = _names(value) if argument in _WITH_COLUMNS else ""
+        if theirs:
+            _require_same_columns(first, names, argument, theirs)
+            first = first or argument
+            names = theirs
+    return names
+
+
+def _name_function(error, called):
+    """Begin the message of a ValueError with the name of the function that was called. Errors that
+    a user's function raised, and subclasses, which have other arguments, are not changed."""
+    here = inspect.trace(0)[-1].frame.f_globals is globals()
+    if here and type(error) is ValueError:
+        error.refused = getattr(error, "refused", str(error))
+        error.args = (f"{called}: {error.refused}",)
+
+
 def _public(function=None, *, sparse=False):
-    """Begin error messages with the name of the function, or for a method, of its class. If public
-    functions call each other, name the outermost. Errors that a user's function raises pass
-    unchanged. Ignore overflow: checks refuse its results. All arguments whose columns are known
-    must have the same, and the result remembers them. Sparse points are refused unless `sparse` is
-    True. BLAS has one thread (1.2)."""
+    """The entry of a public function. Its errors name the function, or for a method, the class. If
+    public functions call each other, they name the outermost. The result remembers the columns of
+    the arguments. Sparse points are refused unless `sparse` is True. Overflow is ignored, because
+    checks refuse its results. BLAS has one thread (1.2)."""
     if function is None:
         return functools.partial(_public, sparse=sparse)
-    path = function.__qualname__.split(".")
-    called = path[0] if len(path) == 1 else path[-2]  # a method's class
+    called = function.__qualname__.split(".")[-2:][0]
     accepted = inspect.signature(function).parameters
 
     @functools.wraps(function)
@@ -804,30 +829,14 @@ def _public(function=None, *, sparse=False):
         call = object()
         try:
             _begin_call(call)
-            given = dict(zip(accepted, arguments), **by_name)
-            names = first = ""
-            for argument, value in given.items():
-                _require(
-                    sparse or argument in _OPERATOR_ARGUMENTS or not _is_sparse(_model_in(value)),
-                    f"{argument} must be dense, such as rademacher_projection(X, s). Only gram, kpca, "
-                    "features, residual and most functions of landmarks take sparse points",
-                )
-                if argument in _WITH_COLUMNS:
-                    theirs = _names(value)
-                    if theirs:
-                        _require_same_columns(first, names, argument, theirs)
-                        first = first or argument
-                        names = theirs
+            names = _names_of_arguments(dict(zip(accepted, arguments), **by_name), sparse)
             with np.errstate(all="ignore"):
                 result = function(*arguments, **by_name)  # editors find the arguments here
             if getattr(result, "names", None) == b"":
                 result = result._replace(names=names.encode())
             return result
         except ValueError as error:
-            here = inspect.trace(0)[-1].frame.f_globals is globals()  # not in a user's function
-            if here and type(error) is ValueError:  # subclasses have other arguments
-                error.refused = getattr(error, "refused", str(error))
-                error.args = (f"{called}: {error.refused}",)
+            _name_function(error, called)
             raise
         finally:
             _end_call(call)
