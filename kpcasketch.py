@@ -206,7 +206,8 @@ __version__ = "1.0.0"
 #
 # To add a part, write:
 # - public function: `@_public` above it, and an entry in a table of the module docstring. Results
-#   are named in its last part. Test: test_file.py, for docstrings, order of arguments and budget
+#   are named in its last part. Test: test_file.py, for docstrings, order of arguments, synonyms
+#   (FAMILIES) and budget
 # - kernel, which must be positive semidefinite (see `custom` for others): a record (5.1), a public
 #   function (5.2), a branch in `_apply_kernel` that replaces the record's base, for example
 #   |x - y|^2 for _DISTANCES (5.3), and a row in `_KERNELS` for the command line (18.1). `gradient`
@@ -4363,7 +4364,7 @@ def update(state, X, Y=None):
     X = _checked_points("X", X, columns=record.columns(state))
     if record.second:
         return take(state, X, Y)
-    _require(Y is None, f"Y must be None for a {type(state).__name__}")
+    _require(Y is None, f"Y must be None for {type(state).__name__}")
     return take(state, X)
 
 
@@ -4414,7 +4415,7 @@ def finish(state, k=None):
     state = _checked_as(type(state), "state", state)
     most = _streams[type(state)].most
     if most is None:
-        _require(k is None, f"k must be None for a {type(state).__name__}, got {_shown(k)}")
+        _require(k is None, f"k must be None for {type(state).__name__}, got {_shown(k)}")
         return result(state)
     return result(state, most(state) if k is None else _checked_count("k", k, most(state)))
 
