@@ -512,7 +512,7 @@ def known(task):
         (lambda: kp.features(X, kp.finish(known("kcca"))), "model must be one of .*; got TwoViews"),
         (lambda: kp.features(X, kp.finish(known("kcca")).second), "X must have 2 columns"),
         (lambda: kp.features(X[:, :2], known("kpca")), "X must have 3 columns"),
-        (lambda: kp.finish(known("kpca"), 1), "k must be None for a DSGDState, got 1"),
+        (lambda: kp.finish(known("kpca"), 1), "k must be None for DSGDState, got 1"),
         (
             lambda: kp.features(
                 FAR, known("kpca")._replace(feature_map=MAP._replace(kernel=kp.gaussian(1e-30)))
