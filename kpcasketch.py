@@ -162,8 +162,10 @@ import csv
 import ctypes
 import dataclasses
 import functools
+import gzip
 import importlib
 import inspect
+import io
 import itertools
 import json
 import math
@@ -172,9 +174,11 @@ import os
 import pathlib
 import re
 import secrets
+import shlex
 import shutil
 import signal
 import sys
+import tempfile
 import threading
 import time
 import warnings
@@ -748,8 +752,19 @@ def _model_in(value):
     return model if names is None else model._replace(names=json.dumps([*names]).encode())
 
 
+class _PreparedPoints(np.ndarray):
+    """Points of `prepared_points`. names: the field of the model for which they were prepared."""
+
+    names = b""
+
+    def __array_finalize__(self, source):
+        self.names = getattr(source, "names", b"")
+
+
 def _names(value):
     """The columns of a frame, or the field `names` of a model, in JSON. "" if they are unknown."""
+    if isinstance(value, _PreparedPoints):
+        return value.names.decode()
     value = _model_in(value)
     if isinstance(value, tuple):
         # Landmarks without points are row numbers, whatever the columns.
@@ -803,6 +818,12 @@ def _names_of_arguments(given, sparse):
             _require_same_columns(first, names, argument, theirs)
             first = first or argument
             names = theirs
+    if names[:1] == "{" and given.get("X") is not None:
+        _require(
+            _names(given["X"]),
+            "X must be made by prepared_points(path, X): the model was trained on columns that were "
+            "standardized, filled or categorical",
+        )
     return names
 
 
@@ -10912,11 +10933,11 @@ def _stored(model, inside=""):
     further = {name: np.array(prepared.pop(name)) for name in _PREPARED if name in prepared}
     if further:
         model = model._replace(names=_names_of(prepared))
-    return _as_arrays(model, inside) | further
+    return _as_arrays(model, inside) | further | {"version": np.array(__version__)}
 
 
-# A file of the command line may also have these arrays, and "read FILE" for files of a stream.
-_FURTHER = {*_PREPARED, "embedding", "values", "known", "options"}
+# A file may also have these arrays, and "read FILE" for files of a stream.
+_FURTHER = {*_PREPARED, "version", "embedding", "values", "known", "options", "id"}
 
 
 def _made_from(arrays, path):
@@ -10924,7 +10945,11 @@ def _made_from(arrays, path):
     rest = arrays.copy()
     made = _from_arrays(rest, path, "" if "class" in arrays else "model.")
     unknown = [name for name in rest if name not in _FURTHER and not name.startswith("read ")]
-    _require(not unknown, f"{path} must be a file of this version, but has {unknown}")
+    _require(
+        not unknown,
+        f"{path} was written by kpcasketch {arrays.get('version', 'before 1.0')}, and this is "
+        f"{__version__}, which does not know {unknown}",
+    )
     prepared = {name: arrays[name].tolist() for name in _PREPARED if name in arrays}
     if prepared and hasattr(made, "names"):
         made = made._replace(names=_names_of(_preparation(made.names) | prepared))
@@ -12450,38 +12475,89 @@ def _chosen_kernel(options, points):
     return _KERNELS[options.kernel](sigma)
 
 
-class _Points(NamedTuple):
-    """Points, possibly on disk. numbers, labels: of the rows. prepared: see `_preparation`."""
+class _FileError(ValueError):
+    """The message begins with the name of the file."""
 
+
+@contextlib.contextmanager
+def _about_file(path):
+    try:
+        yield
+    except _FileError:
+        raise
+    except ValueError as error:
+        raise _FileError(f"{path}: {getattr(error, 'refused', error)}") from None
+
+
+class _Points(NamedTuple):
+    """Points of a file, possibly on disk. numbers, labels, ids: of the rows. prepared: see
+    `_preparation`."""
+
+    path: str
     X: np.ndarray
     numbers: np.ndarray = None
     labels: np.ndarray = None
+    ids: np.ndarray = None
     prepared: dict = {}
 
     def numbered(self, chosen):
         """Numbers of the chosen rows in their file, from 1."""
         if isinstance(chosen, slice):
-            chosen = np.arange(*chosen.indices(len(self.X)))
+            chosen = np.arange(*chosen.indices(self.X.shape[0]))
         return chosen + 1 if self.numbers is None else self.numbers[chosen]
 
     def only(self, chosen):
-        return self._replace(X=self.X[chosen], numbers=self.numbered(chosen))
+        return self._replace(
+            X=self.X[chosen],
+            numbers=self.numbered(chosen),
+            labels=None if self.labels is None else self.labels[chosen],
+            ids=None if self.ids is None else self.ids[chosen],
+        )
 
     def some(self, most, seed=0):
         """At most this many row numbers, at random: every tenth row may be from one class."""
-        n = len(self.X)
+        n = self.X.shape[0]
         return np.random.default_rng(_as_seed("seed", seed)).choice(n, min(n, most), replace=False)
 
     def rows(self, chosen=slice(None)):
-        """The chosen rows in float64 or float32, filled and standardized by `prepared`."""
-        rows = _as_array("X", self.X[chosen], 2)
-        d = len(next(iter(self.prepared.values()), rows.T))
-        _require(rows.shape[1] == d, f"X must have {d} columns, got {rows.shape[1]}")
-        median, mean, scale = map(self.prepared.get, _PREPARED, (math.nan, 0.0, 1.0))
-        gaps = np.isnan(rows)
-        gaps[gaps.all(1)] = False  # a row of medians would look like a typical point
-        filled = (np.where(gaps, median, rows) - mean) / scale
-        return _checked_points("X", filled.astype(rows.dtype), None, self.numbered(chosen))
+        """The chosen rows, filled and standardized by `prepared`."""
+        with _about_file(self.path):
+            return _prepared_rows(self.X[chosen], self.prepared, self.numbered(chosen))
+
+
+def _coordinate(prepared, column):
+    """The name of a column of an array of points, or its number from 1."""
+    categories = prepared.get("categories", {})
+    names = [name for name in prepared.get("columns", []) if name not in categories]
+    for name, kinds in categories.items():
+        names += [f"{name}_{kind}" for kind in kinds]  # as pandas names them
+    return names[column] if names else column + 1
+
+
+def _prepared_rows(X, prepared, numbers):
+    """Points with medians in gaps, and standardized. numbers: of the rows, for messages."""
+    if _is_sparse(X):
+        return _checked_points("X", X, numbers=numbers)
+    rows = _as_array("X", X, 2)
+    d = rows.shape[1]
+    wanted = next((len(prepared[name]) for name in _PREPARED if name in prepared), d)
+    _require(d == wanted, f"X must have {wanted} columns, got {d}")
+    median, mean, scale = map(prepared.get, _PREPARED, (math.nan, 0.0, 1.0))
+    gaps = np.isnan(rows)
+    empty = gaps.all(1)  # a row of medians would look like a typical point
+    _require(not empty.any(), f"X must have values; row {numbers[np.argmax(empty)]} has none")
+    filled = np.where(gaps, median, rows)
+    left = np.argwhere(np.isnan(filled))
+    if left.size:
+        row, column = left[0]
+        raise ValueError(
+            f"X must have a value in row {numbers[row]}, column {_coordinate(prepared, column)}: "
+            "--missing median fills gaps when a model is trained, and --missing drop omits rows"
+        )
+    filled = ((filled - mean) / scale).astype(rows.dtype)
+    points = _checked_points("X", filled, None, numbers).view(_PreparedPoints)
+    points.names = _names_of(prepared)
+    return points
 
 
 def _once(names):
@@ -12490,14 +12566,26 @@ def _once(names):
     return {name: j for j, name in enumerate(names) if counts[name] == 1}
 
 
-def _positions(table, places, columns, names, remedy=""):
-    """Positions of columns in a table with these names, of which `places` has the clear ones."""
+def _of_columns(X, prepared):
+    """The coordinates of a model from a frame, which may have other columns and another order.
+    Columns with categories become an indicator for each category, after the other columns."""
+    columns = prepared["columns"]
+    names = [str(name) for name in X.columns]
+    places = _once(names)
     wrong = [column for column in columns if column not in places]
-    _require(
-        not wrong,
-        f"{table} must have each of the columns {wrong} exactly once, and has {names}{remedy}",
-    )
-    return [places[column] for column in columns]
+    _require(not wrong, f"X must have each of the columns {wrong} exactly once, and has {names}")
+    X = X[[X.columns[places[column]] for column in columns]]
+    categories = prepared.get("categories", {})
+    if categories:
+        pandas = _library("pandas", "pandas", "a model with categories")
+        _require(isinstance(X, pandas.DataFrame), "X must be a DataFrame of pandas")
+        for column, kinds in categories.items():
+            values = X[column].astype(str)
+            unknown = sorted({*values} - {*kinds})
+            _require(not unknown, f"{column} must be one of {kinds}, got {unknown}")
+            X = X.assign(**{column: pandas.Categorical(values, kinds)})
+        X = pandas.get_dummies(X, columns=[*categories])
+    return _as_array("X", X, 2)
 
 
 @_public
@@ -12505,13 +12593,14 @@ def prepared_points(path, X):
     """Points prepared for a model of the command line, for `features` and `residual` (textbook).
 
     If the model was trained with --missing median, NaN becomes the median of its column. If it was
-    trained with --standardize, the result is (X - mean) / scale. Both are taken from the model.
+    trained with --standardize, the result is (X - mean) / scale. Columns of --categorical become
+    indicators. Medians, means, scales and categories are taken from the model.
 
     Args:
         path: str, path, or file open for reading. The .npz file of a model, also one of `save`.
         X: (n, d) array with the model's columns, or DataFrame, which may have others.
     Returns:
-        array: (n, d) points. They are X if the model was trained without these options.
+        array: (n, d) points. The model refuses arrays that were not prepared. Slices are prepared.
     Example:
         >>> import tempfile
         >>> with tempfile.TemporaryDirectory() as folder:
@@ -12523,196 +12612,369 @@ def prepared_points(path, X):
     """
     prepared = _preparation(getattr(load(path), "names", b""))
     if hasattr(X, "columns") and "columns" in prepared:
-        names = [str(name) for name in X.columns]
-        chosen = _positions("X", _once(names), prepared["columns"], names)
-        X = X[[X.columns[j] for j in chosen]]
-    X = _as_array("X", X, 2)
-    return _Points(X, np.arange(len(X)), prepared=prepared).rows()
+        X = _of_columns(X, prepared)
+    else:
+        _require("categories" not in prepared, "X must be a DataFrame, as the model has categories")
+        X = _as_array("X", X, 2)
+    return _prepared_rows(X, prepared, range(len(X)))
 
 
 def _split(options, points):
     if options.holdout is None:
         return slice(None), None
     share = _checked_share("holdout", options.holdout)
-    order = points.some(len(points.X), options.seed)
+    order = points.some(points.X.shape[0], options.seed)
     few = math.ceil(len(order) * share)
     return np.sort(order[few:]), order[:few]
 
 
 def _learn_scales(options, points):
-    """Add medians, means and scales of columns to `prepared`. A scale of 0 becomes 1."""
+    """Add medians, means and scales of columns to `prepared`. A scale of 0 becomes 1. Indicators of
+    categories share a scale, with which their variances add up to 1."""
+    prepared = points.prepared
     if options.missing == "median":
         empty = np.isnan(points.X).all(0).any()
         _require(not empty, "X must have a value in each column: pass --drop for the others")
-        points.prepared["missing.median"] = np.nanmedian(points.X, 0).tolist()
+        prepared["missing.median"] = np.nanmedian(points.X, 0).tolist()
     if options.standardize:
-        n = len(points.X)
+        n = points.X.shape[0]
         slabs = _slabs(n, 100_000)
         first = _in_double(points.rows(slice(1)))[0]  # subtracting it saves digits
         mean = first + sum((points.rows(slab) - first).sum(0) for slab in slabs) / n
         squares = sum(np.square(points.rows(slab) - mean).sum(0) for slab in slabs)
         scale = np.sqrt(squares / n)
-        points.prepared["standardized.mean"] = mean.tolist()
-        points.prepared["standardized.scale"] = (scale + (scale == 0.0)).tolist()
+        begin = len(prepared.get("columns", [])) - len(prepared.get("categories", []))
+        for kinds in prepared.get("categories", {}).values():
+            own = slice(begin, begin + len(kinds))
+            scale[own] = np.sqrt(np.square(scale[own]).sum())
+            begin += len(kinds)
+        prepared["standardized.mean"] = mean.tolist()
+        prepared["standardized.scale"] = (scale + (scale == 0.0)).tolist()
 
 
-# 18.2 Files
+# 18.2 Tables and arrays
 
-_CSV = """A CSV file is UTF-8 text, or has another --encoding. Commas separate columns, and numbers have decimal points.
-With another --delimiter, they may have decimal commas. Blank lines are skipped. The first line is a header if any
-field in it is not a number; --header or --no-header overrides this. All other lines must have numbers in the columns
-that --columns chooses (default: all columns except for --drop and --labels). Columns have names, or numbers from 1. A
-field is missing if it is empty, . ? NA na #N/A N/A n/a <NA> NaN nan -NaN -nan NULL null #NULL! or None. -o FILE.csv
-has a header, and row numbers in column 1."""
+_TABLES_HELP = """Tables are .csv, .csv.gz, .parquet, .feather and .xlsx files (of which the first sheet is read). A CSV
+file is UTF-8 text, or has another --encoding. Commas separate columns, and numbers have decimal points. With another
+--delimiter, they may have decimal commas. Line 1 is a header if no field in it is a number; --header or --no-header
+overrides this. Columns must be numbers, except for those of --drop, --labels, --id and --categorical. They have names,
+or numbers from 1. A field is missing if it is empty, . ? NA na #N/A N/A n/a <NA> NaN nan -NaN -nan NULL null #NULL! or
+None. -o FILE.csv has a header, and row numbers in column 1. Tables need pandas, and some need pyarrow or openpyxl."""
 _MISSING = {"", *". ? NA na #N/A N/A n/a <NA> NaN nan -NaN -nan NULL null #NULL! None".split()}
-_UNNAMED = {"", "Unnamed: 0", "...1"}  # the index, as pandas and R write it
+_NUMBER = re.compile(r"\s*[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?\s*", re.ASCII | re.IGNORECASE)
 _DELIMITERS = {",": ",", ";": ";", "tab": "\t"}
-_TABLES = (".npy", ".npz", ".csv")
-_PICTURES = (".png", ".svg", ".pdf")
+_CHUNK = 65_536  # rows of a table in memory
+
+
+class _Table(NamedTuple):
+    """A table in a file. frames: (numeric, text): frames with these columns, one after the other.
+    named: whether the file has the names. index: a column of pandas that is no coordinate."""
+
+    names: list
+    frames: object
+    named: bool = True
+    index: list = []
 
 
 def _ending(path):
-    return path[-4:].lower()
+    lower = path.lower()
+    return ".csv.gz" if lower.endswith(".csv.gz") else os.path.splitext(lower)[1]
 
 
-def _is_header(options, first, number):
+def _is_header(options, first):
     """Whether the first row has the names of the columns. Years or wavelengths may be names."""
     if options.header is not None:
         return options.header
-    try:
-        steps = np.diff([*map(number, first)]).round(6)
-    except ValueError:
+    points = [field.replace(",", ".") for field in first]
+    numbers = [float(field) for field in points if _NUMBER.fullmatch(field)]
+    # pandas writes its index before the columns 0, 1, ...
+    if not numbers or first == ["", *map(str, range(len(first) - 1))]:
         return True
-    # A missing value in line 1 makes the steps NaN. It may be the name of an index.
-    even = len(steps) > 1 and not steps.min() < steps.max() and steps[0] != 0.0
+    steps = np.diff(numbers).round(6)
+    even = len(steps) > 1 and steps.min() == steps.max() != 0.0
     _require(
-        not even and first not in (["0"], ["0", "1"]),
+        len(numbers) == len(first) and not even and first not in (["0"], ["0", "1"]),
         "line 1 may be a header: pass --header or --no-header",
     )
     return False
 
 
-def _csv_columns(options, names, prepared):
-    named = {name: j for name, j in _once(names).items() if name not in _UNNAMED}
-    places = {str(j + 1): j for j in range(len(names))} | named
-
-    def positions(columns, places=places):
-        remedy = ": choose others by --columns, or pass --drop 1 for an index, or --no-header"
-        return _positions("the file", places, columns, names, remedy)
-
-    labels = positions(options.labels)
-    if options.columns:
-        _require(not options.drop, "drop is not for --columns")
-        chosen = positions(options.columns)
-        told = [names[j] for j in chosen]
-        without_header = names[0] == f"#1 of {len(names)}"
-        own = prepared.get("columns", told)
-        _require(without_header or own == told, "columns must be the model's")
-        return chosen, labels
-    if "columns" in prepared:
-        return positions(prepared["columns"], named), labels
-    dropped = labels + positions(options.drop or [])  # apply has no --drop
-    others = [name for j, name in enumerate(names) if j not in dropped]
-    return positions(others, named), labels
+def _column_names(options, first):
+    """Names of the columns, and whether the first row has them."""
+    fields = [str(field).strip() for field in first]
+    if not _is_header(options, fields):
+        return [str(j + 1) for j in range(len(fields))], False
+    names = [field or f"Unnamed: {j}" for j, field in enumerate(fields)]  # as pandas names them
+    twice = sorted(set(names) - _once(names).keys())
+    _require(not twice, f"columns must have different names, got {twice} several times")
+    return names, True
 
 
-def _read_csv(options, prepared):
+def _text(path, options):
+    opened = gzip.open if _ending(path) == ".csv.gz" else open
+    return opened(path, "rt", encoding=options.encoding or "utf-8-sig", newline="")
+
+
+def _survey(path, options, delimiter):
+    """The first row of a .csv file, and its decimal mark. pandas would fill short rows, and take the
+    first columns of long ones for an index."""
+    decimal = "."
+    with _text(path, options) as file:
+        rows = csv.reader(file, delimiter=delimiter, strict=True)
+        first = next(filter(None, rows), [])
+        _require(first, "FILE must have points")
+        _require(not first[0].startswith("sep="), "line 1 is only for Excel: remove it")
+        for row in itertools.chain([first], filter(None, rows)):
+            _require(
+                len(row) == len(first) and (len(row) > 1 or not re.search("[;\t]", row[0])),
+                f"line {rows.line_num} must have the same number of fields as line 1, {len(first)}, got "
+                f"{len(row)}: pass --delimiter ';' or tab, or remove comments, row names, commas within "
+                "numbers and delimiters at ends of lines",
+            )
+            if delimiter != "," and decimal == ".":
+                commas = [field.replace(",", ".") for field in row if "," in field]
+                decimal = "," if any(map(_NUMBER.fullmatch, commas)) else "."
+    return first, decimal
+
+
+def _csv_table(path, options):
+    pandas = _library("pandas", "pandas", "a .csv file")
     delimiter = _DELIMITERS[options.delimiter or ","]
-    encoding = options.encoding or "utf-8-sig"
-    decimal = "." if delimiter == "," else ","
-    missing = _MISSING if options.missing or "missing.median" in prepared else ()
-    marks = set()  # decimal points and commas in numbers
-
-    def number(field):  # unlike float, this rejects 1_000 and non-ASCII digits
-        if field.strip() in missing:
-            return math.nan
-        marks.update({".", ","}.intersection(field))
-        return float(field.replace("_", "x").replace(decimal, ".").encode())
-
     try:
-        with open(options.points, encoding=encoding, newline="") as file:
-            lines = [*file]
+        first, decimal = _survey(path, options, delimiter)
     except (UnicodeError, LookupError) as error:
         raise ValueError(
-            f"cannot read it as {encoding}: {error}: pass --encoding, for example cp1252"
+            f"it must be text in {options.encoding or 'utf-8-sig'}: {error}: pass --encoding, for "
+            "example cp1252"
         ) from None
-    rows = csv.reader(lines, delimiter=delimiter, strict=True)
-    names = [field.strip() for field in next(filter(None, rows), [])]
-    if _is_header(options, names, number):
-        lines = lines[rows.line_num :]
+    names, named = _column_names(options, first)
+
+    def frames(numeric, text):
+        with _text(path, options) as file:
+            if named:
+                next(filter(None, csv.reader(file, delimiter=delimiter)))
+            yield from pandas.read_csv(
+                file,
+                sep=delimiter,
+                decimal=decimal,
+                header=None,
+                names=names,
+                index_col=False,
+                usecols=[*numeric, *text],
+                dtype=dict.fromkeys(text, str),
+                keep_default_na=False,
+                na_values=dict.fromkeys(numeric, [*_MISSING]),
+                float_precision="round_trip",
+                skipinitialspace=True,
+                low_memory=False,  # else a column may have several types
+                chunksize=_CHUNK,
+            )
+
+    return _Table(names, frames, named)
+
+
+def _excel_table(path, options):
+    pandas = _library("pandas", "pandas", "an .xlsx file")
+    _library("openpyxl", "openpyxl", "an .xlsx file")
+    cells = pandas.read_excel(path, header=None, dtype=object, na_filter=False)
+    _require(len(cells), "FILE must have points")
+    names, named = _column_names(options, cells.iloc[0])
+    rows = cells.iloc[int(named) :].set_axis(names, axis=1)
+
+    def frames(numeric, text):
+        gaps = rows[numeric].isin(_MISSING)
+        yield rows.assign(**rows[numeric].mask(gaps).infer_objects())
+
+    return _Table(names, frames, named)
+
+
+def _arrow_table(path, options):
+    _library("pandas", "pandas", "this table")
+    arrow = _library("pyarrow.dataset", "pyarrow", "this table")
+    data = arrow.dataset(path, format=_ending(path)[1:])
+    index = (data.schema.pandas_metadata or {}).get("index_columns", [])
+
+    def frames(numeric, text):
+        for batch in data.to_batches(columns=[*numeric, *text], batch_size=_CHUNK):
+            yield batch.to_pandas(ignore_metadata=True)
+
+    names = [name for name in data.schema.names if name not in index]
+    return _Table(names, frames, True, [name for name in data.schema.names if name in index])
+
+
+_TABLES = {
+    ".csv": _csv_table,
+    ".csv.gz": _csv_table,
+    ".parquet": _arrow_table,
+    ".feather": _arrow_table,
+    ".xlsx": _excel_table,
+}
+_ARRAYS = (".npy", ".npz")
+_PICTURES = (".png", ".svg", ".pdf")
+
+
+def _find(names, columns):
+    """Names of columns that are given by name or, counted from 1, by number."""
+    places = {str(j + 1): name for j, name in enumerate(names)} | {name: name for name in names}
+    wrong = [column for column in columns or [] if column not in places]
+    _require(not wrong, f"columns {wrong} are not in the file, which has {names}")
+    return [places[column] for column in columns or []]
+
+
+def _point_columns(options, table, prepared, others):
+    """Columns with coordinates: of --columns, of the model, or all but the `others`."""
+    own = prepared.get("columns")
+    if options.columns:
+        _require(not options.drop, "drop is not for --columns")
+        columns = _find(table.names, options.columns)
+        _require(not table.named or own in (None, columns), "columns must be the model's")
+    elif own and table.named:
+        lacking = [name for name in own if name not in table.names]
+        _require(
+            not lacking,
+            f"the model's columns {lacking} are not in the file, which has {table.names}",
+        )
+        columns = own
     else:
-        names = [f"#{j + 1} of {len(names)}" for j in range(len(names))]
-    marks.clear()  # of a header
-    widths = {len(names), *map(len, filter(None, rows))}
-    _require(any(map(str.strip, lines)), "FILE must have points")
+        left_out = [*others, *_find(table.names, options.drop)]
+        columns = [name for name in table.names if name not in left_out]
+    _require(columns, "FILE must have a column of coordinates")
+    return columns
+
+
+def _only_counts(values):
+    numbers = np.asarray(values)
+    if len(numbers) < 3 or numbers.dtype.kind not in "iuf":
+        return False
+    return np.array_equal(numbers, numbers[0] + np.arange(len(numbers)))
+
+
+def _is_number(value):
+    return isinstance(value, (int, float)) or bool(_NUMBER.fullmatch(str(value)))
+
+
+def _require_coordinates(options, frame, begin, chosen):
+    """Refuse columns that are not numbers. Unless columns are `chosen`, refuse an index, too."""
+    wrong = {}
+    for column, dtype in zip(frame.columns, frame.dtypes):
+        if not _is_numeric(dtype):
+            values = frame[column].tolist()
+            row = next((i for i, value in enumerate(values) if not _is_number(value)), 0)
+            wrong[column] = f"{values[row]!r} in row {begin + row + 1}"
+        elif not chosen and column.startswith("Unnamed: ") or column == "...1":  # of R
+            wrong[column] = "without a name: an index"
+    first = frame.columns[0]
+    if not (chosen or begin or first in wrong) and _only_counts(frame[first]):
+        wrong[first] = "counts the rows"
+    told = ", ".join(f"{column} ({why})" for column, why in wrong.items())
+    drop = [*(options.drop or []), *wrong]
+    quoted = [f'"{name}"' if "," in name else name for name in drop]
+    remedy = f"pass --drop {shlex.quote(','.join(quoted))}, or name one by --id, --labels or --categorical"
     _require(
-        len(widths) == 1,
-        f"all lines must have the same number of fields, got {widths}: pass --delimiter ';' or tab, or remove "
-        "comments, row names and commas within numbers",
+        not wrong, f"columns must be coordinates, got {told}{': ' + remedy if not chosen else ''}"
     )
-    chosen, label = _csv_columns(options, names, prepared)
-    load = functools.partial(
-        np.loadtxt, lines, comments=None, delimiter=delimiter, ndmin=2, quotechar='"', encoding=None
-    )  # before NumPy 2, converters would receive bytes
-    try:
-        arrays = {"X": load(converters=number, usecols=chosen)}
-    except ValueError as error:
-        # NumPy counts rows from 0, and columns from 1.
-        told = re.sub(r"(?<=at row )\d+", lambda row: str(int(row[0]) + 1), str(error))
-        raise ValueError(
-            f"{told} (row 1 is the first below the header): use decimal points, pass --delimiter ';' or tab, "
-            "pass --missing median or --missing drop, or choose columns with --columns or --drop"
-        ) from None
-    _require(len(marks) < 2, "numbers must have decimal points or decimal commas, not both")
-    arrays["columns"] = [names[j] for j in chosen]
-    if label:
-        arrays["y"] = load(dtype=str, usecols=label)
-    return arrays
 
 
-def _read_arrays(options):
+def _load_table(path, options, prepared):
+    table = _TABLES[_ending(path)](path, options)
+    labels = _find(table.names, options.labels)
+    ids = _find([*table.names, *table.index], options.id)
+    _require(len(labels) < 2 and len(ids) < 2, "one column can have labels, and one ids")
+    categorical = [*prepared.get("categories", [])] or _find(table.names, options.categorical)
+    _require(table.named or not categorical, "categorical is for columns with names")
+    columns = _point_columns(options, table, prepared, [*labels, *ids])
+    chosen = bool(options.columns or "columns" in prepared)
+    if table.named:
+        prepared = {"columns": columns} | prepared
+    numeric = [name for name in columns if name not in categorical]
+    texts = {name: [] for name in [*labels, *ids]}
+    further = [name for name in dict.fromkeys([*categorical, *texts]) if name not in numeric]
+    held = tempfile.TemporaryFile()  # the table may exceed memory
+    n = 0
+    for frame in table.frames(numeric, further):
+        if numeric:
+            _require_coordinates(options, frame[numeric], n, chosen)
+        if categorical and "categories" not in prepared:
+            kinds = {name: sorted({*frame[name].astype(str)}) for name in categorical}
+            prepared["categories"] = kinds
+        rows = _of_columns(frame, prepared) if table.named else _as_array("X", frame[columns], 2)
+        held.write(rows.tobytes())
+        for name, parts in texts.items():
+            parts.append(frame[name].astype(str).to_numpy(str))
+        n += len(frame)
+    _require(n, "FILE must have points")
+    held.flush()
+    X = np.memmap(held, rows.dtype, "r", shape=(n, rows.shape[1]))
+    kept = [np.concatenate(texts[name[0]]) if name else None for name in (labels, ids)]
+    return _Points(path, X, None, *kept, prepared)
+
+
+def _load_array(path, options, prepared):
     kept = ["X", "y"] if options.plot else ["X"]
-    return _arrays_in(options.points, "r" if _ending(options.points) == ".npy" else None, kept)
-
-
-def _load_points(options, model=None):
-    """Points of a file, prepared like those of the model or state, if there is one."""
-    prepared = _preparation(getattr(model, "names", b""))
-    ending = _ending(options.points)
-    _require(ending in _TABLES, "FILE is not a .npy, .npz or .csv file")
-    arrays = _read_csv(options, prepared) if ending == ".csv" else _read_arrays(options)
+    arrays = _arrays_in(path, "r" if _ending(path) == ".npy" else None, kept)
     X = arrays.get("X", arrays.get(""))
-    sparse = ", a sparse matrix of scipy: save X.toarray()" if "format" in arrays else ""
-    _require(X is not None, f"FILE must have an array X, got {[*arrays]}{sparse}")
-    _as_array("X", np.atleast_1d(X)[:1], 2)
+    if "format" in arrays:
+        from scipy.sparse import csr_array, load_npz  # the import takes 0.1 s
+
+        X = csr_array(load_npz(path))
+    _require(X is not None, f"FILE must have an array X, got {[*arrays]}")
+    if not _is_sparse(X):
+        _as_array("X", np.atleast_1d(X)[:1], 2)
     labels = arrays.get("y")
-    _require(labels is None or labels.size == len(X), "y must have a label for each point")
-    own = {} if arrays.get("columns") is None else {"columns": arrays["columns"]}
-    points = _Points(X, None, labels, own | prepared)
-    if options.missing == "drop":
-        kept = np.flatnonzero(~np.isnan(X).any(1))
-        labels = None if labels is None else labels.ravel()[kept]
-        points = points.only(kept)._replace(labels=labels)
-    if model is None:
-        _learn_scales(options, points.only(_split(options, points)[0]))
-    return points
+    _require(labels is None or labels.size == X.shape[0], "y must have a label for each point")
+    return _Points(path, X, None, None if labels is None else labels.ravel(), None, prepared)
+
+
+def _load_points(path, options, model=None):
+    """Points of a file, prepared like those of the model or state, if there is one."""
+    with _about_file(path):
+        prepared = _preparation(getattr(model, "names", b""))
+        ending = _ending(path)
+        known = [*_ARRAYS, *_TABLES]
+        _require(ending in known, f"FILE must be one of {', '.join(known)}")
+        points = (_load_table if ending in _TABLES else _load_array)(path, options, prepared)
+        X = points.X
+        for name in ("missing", "standardize"):
+            _require(
+                not (_is_sparse(X) and vars(options)[name]), f"{name} is not for sparse points"
+            )
+        if options.missing == "drop":
+            kept = np.flatnonzero(~np.isnan(X).any(1))
+            points = points.only(kept)
+            _to_stderr(f"{path}: {X.shape[0] - len(kept)} rows with gaps are left out")
+        if model is None:
+            _learn_scales(options, points.only(_split(options, points)[0]))
+        if "missing.median" in points.prepared:
+            _to_stderr(f"{path}: {np.isnan(X).sum()} gaps are filled by medians")
+        return points
+
+
+# 18.3 Results
 
 
 def _check_files(options):
-    _require(
-        _ending(options.o or ".csv") in _TABLES,
-        "o must be a .npy, .npz or .csv file",
-    )
-    _require(
-        _ending(options.plot or ".png") in _PICTURES,
-        "plot must be a .png, .svg or .pdf file",
-    )
+    for name, path, endings in [
+        ("o", options.o, (*_ARRAYS, ".csv")),
+        ("model", options.model, (".npz",)),
+        ("plot", options.plot, _PICTURES),
+    ]:
+        wanted = f"{name} must be a {' or '.join(endings)} file"
+        _require(path is None or _ending(path) in endings, wanted)
     read = [options.by, options.points, options.known, *(options.files or [])]
+    endings = {_ending(path) for path in read if path}
+    texts = {".csv", ".csv.gz"}
+    for names, takers in [
+        ("delimiter encoding", texts),
+        ("header", texts | {".xlsx"}),
+        ("columns drop id categorical", set(_TABLES)),
+        ("labels", set(_TABLES)),
+    ]:
+        given = [f"--{name}" for name in names.split() if vars(options)[name] not in (None, [])]
+        wanted = f"only {', '.join(sorted(takers))} files take {' and '.join(given)}"
+        _require(not given or endings & takers, wanted)
+    with_ids = _ending(options.o or ".csv") != ".npy" or not options.id
+    _require(with_ids, "id needs -o FILE.csv or FILE.npz: a .npy file holds only numbers")
     places = [os.path.realpath(path) for path in read if path]
-    names = "header columns drop labels delimiter encoding".split()
-    given = [f"--{name}" for name in names if vars(options)[name] not in (None, [])]
-    tables = any(_ending(path) == ".csv" for path in read if path)
-    _require(tables or not given, f"only .csv files take {' and '.join(given)}")
     for path in filter(None, [options.o, options.model, options.state, options.plot]):
         place = os.path.realpath(path)
         _require(place not in places, f"{path} is given twice and would be overwritten")
@@ -12755,21 +13017,32 @@ def _write_results(options, points, model, names=(), further=None, stored={}):
         Z = features(X, model)
         return np.column_stack([Z, *(further(X) if names else [])]).astype(X.dtype)
 
+    def write_csv(file, slabs, components):
+        text = io.TextIOWrapper(file, "utf-8", newline="")
+        lines = csv.writer(text, lineterminator="\n")
+        header = ["row", *components, *names]
+        lines.writerow(header if points.ids is None else ["row", *options.id, *header[1:]])
+        for rows in slabs:
+            numbers = points.numbered(rows)
+            first = [numbers] if points.ids is None else [numbers, points.ids[rows]]
+            for *labels, values in zip(*first, table(rows).tolist()):
+                lines.writerow([*labels, *(f"{value:.17g}" for value in values)])
+        text.flush()
+        text.detach()
+
     def write(file):  # in blocks: the table may exceed memory
-        n = len(points.X)
+        n = points.X.shape[0]
         first = table(slice(1))
         if _ending(options.o) == ".npz":
-            np.savez(file, embedding=table(slice(None)), values=values, **arrays)
+            ids = {} if points.ids is None else {"id": points.ids}
+            np.savez(file, embedding=table(slice(None)), values=values, **ids, **arrays)
         elif _ending(options.o) == ".npy":
             head = np.lib.format.header_data_from_array_1_0(first)
             np.lib.format.write_array_header_1_0(file, head | {"shape": (n, first.shape[1])})
             file.writelines(map(table, _slabs(n, _SLAB)))
         else:
             components = [f"component_{j + 1}" for j in range(first.shape[1] - len(names))]
-            file.write(",".join(["row", *components, *names]).encode() + b"\n")
-            for rows in _slabs(n, _SLAB):
-                numbered = np.column_stack([points.numbered(rows), table(rows)])
-                np.savetxt(file, numbered, "%.17g", ",")
+            write_csv(file, _slabs(n, _SLAB), components)
 
     if options.model:
         _write_arrays(options.model, arrays)
@@ -12779,7 +13052,7 @@ def _write_results(options, points, model, names=(), further=None, stored={}):
         _plot(options.plot, points, model, values)
 
 
-# 18.3 demo and embed
+# 18.4 demo and embed
 
 
 def _fitted(method, X, kernel, options):
@@ -12811,24 +13084,52 @@ def _demo(options):
         print(f"{name:16}{seconds:9.3f}{_human(nbytes(A)):>12}{error:11.3g}", flush=True)
 
 
+def _shown_columns(points):
+    """The columns of a table, one of which may be a target."""
+    columns = points.prepared.get("columns")
+    return f", columns {columns}" if columns else ""
+
+
+def _warn_of_one_column(points):
+    """Say if one column nearly determines the distances, as its unit is smaller than others."""
+    if _is_sparse(points.X):
+        return
+    variances = points.rows(points.some(1000)).var(0, dtype=np.float64)
+    share = variances.max() / max(variances.sum(), 1e-300)
+    if len(variances) > 1 and share > 0.8:
+        column = _coordinate(points.prepared, variances.argmax())
+        _to_stderr(
+            f"column {column} has {100.0 * share:.0f} % of the squared distances: --standardize scales "
+            "columns to equal variances"
+        )
+
+
 def _embed(options):
     method = _METHODS[options.method]
     _require(options.s is None or method.size, f"s is not for --method {options.method}")
-    points = _load_points(options)
     _require(options.o or options.model or options.plot, "pass -o, --model or --plot")
+    points = _load_points(options.points, options)
     fitted, others = _split(options, points)
     kernel = _chosen_kernel(options, points.only(fitted))
-    names = points.prepared.get("columns")  # one of them may be a target
-    _to_stderr(f"{options.points}: {len(points.X)} points, columns {names}; {kernel}")
+    _to_stderr(f"{points.path}: {points.X.shape[0]} points{_shown_columns(points)}; {kernel}")
+    _warn_of_one_column(points)
     model, _ = _fitted(method, points.rows(fitted), kernel, options)
     model = model._replace(names=_names_of(points.prepared))
-    stored = {} if others is None else {"known": residual(points.rows(others), model)}
+    some = points.rows(points.some(2000, options.seed))
+    shares = " ".join(f"{share:.2g}" for share in explained_variance_ratio(some, model))
+    _to_stderr(f"shares of variance of the components: {shares}")
+    stored = {}
+    if others is not None:
+        stored["known"] = residual(points.rows(others), model)
+        _to_stderr(f"{len(others)} points are held out, for apply --novelty")
     _write_results(options, points, model, stored=stored)
 
 
-# 18.4 stream and apply. _REMEMBERED: options of a stream that must not change
+# 18.5 stream and apply. _REMEMBERED: options of a stream that must not change
 
-_REMEMBERED = "method kernel sigma m ell k seed center standardize missing columns drop".split()
+_REMEMBERED = (
+    "method kernel sigma m ell k seed center standardize missing columns drop categorical".split()
+)
 
 
 def _started(options, points):
@@ -12847,13 +13148,13 @@ def _started(options, points):
 def _take_blocks(options, state, points, begun):
     """The state after all blocks of a file. It is saved every 30 s and at the end, with the arrays
     `begun`: for each file, the last row that was read, and the number of rows."""
-    name = f"read {os.path.realpath(options.points)}"
+    name = f"read {os.path.realpath(points.path)}"
     *last, taken = begun.get(name, [0])
     taken = int(taken)
     n = len(points.X)
     _require(
         np.array_equal(points.X[taken - 1 : taken].ravel(), last, equal_nan=True),
-        "FILE has changed in the rows that were read",
+        f"{points.path}: FILE has changed in the rows that were read",
     )
     saved = time.perf_counter()
     # A single point cannot be centered. If only one is left, the block before includes it.
@@ -12870,9 +13171,7 @@ def _take_blocks(options, state, points, begun):
                 options.version = _write_arrays(options.state, arrays, *versions)
             saved = time.perf_counter()
     held = sum(int(read[-1]) for key, read in begun.items() if key.startswith("read "))
-    _to_stderr(
-        f"{options.points}: {n} points, columns {points.prepared.get('columns')}; the state holds {held}"
-    )
+    _to_stderr(f"{points.path}: {n} points{_shown_columns(points)}; the state holds {held}")
     return state
 
 
@@ -12897,8 +13196,7 @@ def _follow(options):
         state = _made_from(begun, options.state)
         _require("options" in begun, "state must be a file that --state has written")
     for path in options.files:
-        options.points = path
-        points = _load_points(options, state)
+        points = _load_points(path, options, state)
         told = json.dumps({name: vars(options)[name] for name in _REMEMBERED})
         if not begun:
             state = _started(options, points)._replace(names=_names_of(points.prepared))
@@ -12929,11 +13227,12 @@ def _known_residuals(options, model, arrays):
     if options.known is None:
         _require("known" in arrays, "--novelty needs --known FILE, or a model of embed --holdout")
         return arrays["known"]
-    options.points = options.known
-    options.labels = []
-    points = _load_points(options, model)
+    without = argparse.Namespace(**vars(options) | {"labels": [], "id": []})
+    points = _load_points(options.known, without, model)
+    _require(not _is_sparse(points.X), "known is for dense points: pass --holdout to embed")
     known = points.rows()
-    found = residual(known, model)  # refuses points that do not fit the model
+    with _about_file(options.known):
+        found = residual(known, model)  # refuses points that do not fit the model
     _require(
         not hasattr(model, "points") or _are_new(model.points, known, points.prepared),
         "known must have points that the model has not seen, or their residuals are too small: "
@@ -12946,15 +13245,21 @@ def _apply(options):
     alpha = options.novelty
     _require(options.o or options.plot, "pass -o or --plot")
     _require(alpha is not None or options.known is None, "known is only for --novelty ALPHA")
-    arrays = _arrays_in(options.by)
-    model = _made_from(arrays, options.by)
-    points = _load_points(options, model)
+    with _about_file(options.by):
+        arrays = _arrays_in(options.by)
+        model = _made_from(arrays, options.by)
+    points = _load_points(options.points, options, model)
+    _to_stderr(f"{points.path}: {points.X.shape[0]} points")
     names = ["residual"] if options.residual else []
     if alpha is not None:
         _checked_share("novelty", alpha)
         known = _known_residuals(options, model, arrays)
         least = math.ceil(1.0 / alpha) - 1
-        _require(known.size >= least, f"known must have {least} points, got {known.size}")
+        _require(
+            known.size >= least,
+            f"novelty {alpha} needs {least} known points, got {known.size} of "
+            f"{options.known or options.by}: pass a larger one, or more by embed --holdout or --known",
+        )
         names += ["p", "novel"]
 
     def further(X):
@@ -12969,10 +13274,10 @@ def _apply(options):
     _write_results(options, points, model, names, further)
 
 
-# 18.5 Options and help
+# 18.6 Options and help
 
 
-def _column_names(text):
+def _column_list(text):
     names = next(csv.reader([text], skipinitialspace=True))
     _require(names, "a column must be named")
     return names
@@ -12980,15 +13285,23 @@ def _column_names(text):
 
 _ARGUMENTS = {  # for argparse
     "by": {"metavar": "MODEL.npz", "help": "model written by -o, --model or kpcasketch.save"},
-    "points": {"metavar": "FILE", "help": ".csv, .npy, or .npz (array X); one point per row"},
+    "points": {
+        "metavar": "FILE",
+        "help": ".npy, .npz (array X, or sparse matrix of scipy) or table, such as .csv; one point per row",
+    },
     "files": {"metavar": "FILE", "nargs": "+", "help": "as in embed; scales are from the first"},
-    "--header": {"action": argparse.BooleanOptionalAction, "help": "line 1 of a .csv file is one"},
-    "--columns": {"type": _column_names, "help": "columns of a .csv file: a,b or 1,2"},
-    "--drop": {"type": _column_names, "default": [], "help": "columns of a .csv file to leave out"},
+    "--header": {"action": argparse.BooleanOptionalAction, "help": "line 1 of a table is one"},
+    "--columns": {"type": _column_list, "help": "columns of a table: a,b or 1,2"},
+    "--drop": {"type": _column_list, "default": [], "help": "columns of a table to leave out"},
     "--labels": {
-        "type": _column_names,
+        "type": _column_list,
         "default": [],
         "help": "column that colors the picture (.npz: array y)",
+    },
+    "--id": {"type": _column_list, "help": "column to write beside the features, such as a name"},
+    "--categorical": {
+        "type": _column_list,
+        "help": "columns that become an indicator per category (stream: those of the first 65,536 rows)",
     },
     "--missing": {"choices": ["median", "drop"], "help": "fill missing values, or drop rows"},
     "--encoding": {"help": "of a .csv file, for example cp1252"},
@@ -13017,8 +13330,8 @@ _ARGUMENTS = {  # for argparse
     "--model": {"help": "write the model to a .npz file (privacy: it holds points)"},
     "--plot": {"help": "draw components and spectrum to a .png, .svg or .pdf file"},
 }
-_FILE = "--header --columns --labels --missing --encoding --delimiter"
-_FIT = f"{_FILE} --drop --standardize -k --seed --kernel --sigma --no-center -o --model --plot"
+_FILE = "--header --columns --labels --id --missing --encoding --delimiter"
+_FIT = f"{_FILE} --drop --categorical --standardize -k --seed --kernel --sigma --no-center -o --model --plot"
 _COMMANDS = {  # function, help, options, and methods (the first is the default)
     "demo": (_demo, "compare nine methods on built-in points", "-k --seed"),
     "embed": (
@@ -13052,7 +13365,7 @@ def _parser():
     parser.set_defaults(**dict.fromkeys(names))
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
     for name, (run, words, options, *methods) in _COMMANDS.items():
-        command = commands.add_parser(name, help=words, description=words, epilog=_CSV)
+        command = commands.add_parser(name, help=words, description=words, epilog=_TABLES_HELP)
         command.set_defaults(run=run)
         for option in options.split():
             command.add_argument(option, **_ARGUMENTS[option])
@@ -13094,7 +13407,7 @@ def main(argv=None):
         told = vars(options)
         if told.get(name) is not None:  # name the option as typed
             text = f"{'-' if len(name) == 1 else '--'}{name} {rest}"
-        elif told.get("points"):
+        elif told.get("points") and not isinstance(error, _FileError):
             text = f"{options.points}: {text}"
         _to_stderr(f"error: {text}")
         return 2
