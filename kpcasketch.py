@@ -4274,7 +4274,8 @@ def features_of(x, model, out):
         >>> out.tolist()
         [3.0]
     """
-    row = features(_as_array("x", x, 1)[None], model).reshape(-1)
+    _as_array("x", x, 1)
+    row = features(np.asanyarray(x)[None], model).reshape(-1)  # x may be prepared
     _require(np.shape(out) == row.shape, f"out must be an array of {row.size} numbers")
     out[:] = row
 
@@ -4323,7 +4324,7 @@ def residual_of(x, model, out):
     """
     _of_model("model", model, "residual_of_point")
     features_of(x, model, out)
-    return float(residual(np.asarray(x)[None], model)[0])
+    return float(residual(np.asanyarray(x)[None], model)[0])
 
 
 def _compiled_of_point(function, field):
@@ -12475,18 +12476,14 @@ def _chosen_kernel(options, points):
     return _KERNELS[options.kernel](sigma)
 
 
-class _FileError(ValueError):
-    """The message begins with the name of the file."""
-
-
 @contextlib.contextmanager
 def _about_file(path):
+    """Let errors tell `main` which file they are about."""
     try:
         yield
-    except _FileError:
-        raise
     except ValueError as error:
-        raise _FileError(f"{path}: {getattr(error, 'refused', error)}") from None
+        error.path = getattr(error, "path", path)
+        raise
 
 
 class _Points(NamedTuple):
@@ -12667,12 +12664,11 @@ _CHUNK = 65_536  # rows of a table in memory
 
 
 class _Table(NamedTuple):
-    """A table in a file. frames: (numeric, text): frames with these columns, one after the other.
-    named: whether the file has the names. index: a column of pandas that is no coordinate."""
+    """A table in a file. names: of columns. frames: (numeric, text): frames with these columns, one
+    after the other. index: name of the index that pandas wrote, which has no coordinates."""
 
     names: list
     frames: object
-    named: bool = True
     index: list = []
 
 
@@ -12699,11 +12695,11 @@ def _is_header(options, first):
     return False
 
 
-def _column_names(options, first):
+def _header_names(options, first):
     """Names of the columns, and whether the first row has them."""
     fields = [str(field).strip() for field in first]
     if not _is_header(options, fields):
-        return [str(j + 1) for j in range(len(fields))], False
+        return [f"#{j + 1} of {len(fields)}" for j in range(len(fields))], False
     names = [field or f"Unnamed: {j}" for j, field in enumerate(fields)]  # as pandas names them
     twice = sorted(set(names) - _once(names).keys())
     _require(not twice, f"columns must have different names, got {twice} several times")
@@ -12744,10 +12740,13 @@ def _csv_table(path, options):
         first, decimal = _survey(path, options, delimiter)
     except (UnicodeError, LookupError) as error:
         raise ValueError(
-            f"it must be text in {options.encoding or 'utf-8-sig'}: {error}: pass --encoding, for "
+            f"cannot read it as {options.encoding or 'utf-8-sig'}: {error}: pass --encoding, for "
             "example cp1252"
         ) from None
-    names, named = _column_names(options, first)
+    names, named = _header_names(options, first)
+    # Before 3.1, pandas rounds numbers correctly only if asked, and later versions warn if asked.
+    old = tuple(map(int, pandas.__version__.split(".")[:2])) < (3, 1)
+    exact = {"float_precision": "round_trip"} if old else {}
 
     def frames(numeric, text):
         with _text(path, options) as file:
@@ -12764,13 +12763,13 @@ def _csv_table(path, options):
                 dtype=dict.fromkeys(text, str),
                 keep_default_na=False,
                 na_values=dict.fromkeys(numeric, [*_MISSING]),
-                float_precision="round_trip",
+                **exact,
                 skipinitialspace=True,
                 low_memory=False,  # else a column may have several types
                 chunksize=_CHUNK,
             )
 
-    return _Table(names, frames, named)
+    return _Table(names, frames)
 
 
 def _excel_table(path, options):
@@ -12778,14 +12777,14 @@ def _excel_table(path, options):
     _library("openpyxl", "openpyxl", "an .xlsx file")
     cells = pandas.read_excel(path, header=None, dtype=object, na_filter=False)
     _require(len(cells), "FILE must have points")
-    names, named = _column_names(options, cells.iloc[0])
+    names, named = _header_names(options, cells.iloc[0])
     rows = cells.iloc[int(named) :].set_axis(names, axis=1)
 
     def frames(numeric, text):
         gaps = rows[numeric].isin(_MISSING)
         yield rows.assign(**rows[numeric].mask(gaps).infer_objects())
 
-    return _Table(names, frames, named)
+    return _Table(names, frames)
 
 
 def _arrow_table(path, options):
@@ -12799,7 +12798,7 @@ def _arrow_table(path, options):
             yield batch.to_pandas(ignore_metadata=True)
 
     names = [name for name in data.schema.names if name not in index]
-    return _Table(names, frames, True, [name for name in data.schema.names if name in index])
+    return _Table(names, frames, [name for name in data.schema.names if name in index])
 
 
 _TABLES = {
@@ -12821,23 +12820,22 @@ def _find(names, columns):
     return [places[column] for column in columns or []]
 
 
-def _point_columns(options, table, prepared, others):
-    """Columns with coordinates: of --columns, of the model, or all but the `others`."""
-    own = prepared.get("columns")
+def _point_columns(options, table, own, others):
+    """Columns with coordinates: of --columns, the model's `own`, or all but the `others`."""
     if options.columns:
         _require(not options.drop, "drop is not for --columns")
         columns = _find(table.names, options.columns)
-        _require(not table.named or own in (None, columns), "columns must be the model's")
-    elif own and table.named:
+        without_header = table.names[0] == f"#1 of {len(table.names)}"
+        _require(own is None or own == columns or without_header, "columns must be the model's")
+        return columns
+    if own:
         lacking = [name for name in own if name not in table.names]
         _require(
-            not lacking,
-            f"the model's columns {lacking} are not in the file, which has {table.names}",
+            not lacking, f"FILE must have the model's columns {lacking}, and has {table.names}"
         )
-        columns = own
-    else:
-        left_out = [*others, *_find(table.names, options.drop)]
-        columns = [name for name in table.names if name not in left_out]
+        return own
+    left_out = {*others, *_find(table.names, options.drop)}
+    columns = [name for name in table.names if name not in left_out]
     _require(columns, "FILE must have a column of coordinates")
     return columns
 
@@ -12853,26 +12851,25 @@ def _is_number(value):
     return isinstance(value, (int, float)) or bool(_NUMBER.fullmatch(str(value)))
 
 
-def _require_coordinates(options, frame, begin, chosen):
-    """Refuse columns that are not numbers. Unless columns are `chosen`, refuse an index, too."""
+def _require_coordinates(options, frame, begin, own):
+    """Refuse columns that are not numbers and, unless they are the model's `own` or were chosen, an
+    index. begin: number of rows before those of the frame."""
+    chosen = own or options.columns
     wrong = {}
     for column, dtype in zip(frame.columns, frame.dtypes):
         if not _is_numeric(dtype):
             values = frame[column].tolist()
             row = next((i for i, value in enumerate(values) if not _is_number(value)), 0)
             wrong[column] = f"{values[row]!r} in row {begin + row + 1}"
-        elif not chosen and column.startswith("Unnamed: ") or column == "...1":  # of R
-            wrong[column] = "without a name: an index"
+        elif not chosen and (column.startswith("Unnamed: ") or column == "...1"):  # pandas, R
+            wrong[column] = "an index, without a name"
     first = frame.columns[0]
     if not (chosen or begin or first in wrong) and _only_counts(frame[first]):
         wrong[first] = "counts the rows"
     told = ", ".join(f"{column} ({why})" for column, why in wrong.items())
-    drop = [*(options.drop or []), *wrong]
-    quoted = [f'"{name}"' if "," in name else name for name in drop]
-    remedy = f"pass --drop {shlex.quote(','.join(quoted))}, or name one by --id, --labels or --categorical"
-    _require(
-        not wrong, f"columns must be coordinates, got {told}{': ' + remedy if not chosen else ''}"
-    )
+    drop = [f'"{name}"' if "," in name else name for name in [*(options.drop or []), *wrong]]
+    remedy = f": pass --drop {shlex.quote(','.join(drop))}, or name columns by --labels, --id or --categorical"
+    _require(not wrong, f"columns must be numbers, got {told}{'' if chosen else remedy}")
 
 
 def _load_table(path, options, prepared):
@@ -12880,31 +12877,32 @@ def _load_table(path, options, prepared):
     labels = _find(table.names, options.labels)
     ids = _find([*table.names, *table.index], options.id)
     _require(len(labels) < 2 and len(ids) < 2, "one column can have labels, and one ids")
+    own = prepared.get("columns")
+    columns = _point_columns(options, table, own, [*labels, *ids])
+    prepared = {"columns": columns} | prepared
     categorical = [*prepared.get("categories", [])] or _find(table.names, options.categorical)
-    _require(table.named or not categorical, "categorical is for columns with names")
-    columns = _point_columns(options, table, prepared, [*labels, *ids])
-    chosen = bool(options.columns or "columns" in prepared)
-    if table.named:
-        prepared = {"columns": columns} | prepared
     numeric = [name for name in columns if name not in categorical]
     texts = {name: [] for name in [*labels, *ids]}
     further = [name for name in dict.fromkeys([*categorical, *texts]) if name not in numeric]
-    held = tempfile.TemporaryFile()  # the table may exceed memory
     n = 0
-    for frame in table.frames(numeric, further):
-        if numeric:
-            _require_coordinates(options, frame[numeric], n, chosen)
-        if categorical and "categories" not in prepared:
-            kinds = {name: sorted({*frame[name].astype(str)}) for name in categorical}
-            prepared["categories"] = kinds
-        rows = _of_columns(frame, prepared) if table.named else _as_array("X", frame[columns], 2)
-        held.write(rows.tobytes())
-        for name, parts in texts.items():
-            parts.append(frame[name].astype(str).to_numpy(str))
-        n += len(frame)
-    _require(n, "FILE must have points")
-    held.flush()
-    X = np.memmap(held, rows.dtype, "r", shape=(n, rows.shape[1]))
+    with tempfile.TemporaryFile() as held:  # the table may exceed memory
+        for frame in table.frames(numeric, further):
+            if frame.empty:
+                continue
+            if numeric:
+                _require_coordinates(options, frame[numeric], n, own)
+            if categorical and "categories" not in prepared:
+                kinds = {name: sorted({*frame[name].astype(str)}) for name in categorical}
+                prepared["categories"] = kinds
+            # With --columns, a table without a header may have the model's columns.
+            rows = _of_columns(frame[columns].set_axis(prepared["columns"], axis=1), prepared)
+            held.write(rows.tobytes())
+            for name, parts in texts.items():
+                parts.append(frame[name].astype(str).to_numpy(str))
+            n += len(frame)
+        _require(n, "FILE must have points")
+        held.flush()
+        X = np.memmap(held, rows.dtype, "r", shape=(n, rows.shape[1]))
     kept = [np.concatenate(texts[name[0]]) if name else None for name in (labels, ids)]
     return _Points(path, X, None, *kept, prepared)
 
@@ -12913,7 +12911,7 @@ def _load_array(path, options, prepared):
     kept = ["X", "y"] if options.plot else ["X"]
     arrays = _arrays_in(path, "r" if _ending(path) == ".npy" else None, kept)
     X = arrays.get("X", arrays.get(""))
-    if "format" in arrays:
+    if X is None and "format" in arrays:
         from scipy.sparse import csr_array, load_npz  # the import takes 0.1 s
 
         X = csr_array(load_npz(path))
@@ -12941,11 +12939,11 @@ def _load_points(path, options, model=None):
         if options.missing == "drop":
             kept = np.flatnonzero(~np.isnan(X).any(1))
             points = points.only(kept)
-            _to_stderr(f"{path}: {X.shape[0] - len(kept)} rows with gaps are left out")
+            _to_stderr(f"{path}: {X.shape[0] - len(kept)} rows with gaps, left out")
         if model is None:
             _learn_scales(options, points.only(_split(options, points)[0]))
         if "missing.median" in points.prepared:
-            _to_stderr(f"{path}: {np.isnan(X).sum()} gaps are filled by medians")
+            _to_stderr(f"{path}: {np.isnan(X).sum()} gaps, filled by medians")
         return points
 
 
@@ -12958,20 +12956,19 @@ def _check_files(options):
         ("model", options.model, (".npz",)),
         ("plot", options.plot, _PICTURES),
     ]:
-        wanted = f"{name} must be a {' or '.join(endings)} file"
+        wanted = f"{name} must end in {' or '.join(endings)}"
         _require(path is None or _ending(path) in endings, wanted)
     read = [options.by, options.points, options.known, *(options.files or [])]
     endings = {_ending(path) for path in read if path}
-    texts = {".csv", ".csv.gz"}
+    texts = [".csv", ".csv.gz"]
     for names, takers in [
         ("delimiter encoding", texts),
-        ("header", texts | {".xlsx"}),
-        ("columns drop id categorical", set(_TABLES)),
-        ("labels", set(_TABLES)),
+        ("header", [*texts, ".xlsx"]),
+        ("columns drop labels id categorical", [*_TABLES]),
     ]:
         given = [f"--{name}" for name in names.split() if vars(options)[name] not in (None, [])]
-        wanted = f"only {', '.join(sorted(takers))} files take {' and '.join(given)}"
-        _require(not given or endings & takers, wanted)
+        wanted = f"only {', '.join(takers)} files take {' and '.join(given)}"
+        _require(not given or endings.intersection(takers), wanted)
     with_ids = _ending(options.o or ".csv") != ".npy" or not options.id
     _require(with_ids, "id needs -o FILE.csv or FILE.npz: a .npy file holds only numbers")
     places = [os.path.realpath(path) for path in read if path]
@@ -13116,8 +13113,9 @@ def _embed(options):
     model, _ = _fitted(method, points.rows(fitted), kernel, options)
     model = model._replace(names=_names_of(points.prepared))
     some = points.rows(points.some(2000, options.seed))
-    shares = " ".join(f"{share:.2g}" for share in explained_variance_ratio(some, model))
-    _to_stderr(f"shares of variance of the components: {shares}")
+    with contextlib.suppress(ValueError):  # if points do not differ, there is no variance
+        shares = " ".join(f"{share:.2g}" for share in explained_variance_ratio(some, model))
+        _to_stderr(f"shares of variance of the components: {shares}")
     stored = {}
     if others is not None:
         stored["known"] = residual(points.rows(others), model)
@@ -13197,6 +13195,7 @@ def _follow(options):
         _require("options" in begun, "state must be a file that --state has written")
     for path in options.files:
         points = _load_points(path, options, state)
+        _require(not _is_sparse(points.X), f"{path} must be dense: streams take no sparse points")
         told = json.dumps({name: vars(options)[name] for name in _REMEMBERED})
         if not begun:
             state = _started(options, points)._replace(names=_names_of(points.prepared))
@@ -13277,7 +13276,7 @@ def _apply(options):
 # 18.6 Options and help
 
 
-def _column_list(text):
+def _column_names(text):
     names = next(csv.reader([text], skipinitialspace=True))
     _require(names, "a column must be named")
     return names
@@ -13291,16 +13290,16 @@ _ARGUMENTS = {  # for argparse
     },
     "files": {"metavar": "FILE", "nargs": "+", "help": "as in embed; scales are from the first"},
     "--header": {"action": argparse.BooleanOptionalAction, "help": "line 1 of a table is one"},
-    "--columns": {"type": _column_list, "help": "columns of a table: a,b or 1,2"},
-    "--drop": {"type": _column_list, "default": [], "help": "columns of a table to leave out"},
+    "--columns": {"type": _column_names, "help": "columns of a table: a,b or 1,2"},
+    "--drop": {"type": _column_names, "default": [], "help": "columns of a table to leave out"},
     "--labels": {
-        "type": _column_list,
+        "type": _column_names,
         "default": [],
         "help": "column that colors the picture (.npz: array y)",
     },
-    "--id": {"type": _column_list, "help": "column to write beside the features, such as a name"},
+    "--id": {"type": _column_names, "help": "column to write beside the features, such as a name"},
     "--categorical": {
-        "type": _column_list,
+        "type": _column_names,
         "help": "columns that become an indicator per category (stream: those of the first 65,536 rows)",
     },
     "--missing": {"choices": ["median", "drop"], "help": "fill missing values, or drop rows"},
@@ -13405,10 +13404,11 @@ def main(argv=None):
         text = getattr(error, "refused", str(error)) or type(error).__name__
         name, _, rest = text.partition(" ")
         told = vars(options)
+        path = getattr(error, "path", told.get("points"))
         if told.get(name) is not None:  # name the option as typed
             text = f"{'-' if len(name) == 1 else '--'}{name} {rest}"
-        elif told.get("points") and not isinstance(error, _FileError):
-            text = f"{options.points}: {text}"
+        elif path:
+            text = f"{path}: {text}"
         _to_stderr(f"error: {text}")
         return 2
     return 0
