@@ -1228,9 +1228,9 @@ class _Stream(NamedTuple):
     # (state, X), or (state, X, Y) if `second`: the state after more points. X has rows, except if
     # `second`.
     update: object
-    # (state), or (state, k) if `most` is given: the result. `finish` refuses a state whose `count` of
-    # points is 0. A state without `count` has seen points at its start.
-    finish: object
+    finish: object  # (state), or (state, k) if `most` is given: the result of a state with points
+    # (state): whether it has seen points. If not, `finish` refuses it.
+    has_points: object = lambda state: state.count > 0
     most: object = None  # (state): the largest k of `finish`
     merge: object = None  # (a, b): the state of both streams
     arguments: object = None  # (state): what must be equal in two states to be merged
@@ -4434,8 +4434,9 @@ def finish(state, k=None):
     """
     result = _of_stream("state", state, "finish")
     state = _checked_as(type(state), "state", state)
-    _require(getattr(state, "count", 1) > 0, "state must have seen a point: call update(state, X)")
-    most = _streams[type(state)].most
+    record = _streams[type(state)]
+    _require(record.has_points(state), "state must have seen a point: call update(state, X)")
+    most = record.most
     if most is None:
         _require(k is None, f"k must be None for {type(state).__name__}, got {_shown(k)}")
         return result(state)
@@ -8153,6 +8154,7 @@ def _is_whole(state):
     columns=lambda state: state.feature_map.d,
     update=_take_batch,
     finish=_models_of,
+    has_points=lambda state: True,  # at its start
     second=True,
     options={"m": 8192, "block": 512},
 )

@@ -909,11 +909,11 @@ def test_rounding_errors_were_components_of_an_indefinite_custom_kernel(rng, cen
     X = rng.standard_normal((50, 3))
     negative = kp.custom(numba.njit(lambda x, y: -(x @ y)))
     with pytest.warns(
-        UserWarning, match="^kpca: the Gram matrix has an eigenvalue of -6"
+        UserWarning, match="^kpca: the Gram matrix has an eigenvalue of -[56]"
     ) as caught:
         model = kp.kpca(X, negative, 3, centered=centered)
     assert caught[0].filename == __file__
     assert not model.values.any() and not kp.features(X, model).any()  # they were 1e-8
     table = kp.precomputed(-X @ X.T)
-    with pytest.warns(UserWarning, match="^kpca: the Gram matrix has an eigenvalue of -6"):
+    with pytest.warns(UserWarning, match="^kpca: the Gram matrix has an eigenvalue of -[56]"):
         assert not kp.kpca(np.arange(50)[:, None], table, 3, centered=centered).values.any()

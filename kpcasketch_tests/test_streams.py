@@ -639,7 +639,7 @@ def test_streams_take_both_precisions(dtype):
         ),
         (
             lambda: kp.finish(
-                kp.skpca_start(kp.fourier_features_map(G, 5, 3), 2, centered=False), 3
+                kp.update(kp.skpca_start(kp.fourier_features_map(G, 5, 3), 2, centered=False), X), 3
             ),
             "finish: k must be an int from 1 to 2, got 3",
         ),
@@ -1063,7 +1063,7 @@ def test_more_components_than_rows_were_refused_after_the_pass(monkeypatch):
 @pytest.mark.parametrize("name", STREAMS)
 def test_a_stream_without_points_was_finished_by_zeros(name):
     state = STREAMS[name].start(X)
-    if not hasattr(state, "count"):  # it has seen points
+    if name == "dsgd":  # its start has seen points
         assert np.isfinite(kp.features(X, STREAMS[name].finish(state))).all()
         return
     empty = [state, kp.merge(state, state)] if STREAMS[name].merges else [state]
