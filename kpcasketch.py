@@ -949,7 +949,7 @@ def _as_points(name, value):
     if not _all_below(rows.data, 1e150):
         entry = np.argmin(np.abs(rows.data) < 1e150)
         row = np.searchsorted(rows.indptr, entry, "right") - 1
-        raise ValueError(f"{wanted}; row {row} is not")
+        raise ValueError(f"{wanted}; row {row}, column {rows.indices[entry]} is not")
     return rows
 
 

@@ -1059,5 +1059,5 @@ def test_estimators_of_dense_points_refused_sparse_ones(rng):
         assert np.array_equal(apply(S), apply(X))
     S.data[S.indptr[7]] = np.nan
     for call in (apply, lambda S: own.fit(S, y)):
-        with pytest.raises(ValueError, match="X must be finite .*; row 7 is not"):
+        with pytest.raises(ValueError, match="X must be finite .*; row 7, column 0 is not"):
             call(S)
