@@ -905,9 +905,12 @@ def _as_array(name, value, ndim, dtypes=_FLOATS):
         return value
     wanted = f"a {ndim}-D array of real numbers"
     _require_numeric(name, value, wanted)
+    called = "X"
     if hasattr(value, "to_numpy"):
+        called = "X.to_numpy()"
         if hasattr(value, "astype"):  # pandas: NA becomes NaN
-            value = value.astype(float)
+            kinds = {str(dtype).lower() for dtype in np.ravel(getattr(value, "dtypes", None))}
+            value = value.astype(np.float32 if kinds == {"float32"} else float)
         value = value.to_numpy()
     if type(value) in (list, tuple):
         with contextlib.suppress(ValueError):  # rows of unequal lengths remain a list
@@ -915,7 +918,7 @@ def _as_array(name, value, ndim, dtypes=_FLOATS):
     _require(isinstance(value, np.ndarray), f"{name} must be {wanted}, got {type(value).__name__}")
     hint = ""
     if value.ndim == 1 and ndim == 2:
-        hint = ": pass X[None] for one point, X[:, None] for one column"
+        hint = f": pass {called}[None] for one point, {called}[:, None] for one column"
     _require(
         value.ndim == ndim and value.dtype.kind in "biuf",
         f"{name} must be {wanted}, got a {value.ndim}-D array of {value.dtype}{hint}",
@@ -967,26 +970,34 @@ def _as_points(name, value):
     if not _all_below(rows.data, 1e150):
         entry = np.argmin(np.abs(rows.data) < 1e150)
         row = np.searchsorted(rows.indptr, entry, "right") - 1
-        raise ValueError(f"{wanted}; row {row} is not")
+        raise ValueError(f"{wanted}; row {row}, column {rows.indices[entry]} is not")
     return rows
 
 
-def _checked_points(name, X, columns=None, numbers=None, rows=None):
-    """X as finite points. `numbers`: row numbers for messages, 0, 1, ... by default."""
+def _place(X, P, sound, numbers):
+    """The first number of P, the array of X, that is not sound: its row, and its column's name."""
+    row, column = divmod(int(np.argmin(sound)), P.shape[1])
+    names = [*getattr(X, "columns", range(P.shape[1]))]
+    return f"row {row if numbers is None else numbers[row]}, column {names[column]!r}"
+
+
+def _checked_points(name, X, columns=None, numbers=None, rows=None, least=1):
+    """X as at least `least` finite points. `numbers`: row numbers for messages, 0, 1, ... by
+    default."""
     P = _as_points(name, X)
     _require(
-        0 not in P.shape, f"{name} must have at least one row and one column, got shape {P.shape}"
+        P.shape[0] >= least and P.shape[1] > 0,
+        f"{name} must have at least one row and one column, got shape {P.shape}",
     )
     _require(columns in (None, P.shape[1]), f"{name} must have {columns} columns, got {P.shape[1]}")
     _require(rows in (None, P.shape[0]), f"{name} must have {rows} rows, got {P.shape[0]}")
     # Squares of distances, at most 4 d limit^2, must not overflow.
     limit = min(1e17, 8e18 / math.sqrt(P.shape[1])) if P.dtype.itemsize == 4 else 1e150
     if not (_is_sparse(P) or _all_below(P, limit)):
-        row = int(np.argmin((np.abs(P) < limit).all(1)))
         raise ValueError(
             f"{name} must be finite (no NaN or infinity) and below 1e150 in magnitude (float32: "
-            "1e17, and 8e18 / sqrt(d) for d columns); row "
-            f"{row if numbers is None else numbers[row]} is not"
+            "1e17, and 8e18 / sqrt(d) for d columns); "
+            f"{_place(X, P, np.abs(P) < limit, numbers)} is not"
         )
     return P
 
@@ -1203,7 +1214,9 @@ def _of_record(records, name, value, field):
     if found is None:  # the message is built only if it is needed: 3 us of a small call
         able = [cls.__name__ for cls, record in records.items() if getattr(record, field)]
         got = type(value).__name__
-        if hasattr(type(value), "fit"):
+        if isinstance(value, (str, os.PathLike)):
+            got += ": call load(path)"
+        elif hasattr(type(value), "_require_fit") and _model_in(value) is value:
             got += ", which is not fitted"
         raise ValueError(f"{name} must be one of {', '.join(able)}; got {got}")
     return found
@@ -1213,7 +1226,9 @@ class _Model(NamedTuple):
     """What the models of a class can do. Points X and model have been checked. `_of_model` refuses
     what is None."""
 
-    fit: object  # (X, model): refuse points that do not fit the model
+    # (X, model): refuse points that do not fit the model, and sparse points if it takes only dense
+    # ones. X may have no rows.
+    fit: object
     shape: object  # (model): shape of the features of one point
     features: object  # (X, model, out): write the features of points
     of_point: object  # (x, model, out): write the features of one point. It is compiled.
@@ -1231,8 +1246,12 @@ class _Stream(NamedTuple):
     """What the states of a class of streams can do. They are checked, and never modified."""
 
     columns: object  # (state): number of columns of its points
-    update: object  # (state, X), or (state, X, Y) if `second`: the state after more points
-    finish: object  # (state), or (state, k) if `most` is given: the result
+    # (state, X), or (state, X, Y) if `second`: the state after more points. X has rows, except if
+    # `second`.
+    update: object
+    finish: object  # (state), or (state, k) if `most` is given: the result of a state with points
+    # (state): whether it has seen points. If not, `finish` refuses it.
+    has_points: object = lambda state: state.count > 0
     most: object = None  # (state): the largest k of `finish`
     merge: object = None  # (a, b): the state of both streams
     arguments: object = None  # (state): what must be equal in two states to be merged
@@ -2015,7 +2034,7 @@ def _require_fitting_points(name, kernel, **points):
             _require(
                 P.shape[1] == 1
                 and (P == np.floor(P)).all()
-                and 0 <= P.min() <= P.max() < len(kernel.table),
+                and 0 <= P.min(initial=0) <= P.max(initial=0) < len(kernel.table),
                 f"{argument} must have one column of row numbers from 0 to N - 1 for a precomputed "
                 "(N, N) kernel: pass np.arange(N)[:, None] for all points",
             )
@@ -4216,6 +4235,7 @@ def _in_slabs(function, X, model, out=None, writes=False):
 
 def _function_and_model(field, X, model):
     """The function `field` of the model's record, and the model, if the points X fit it."""
+    model = _model_in(model)
     function = _of_model("model", model, field)
     model = _checked_as(type(model), "model", model)
     _models[type(model)].fit(X, model)
@@ -4248,12 +4268,13 @@ def features(X, model, *, out=None):
     model = _model_in(model)
     if (found := _in_slabs(features, X, model, out, writes=True)) is not None:
         return found
-    X = _checked_points("X", X)
+    X = _checked_points("X", X, least=0)
     write, model = _function_and_model("features", X, model)
     shape = (X.shape[0], *_models[type(model)].shape(model))
     dtype = np.result_type(X.dtype, getattr(model, "points", X).dtype)
     out = _checked_out("X", out, shape, dtype, (X, model))
-    write(X, model, out)
+    if X.shape[0] > 0:
+        write(X, model, out)
     return out
 
 
@@ -4299,12 +4320,11 @@ def residual(X, model):
         >>> residual(np.array([[1.0], [50.0]]), kpca(X, gaussian(1.0), 3, centered=False)).round(6).tolist()
         [0.0, 1.0]
     """
-    model = _model_in(model)
     if (found := _in_slabs(residual, X, model)) is not None:
         return found
-    X = _in_double(_checked_points("X", X))
+    X = _in_double(_checked_points("X", X, least=0))
     distances, model = _function_and_model("residual", X, model)
-    return distances(X, model)
+    return distances(X, model) if X.shape[0] > 0 else np.empty(0)
 
 
 @_public
@@ -4322,7 +4342,7 @@ def residual_of(x, model, out):
         >>> residual_of(np.array([3.0, 4.0]), to_features, np.empty(1))
         0.8
     """
-    _of_model("model", model, "residual_of_point")
+    _of_model("model", _model_in(model), "residual_of_point")
     features_of(x, model, out)
     return float(residual(np.asanyarray(x)[None], model)[0])
 
@@ -4372,6 +4392,7 @@ def update(state, X, Y=None):
     Args:
         state: named tuple. Returned by a start function, such as `skpca_start`. It is not modified.
         X: (n, d) array. Further points, or rows of a sketch. Classes of states say what a call costs.
+            If n = 0, the state is returned.
         Y: (n, e) array, or None. Second view or targets, only for DSGD starts that take Y.
     Returns:
         tuple: The new state, of the same type.
@@ -4383,11 +4404,11 @@ def update(state, X, Y=None):
     take = _of_stream("state", state, "update")
     state = _checked_as(type(state), "state", state)
     record = _streams[type(state)]
-    X = _checked_points("X", X, columns=record.columns(state))
+    X = _checked_points("X", X, columns=record.columns(state), least=0)
     if record.second:
         return take(state, X, Y)
     _require(Y is None, f"Y must be None for {type(state).__name__}")
-    return take(state, X)
+    return take(state, X) if len(X) > 0 else state
 
 
 @_public
@@ -4435,7 +4456,9 @@ def finish(state, k=None):
     """
     result = _of_stream("state", state, "finish")
     state = _checked_as(type(state), "state", state)
-    most = _streams[type(state)].most
+    record = _streams[type(state)]
+    _require(record.has_points(state), "state must have seen a point: call update(state, X)")
+    most = record.most
     if most is None:
         _require(k is None, f"k must be None for {type(state).__name__}, got {_shown(k)}")
         return result(state)
@@ -4644,14 +4667,15 @@ _DENSE_POINTS = 8192  # `kpca` stores K for up to this many points: 512 MB in fl
 
 
 def _checked_expansion(name, expansion, X=None):
-    E = _checked_as(Expansion, name, expansion)
+    E = _checked_as(Expansion, name, _model_in(expansion))
     _require_fitting_model(X, E, name)
     return E
 
 
 def _expansion_of(X, kernel, eigen, taken):
     """coef_j = lambda_j^-1/2 a^j (AMS section 2), or 0 if lambda_j is a rounding error of lambda_1
-    or of the trace `taken` by centering. float32 adds errors of 1e-7 lambda_1 / lambda_j^1/2."""
+    or of `taken`: the trace that centering took, or a negative eigenvalue. float32 adds errors of
+    1e-7 lambda_1 / lambda_j^1/2."""
     share = max(X.shape[0] * 2.220446049250313e-16, _precision(X))
     values = eigen.values
     floor = np.maximum(share * (max(values[0], 0.0) + abs(taken)), eigen.residual * values[0])
@@ -4701,6 +4725,24 @@ def kpca_from_eigen(X, kernel, eigen, *, centered=False):
 _CANCELS_FROM = 100.0  # removed part of the trace / the rest; below, under two digits cancel
 
 
+def _warn_of_negative_eigenvalues(A, values, key):
+    """The smallest eigenvalue of A. Warn if it is below 0 by more than 1e-4 of the largest magnitude:
+    kernel PCA has no component for it. Lanczos iteration never overestimates the magnitude."""
+    n = _size(A)
+    top = max(values[0], 0.0)
+    top_of_all = _ByProducts("A", lambda V: top * V, n)
+    lowest = top - _lanczos(_Difference(top_of_all, A), 1, key, 1e-3, 100).values[0]
+    if lowest < -1e-4 * max(top, -lowest):
+        warnings.warn(
+            f"kpca: the Gram matrix has an eigenvalue of {lowest:.3g} or less, the largest is "
+            f"{values[0]:.3g}: there are no components for negative eigenvalues. Instead of distances "
+            "D, pass -0.5 * D**2 with centered=True, or exp(-D / D.mean()). For similarities, set "
+            "negative eigenvalues to 0, or add their magnitude to the diagonal",
+            stacklevel=_USERS_LINE + 2,
+        )
+    return lowest
+
+
 def _kpca(X, kernel, k, seed, centered, tol=1e-13, A=None):
     """An Expansion from the Gram matrix (or from A), and the matrix. If centering cancels nearly
     all of a stored matrix, the matrix is recomputed in float64, and tol rises."""
@@ -4731,25 +4773,12 @@ def _kpca(X, kernel, k, seed, centered, tol=1e-13, A=None):
             A = A.astype(X.dtype, copy=False)
         else:
             A = Centered(A, np.full(n, taken / n))
-    model = _expansion_of(X, kernel, _lanczos(A, k, key, tol, 1000), taken)
+    eigen = _lanczos(A, k, key, tol, 1000)
+    if not _has_formula(kernel):
+        lowest = _warn_of_negative_eigenvalues(A, eigen.values, _checked_key(seed, _PROBES))
+        taken = max(abs(taken), -lowest)
+    model = _expansion_of(X, kernel, eigen, taken)
     return _about_its_mean(model, means if exact else None) if centered else model, A
-
-
-def _warn_of_negative_eigenvalues(A, values, key):
-    """Warn if A has an eigenvalue below 0 by more than 1e-4 of the largest magnitude: kernel PCA
-    has no component for it. Lanczos iteration never overestimates the magnitude."""
-    n = _size(A)
-    top = max(values[0], 0.0)
-    top_of_all = _ByProducts("A", lambda V: top * V, n)
-    lowest = top - _lanczos(_Difference(top_of_all, A), 1, key, 1e-3, 100).values[0]
-    if lowest < -1e-4 * max(top, -lowest):
-        warnings.warn(
-            f"kpca: the Gram matrix has an eigenvalue of {lowest:.3g} or less, the largest is "
-            f"{values[0]:.3g}: there are no components for negative eigenvalues. Instead of distances "
-            "D, pass -0.5 * D**2 with centered=True, or exp(-D / D.mean()). For similarities, set "
-            "negative eigenvalues to 0, or add their magnitude to the diagonal",
-            stacklevel=_USERS_LINE + 1,
-        )
 
 
 @_public(sparse=True)
@@ -4784,10 +4813,7 @@ def kpca(X, kernel, k, seed=0, *, centered=True):
         >>> features(X, kpca(X, linear(), 1, centered=False)).round(12).tolist()
         [[1.0], [2.0], [6.0]]
     """
-    model, A = _kpca(X, kernel, k, seed, _as_flag("centered", centered))
-    if not _has_formula(model.kernel):
-        _warn_of_negative_eigenvalues(A, model.values, _checked_key(seed, _PROBES))
-    return model
+    return _kpca(X, kernel, k, seed, _as_flag("centered", centered))[0]
 
 
 # 8.3 Derivatives and pre-images
@@ -4845,10 +4871,12 @@ def gradient(X, model):
 
 @_validated("a Relevance")
 class Relevance(NamedTuple):
-    """columns: (d,), share of each column of X. components: (k, d), the same for each feature."""
+    """columns: (d,), share of each column of X. components: (k, d), the same for each feature.
+    mean_gradient: (k, d), mean over X of the gradient of each feature."""
 
     columns: np.ndarray
     components: np.ndarray
+    mean_gradient: np.ndarray
 
 
 def _shares(squares):
@@ -4860,28 +4888,36 @@ def _shares(squares):
 def relevance(X, model):
     """Share of each column of X in the mean squared gradient of a model's features (textbook).
 
-    The share of column t is proportional to sum_ij g_ijt^2, where g_ij is gradient(X, model)[i, j]
-    (Radhakrishnan, Beaglehole, Pandit, Belkin 2024). Standardize X first.
+    The share of column t in feature j, in row j of `components`, is proportional to sum_i g_ijt^2,
+    where g_ij is gradient(X, model)[i, j] (Radhakrishnan, Beaglehole, Pandit, Belkin 2024). This row
+    tells which columns drive component j. Row j of `mean_gradient` tells their direction: a feature
+    rises with a column if the mean is positive, and falls if it is negative. If the mean is small
+    and the share is large, it rises at some points and falls at others. `columns` has shares in all
+    features together. Standardize X first: otherwise gradients have the units of the columns.
 
     Args:
         X: (n, d) array. Points. A few thousand training points suffice.
         model: Expansion or fitted estimator. Its kernel is as in `gradient`.
     Returns:
-        Relevance: Shares of the columns, for all features together and for each. They are 0 if
-            features are constant.
+        Relevance: Shares of the columns, and mean gradients. Shares are 0 if features are constant.
     Example:
-        >>> X = np.array([[0.0, 1.0], [2.0, 1.0], [5.0, 1.0]])
-        >>> relevance(X, kpca(X, linear(), 1)).columns.round(12).tolist()
-        [1.0, 0.0]
+        >>> X = np.array([[0.0, 6.0], [2.0, 4.0], [4.0, 5.0]])
+        >>> found = relevance(X, nystrom_ridge(X, X[:, 0] - 3.0 * X[:, 1], X, linear(), 1e-9))
+        >>> found.components.round(6).tolist()
+        [[0.1, 0.9]]
+        >>> found.mean_gradient.round(6).tolist()  # the prediction falls if column 1 rises
+        [[1.0, -3.0]]
     """
     X = _checked_points("X", X)
-    E = _checked_expansion("model", _model_in(model), X)
+    E = _checked_expansion("model", model, X)
     shape = E.coef.shape[1], X.shape[1]
-    _fits("X", 8.0 * math.prod(shape))
+    _fits("X", 16.0 * math.prod(shape))
     squares = np.zeros(shape)
+    sums = np.zeros(shape)
     for _, j, G in _gradients(X, E):
         squares[j] += np.square(G).sum(0)
-    return Relevance(_shares(squares.sum(0)), _shares(squares))
+        sums[j] += G.sum(0)
+    return Relevance(_shares(squares.sum(0)), _shares(squares), sums / len(X))
 
 
 @_public
@@ -4901,7 +4937,7 @@ def gradient_outer_product(X, model):
         [[0.5, 0.5], [0.5, 0.5]]
     """
     X = _checked_points("X", X)
-    E = _checked_expansion("model", _model_in(model), X)
+    E = _checked_expansion("model", model, X)
     d = X.shape[1]
     _fits("X", 8.0 * d * d)
     sums = np.zeros((d, d))
@@ -5523,7 +5559,6 @@ def _shadow_update(state, X):
 
 
 def _shadow_finish(state):
-    _require(state.count >= 1, "state must have seen a point")
     return ReducedSet(state.centers.copy(), state.weights.copy())
 
 
@@ -7990,15 +8025,15 @@ def _checked_targets(Y, rows):
     return _checked_points("Y", _as_columns("Y", Y), rows=rows)
 
 
-def _checked_views(task, X, Y, d=None, columns=None):
+def _checked_views(task, X, Y, d=None, columns=None, least=1):
     """X and, except for kernel PCA, Y: points in the precision of X, or targets in float64."""
-    X = _checked_points("X", X, d)
+    X = _checked_points("X", X, d, least=least)
     if not task.takes_y:
         return [X]
     Y = _as_columns("Y", Y)
     if task.two_views:
         Y = Y.astype(X.dtype, copy=False)
-    return [X, _checked_points("Y", Y, columns, rows=len(X))]
+    return [X, _checked_points("Y", Y, columns, rows=len(X), least=least)]
 
 
 def _take_batch(state, X, Y):
@@ -8012,8 +8047,10 @@ def _take_batch(state, X, Y):
         names = _names(Y).encode() or names
     elif task.sliced:
         columns = len(state.slices.edges)
-    views = _checked_views(task, X, Y, state.feature_map.d, columns)
-    return _step(state, *views)._replace(other_names=names)
+    views = _checked_views(task, X, Y, state.feature_map.d, columns, least=0)
+    if len(X) > 0:
+        state = _step(state, *views)
+    return state._replace(other_names=names)
 
 
 # 12.4 Results
@@ -8022,7 +8059,7 @@ def _take_batch(state, X, Y):
 def _fit_random_features(X, feature_map):
     _checked_map("model.feature_map", feature_map, True)
     _require(not _is_sparse(X), "X must be dense for functions of DSGD: call X.toarray()")
-    _checked_points("X", X, feature_map.d)
+    _require_columns(X, feature_map.d)
 
 
 def _write_fourier_expansion(X, model, out):
@@ -8139,6 +8176,7 @@ def _is_whole(state):
     columns=lambda state: state.feature_map.d,
     update=_take_batch,
     finish=_models_of,
+    has_points=lambda state: True,  # at its start
     second=True,
     options={"m": 8192, "block": 512},
 )
@@ -9508,7 +9546,6 @@ def _rls_merge(a, b):
 
 
 def _rls_finish(state):
-    _require(state.count >= 1, "state must have seen a point")
     indices = state.indices.copy()
     return Landmarks(indices, state.weights.copy(), state.evaluations, state.points.copy())
 
@@ -10103,7 +10140,9 @@ def kernel_ridge(
 
 @_validated("a Metric", errors=1)
 class Metric(NamedTuple):
-    """M (d, d), for `scale_points`. model: Expansion over scaled points. errors: by round."""
+    """M (d, d), for `scale_points`. model: Expansion over scaled points. Its columns are named
+    "scaled NAME", so it refuses a frame whose points are not scaled. errors (r,): for each round, the
+    mean squared error on the held-out tenth of the points, relative to the variance of Y."""
 
     M: np.ndarray
     model: Expansion
@@ -10131,13 +10170,15 @@ def learn_metric(X, Y, kernel, lam, s=1000, seed=0, *, intercept=True, max_itera
         intercept: bool. See `nystrom_ridge`.
         max_iterations: int, at least 0. Last round. Constant targets end the rounds.
     Returns:
-        Metric: M, a model for scale_points(X, M), and the errors by round.
+        Metric: M, a model for scale_points(X, M), and the errors of the rounds: an error of 0.1 means
+            R^2 = 0.9 on the held-out tenth of the points. M is from the round with the smallest one.
     Example:
         >>> X = np.random.default_rng(0).standard_normal((200, 3))
         >>> found = learn_metric(X, X[:, 1], gaussian(2.0), 1e-3, 50)
         >>> found.M.diagonal().argmax().item()  # only column 1 has an influence
         1
     """
+    columns = json.loads(_names(X) or "[]")
     X, kernel = _points_and_kernel(X, kernel)
     lam = _as_ridge(lam)
     intercept = _as_flag("intercept", intercept)
@@ -10168,7 +10209,11 @@ def learn_metric(X, Y, kernel, lam, s=1000, seed=0, *, intercept=True, max_itera
             break
         slopes = gradient_outer_product(P[kept], model)
         M = _dense_product(np.ascontiguousarray(_dense_product(slopes, root).T), root)
-    return Metric(best, fitted(_dense_product(X, best_root), Y), np.array(errors))
+    model = fitted(_dense_product(X, best_root), Y)
+    if columns:
+        scaled_names = [f"scaled {name}" for name in columns]
+        model = model._replace(names=json.dumps(scaled_names).encode())
+    return Metric(best, model, np.array(errors))
 
 
 # --------------------------------------------------------------------------------------------------
@@ -10191,7 +10236,8 @@ def kernel_kmeans(F, k, seed=0, *, restarts=1, max_iterations=300):
     Args:
         F: (n, r) array. Factor of K~ = F F^T.
         k: int from 1 to n. Number of clusters.
-        seed, restarts, max_iterations: See `kmeans_select`. A pass costs O(n k r) time.
+        seed, restarts, max_iterations: See `kmeans_select`. A pass costs O(n k r) time. Ten restarts
+            are worth it if the clusters differ between seeds: the result with the least cost is kept.
     Returns:
         Clustering: Its cost is tr(K~ - C C^T K~ C C^T) for normalized indicators C (RLS (42)).
     Example:
@@ -10619,6 +10665,7 @@ def sketch_error(sketch, X, kernel, k=None, seed=0, *, rows=512, centered=None):
     key = _checked_key(seed, _PROBES)
     if k is not None:
         k = _checked_count("k", k, n)
+    sketch = _model_in(sketch)
     centered = _checked_centering("centered", centered, sketch)
     if type(sketch) in _models:
         sketch = _of_model("sketch", sketch, "sketch")(X, sketch)
@@ -10957,6 +11004,13 @@ def _made_from(arrays, path):
     return made
 
 
+def _require_path(path, method, remedy):
+    _require(
+        isinstance(path, (str, bytes, os.PathLike)) or hasattr(path, method),
+        f"path must be a str, a path or an open file; got {type(path).__name__}: {remedy}",
+    )
+
+
 @_public(sparse=True)
 def save(path, model):
     """Write a result of this module to a .npz file, without pickles (textbook).
@@ -10979,6 +11033,7 @@ def save(path, model):
         >>> np.load(io.BytesIO(file.getvalue()))["points"].tolist()
         [[0.0], [2.0]]
     """
+    _require_path(path, "write", "call save(path, model)")
     _require(
         not (hasattr(model, "classes_") or hasattr(model, "residuals_")),
         f"model must not be a {type(model).__name__}, as a file would lose its classes or its "
@@ -11009,6 +11064,7 @@ def load(path):
         >>> load(io.BytesIO(file.getvalue()))
         Kernel(gaussian, sigma=2, gamma=0.125)
     """
+    _require_path(path, "read", "load reads a file, save(path, model) writes one")
     return _made_from(_arrays_in(path), path)
 
 
@@ -11150,10 +11206,11 @@ def choose(
     mean of X is subtracted, and moves if a point is left out. (Measured for 4 landmarks and 8
     columns: the median change is 2 % for n = 40, .08 % for n = 200.)
 
-    This estimates the error at new points if points are independent. If several points belong to
-    one patient, session or run of a time series, they help to predict each other. Then `groups`
-    leaves out one group at a time, with errors (I - H)^-1 e for H_ij = dy^_i / dy_j. A group of m
-    points costs O(min(m, s)^2 (m + s)) more time per ridge.
+    This estimates the error at new points if points are independent. `error` is the least of all
+    pairs that were tried, so it is slightly optimistic. If several points belong to one patient,
+    session or run of a time series, they help to predict each other. Then `groups` leaves out one
+    group at a time, with errors (I - H)^-1 e for H_ij = dy^_i / dy_j. A group of m points costs
+    O(min(m, s)^2 (m + s)) more time per ridge.
 
     If Y is None, a rule chooses the bandwidth with which ridge regression best predicts the points
     from k components of kernel PCA (Alam, Fukumizu 2014). If k >= d, it says little. Sparse points,
@@ -11162,7 +11219,8 @@ def choose(
     Args:
         X: (n, d) array or scipy sparse matrix. Points.
         Y: (n,) or (n, t) array, or None. Targets. Squared errors of all targets are added.
-        landmarks: Landmarks, ReducedSet, CertifiedNystrom, row numbers or points.
+        landmarks: Landmarks, ReducedSet, CertifiedNystrom, row numbers or points. For `kernel_ridge`,
+            pass np.arange(n), if n is at most a few thousand.
         kernel: Kernel. Positive semidefinite: gaussian(median_bandwidth(X)), or one chosen before.
         k: int, at least 1. Number of components. Ignored unless Y is None.
         lam: float, or None. The only ridge to try. None tries 10^-9.5 (float32: 10^-7), ..., 1 times
@@ -11172,7 +11230,7 @@ def choose(
         groups: (n,) array, or None. Label of each point's group, a number or string. At least two
             groups need points of positive weight. None means that each distinct point is a group.
     Returns:
-        Choice: kernel and lam for `nystrom_ridge`, and error = 1 - R^2. Without Y, only the kernel.
+        Choice: kernel and lam for ridge regression, and error = 1 - R^2. Without Y, only the kernel.
     Example:
         >>> X = np.linspace(0.0, 9.0, 200).reshape(-1, 1)
         >>> choose(X, np.sin(3.0 * X), np.arange(0, 200, 4), gaussian(4.0)).kernel
@@ -11218,13 +11276,17 @@ def choose(
     i, j = best[best[:, 1].argmax()]
     error = float(errors[i, j])
     if not 0.0 < error < 0.98:
+        told = "components predict X no better than a constant"
+        if Y is not None:
+            told = "a constant predicts Y as well"
         warnings.warn(
-            f"choose: a constant predicts Y as well (relative error {error:.3g})",
+            f"choose: {told} (relative error {error:.3g})",
             stacklevel=_USERS_LINE,
         )
     elif len(factors) > 1 and i in (0, len(factors) - 1):
         warnings.warn(
-            "choose: the bandwidth is at an end of the grid: a better one may be beyond it",
+            "choose: the bandwidth is at an end of the grid: a better one may be beyond it, or there "
+            "may be too few landmarks for a smaller one",
             stacklevel=_USERS_LINE,
         )
     return Choice(kernels[i], float(lams[i, j]), error, errors, factors, lams)

@@ -585,7 +585,7 @@ def test_frames_are_converted_and_what_they_miss_is_refused_by_its_row():
         kp.gram(Frame([[1, 2.5], [3, 4.0]]), [[1.0, 2.0]], g),
         kp.gram(np.array([[1, 2.5], [3, 4.0]]), np.array([[1.0, 2.0]]), g),
     )
-    with pytest.raises(ValueError, match="^gram: X must be finite .* row 1 is not"):
+    with pytest.raises(ValueError, match="^gram: X must be finite .* row 1, column 0 is not"):
         kp.gram(Frame([[1, 2.5], [None, 4.0]]), [[1.0, 2.0]], g)
     with pytest.raises(
         ValueError, match="^gram: X must be a 2-D array of real numbers, got non-numeric columns"
@@ -751,7 +751,9 @@ def test_complex_numbers_and_text_in_frames_became_numbers():
         polars.DataFrame({"a": [2, 3], "b": [True, False]}),
     ):
         assert kp.gram_diagonal(made, kp.linear()).tolist() == [5.0, 9.0]
-    with pytest.raises(ValueError, match="^gram_diagonal: X must be finite .* row 1 is not"):
+    with pytest.raises(
+        ValueError, match="^gram_diagonal: X must be finite .* row 1, column .a. is not"
+    ):
         kp.gram_diagonal(pandas.DataFrame({"a": pandas.array([2, None], "Int64")}), g)
     for targets in (
         pandas.Series([1, 2]),
@@ -966,3 +968,72 @@ def test_the_memory_of_a_container_is_its_limit(version, monkeypatch):
     unlimited = memory()
     limits[version] = "9223372036854771712\n"  # how version 1 says that there is none
     assert memory() == unlimited > 1_000_000
+
+
+# Frames in float32, and single rows of them
+
+
+def test_a_float32_frame_became_float64():
+    pandas = pytest.importorskip("pandas")
+    single = pandas.DataFrame(X.astype(np.float32), columns=list("abc"))
+    for frame in (single, single.astype("Float32"), single.astype({"a": "Float32"})):
+        assert kp.gram(frame, frame, g).dtype == np.float32
+        assert np.array_equal(kp.gram(frame, frame, g), kp.gram(*2 * [X.astype(np.float32)], g))
+        assert kp.kpca(frame, g, 2).points.dtype == np.float32
+    for frame in (
+        single.astype({"a": float}),
+        single.astype({"a": "Float64"}),
+        single.assign(d=range(9)),
+        single.assign(d=True),
+        single.astype("float16"),
+    ):
+        assert kp.gram(frame, frame, g).dtype == np.float64
+    missing = single.astype("Float32")
+    missing.iloc[2, 1] = pandas.NA
+    with pytest.raises(
+        ValueError, match="^gram_diagonal: X must be finite .* row 2, column 'b' is"
+    ):
+        kp.gram_diagonal(missing, g)
+    targets = pandas.Series(X[:, 0].astype(np.float32))  # targets are in float64
+    assert kp.factor_ridge(X, targets, 0.1).dtype == np.float64
+
+
+def test_a_float32_frame_of_polars_stays_float32():
+    polars = pytest.importorskip("polars")
+    frame = polars.DataFrame({name: X[:, i].astype(np.float32) for i, name in enumerate("abc")})
+    assert kp.gram(frame, frame, g).dtype == np.float32
+    mixed = frame.with_columns(frame["a"].cast(polars.Float64))
+    assert kp.gram(mixed, mixed, g).dtype == np.float64
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_a_series_for_a_point_was_answered_by_the_remedy_for_an_array(library):
+    series = pytest.importorskip(library).Series([1.0, 2.0, 3.0])
+    with pytest.raises(
+        ValueError, match=r"got a 1-D array .*: pass X.to_numpy\(\)\[None\] for one"
+    ):
+        kp.features(series, kp.kpca(X, g, 2))
+    with pytest.raises(ValueError, match=r"got a 1-D array .*: pass X\[None\] for one point"):
+        kp.features(np.ones(3), kp.kpca(X, g, 2))
+    assert kp.features(series.to_numpy()[None], kp.kpca(X, g, 2)).shape == (1, 2)
+
+
+def test_the_column_of_a_number_that_is_not_finite_was_not_named():
+    bad = X.copy()
+    bad[3, 2] = np.nan
+    bad[5, 0] = np.inf
+    with pytest.raises(
+        ValueError, match="^gram_diagonal: X must be finite .*; row 3, column 2 is not$"
+    ):
+        kp.gram_diagonal(bad, g)
+    with pytest.raises(ValueError, match="; row 3, column 2 is not$"):
+        kp.gram_diagonal(bad.tolist(), g)
+    for library in ("pandas", "polars"):
+        frame = pytest.importorskip(library).DataFrame(
+            {name: bad[:, i] for i, name in enumerate(["a", "b", "an age"])}
+        )
+        with pytest.raises(ValueError, match="; row 3, column 'an age' is not$"):
+            kp.gram_diagonal(frame, g)
+    pandas = pytest.importorskip("pandas")
+    with pytest.raises(ValueError, match="; row 3, column 30 is not$"):
+        kp.gram_diagonal(pandas.DataFrame(bad, columns=[10, 20, 30]), g)

@@ -327,6 +327,22 @@ def test_a_learned_metric_is_the_naive_one(rng):
     )
 
 
+def test_a_model_of_a_metric_took_a_frame_that_was_not_scaled(rng, tmp_path):
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(rng.standard_normal((60, 2)), columns=["a", "b"])
+    M, model, errors = kp.learn_metric(frame, frame["a"] ** 2, kp.gaussian(2.0), 1e-3, 30)
+    assert model.names == b'["scaled a", "scaled b"]'
+    kp.save(tmp_path / "model.npz", model)
+    points = kp.scale_points(frame, M)
+    for one in (model, kp.load(tmp_path / "model.npz")):
+        assert np.isfinite(kp.features(points, one)).all()
+        for wrong in (frame, frame[["b", "a"]]):
+            with pytest.raises(ValueError, match='^features: X and model must .* got .*"scaled a"'):
+                kp.features(wrong, one)
+    _, plain, same = kp.learn_metric(frame.to_numpy(), frame["a"] ** 2, kp.gaussian(2.0), 1e-3, 30)
+    assert plain.names == b"" and np.array_equal(same, errors)
+
+
 def test_a_metric_learned_by_linear_ridge_is_its_coefficient_vector_squared(rng):
     A, beta = rng.standard_normal((200, 5)), np.array([3.0, 0.0, -1.0, 0.0, 0.0])
     kept = np.setdiff1d(np.arange(200), held_out(200))
@@ -777,6 +793,28 @@ def test_choose_said_nothing_when_nothing_was_learned(rng):
             kp.choose(P[:, :1], np.sin(3.0 * P[:, 0]) + 0.1 * noise, ROWS, kp.gaussian(sigma))
     metric, _, errors = kp.learn_metric(P, np.full(300, 1.0 / 3.0), KERNEL, 1e-2)
     assert np.array_equal(metric, np.eye(8)) and errors.size == 1
+
+
+def test_choose_without_targets_spoke_of_y(rng):
+    P = rng.standard_normal((300, 32))
+    with pytest.warns(UserWarning, match="^choose: components predict X no better than a constant"):
+        kp.choose(P, None, np.arange(20), kp.gaussian(0.1), 1, factors=[1.0])
+
+
+def test_too_few_landmarks_were_no_reason_for_an_end_of_the_grid(rng):
+    P = rng.standard_normal((300, 1))
+    with pytest.warns(UserWarning, match="may be beyond it, or there may be too few landmarks"):
+        kp.choose(P, np.sin(3.0 * P[:, 0]), np.arange(150), kp.gaussian(1e3))
+
+
+def test_a_ridge_for_all_points_is_chosen_with_all_points_as_landmarks(rng):
+    P = rng.standard_normal((200, 2))
+    y = np.sin(P[:, 0]) + 0.1 * rng.standard_normal(200)
+    found = kp.choose(P, y, np.arange(200), kp.gaussian(2.0))
+    assert found.error == pytest.approx(found.errors.min(), rel=1e-5) and found.error < 0.1
+    new = rng.standard_normal((500, 2))
+    gaps = kp.features(new, kp.kernel_ridge(P, y, found.kernel, found.lam)) - np.sin(new[:, 0])
+    assert np.square(gaps).mean() < 0.01
 
 
 def test_points_of_weight_zero_moved_the_origin_of_a_linear_kernel(rng):

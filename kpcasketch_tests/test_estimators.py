@@ -392,6 +392,51 @@ def test_an_unfitted_estimator_was_answered_by_a_list_of_models(rng):
         kp.features(rng.standard_normal((5, 3)), kp.LandmarkFeatures(9))
 
 
+def test_a_fitted_estimator_was_said_to_be_not_fitted(rng):
+    pytest.importorskip("sklearn")
+    points = rng.standard_normal((90, 3))
+    own = kp.LandmarkFeatures(20, 4, sigma=2.0).fit(points)
+    model = own.map_
+    for function in (kp.explained_variance_ratio, kp.gradient, kp.gradient_outer_product):
+        assert np.array_equal(function(points, own), function(points, model))
+    found = kp.kernel_pca_preimage(kp.features(points[:3], own), own)
+    assert np.array_equal(found, kp.kernel_pca_preimage(kp.features(points[:3], own), model))
+    assert kp.projection_distance(own, model) == kp.projection_distance(model, model)
+    judged = kp.sketch_error(own, points, own.kernel_, 2)
+    assert np.array_equal(judged.values, kp.sketch_error(model, points, own.kernel_, 2).values)
+    assert np.array_equal(
+        kp.novelty_pvalues(points, own, [0.5]), kp.novelty_pvalues(points, model, [0.5])
+    )
+    features = kp.LandmarkFeatures(20, sigma=2.0).fit(points)
+    out = np.empty(20)
+    assert kp.residual_of(points[0], features, out) == kp.residual_of(points[0], features.map_, out)
+    for function in (kp.explained_variance_ratio, kp.features, kp.residual):
+        with pytest.raises(ValueError, match="got LandmarkFeatures, which is not fitted$"):
+            function(points, kp.LandmarkFeatures(9))
+    with pytest.raises(ValueError, match="^update: state must be .* got LandmarkFeatures$"):
+        kp.update(own, points)
+    from sklearn.decomposition import PCA  # another library's, and fitted
+
+    with pytest.raises(ValueError, match="^features: model must be .* got PCA$"):
+        kp.features(points, PCA(2).fit(points))
+
+
+def test_an_estimator_without_targets_was_told_of_y(rng):
+    pytest.importorskip("sklearn")
+    points = rng.standard_normal((300, 32))
+    own = kp.LandmarkFeatures(20, 1, sigma="auto")
+    with pytest.warns(UserWarning, match="^LandmarkFeatures|components predict X no better"):
+        own.fit(points)
+
+
+def test_an_estimator_refuses_an_empty_batch_as_scikit_learn_does(rng):
+    pytest.importorskip("sklearn")
+    points = rng.standard_normal((40, 3))
+    for own in (kp.LandmarkFeatures(9, sigma=2.0), kp.StreamingKernelPCA(2, 40, 8, sigma=2.0)):
+        with pytest.raises(ValueError, match="Found array with 0 sample"):
+            own.fit(points).transform(points[:0])
+
+
 def test_products_of_float32_features_lost_a_small_ridge(rng):
     pytest.importorskip("sklearn")
     points = rng.standard_normal((20_000, 3))
@@ -1014,5 +1059,5 @@ def test_estimators_of_dense_points_refused_sparse_ones(rng):
         assert np.array_equal(apply(S), apply(X))
     S.data[S.indptr[7]] = np.nan
     for call in (apply, lambda S: own.fit(S, y)):
-        with pytest.raises(ValueError, match="X must be finite .*; row 7 is not"):
+        with pytest.raises(ValueError, match="X must be finite .*; row 7, column 0 is not"):
             call(S)

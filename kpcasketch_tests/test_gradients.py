@@ -13,6 +13,7 @@ import scipy.sparse
 
 import kpcasketch as kp
 from kpcasketch_tests import naive
+from kpcasketch_tests.tables import same_bits
 from paper_checks.tools import hermite
 
 X = np.random.default_rng(0).standard_normal((700, 3))
@@ -494,7 +495,7 @@ def known(task):
         (lambda: kp.update(known("kcca"), X, Y[:, :1]), "Y must have 2 columns"),
         (lambda: kp.update(known("kcca"), X, Y * np.nan), "Y must be finite"),
         (lambda: kp.update(known("kcca"), X[:3], Y[:3]), "must have at least 4 points"),
-        (lambda: kp.update(known("kpca"), X[:0]), "X must have at least one row"),
+        (lambda: kp.update(known("kcca"), X[:0], Y), "Y must have 0 rows"),
         (lambda: kp.update(known("kpca"), X[:, :2]), "X must have 3 columns"),
         (lambda: kp.update(known("kpca")._replace(used=0), X), "state must be a DSGDState"),
         (
@@ -906,3 +907,19 @@ def test_a_map_that_cannot_be_drawn_in_parts_is_refused_in_models_made_by_hand()
     model = kp.finish(known("kpca"))._replace(feature_map=undrawable)
     with pytest.raises(ValueError, match="^features: model.feature_map must come from"):
         kp.features(X, model)
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_an_empty_batch_of_both_views_was_refused(task):
+    state, other = start(task)
+    no_targets = None if other is None else other[:0]
+    for one in (state, kp.update(state, X[:60], None if other is None else other[:60])):
+        after = kp.update(one, X[:0], no_targets)
+        assert same_bits(after, one)
+    with pytest.raises(ValueError, match="^update: X must have 3 columns, got 2"):
+        kp.update(state, X[:0, :2], no_targets)
+    if other is not None:
+        with pytest.raises(ValueError, match="^update: Y must have 0 rows"):
+            kp.update(state, X[:0], other[:5])
+        with pytest.raises(ValueError, match="^update: Y must have 2 columns"):
+            kp.update(state, X[:0], other[:0, :1])

@@ -7,6 +7,7 @@ import pathlib
 import subprocess
 import sys
 
+import numba
 import numpy as np
 import pytest
 import scipy.linalg
@@ -670,6 +671,20 @@ def test_relevance_finds_the_columns_of_a_regression_and_of_components(rng):
     assert shares.argmax(1).tolist() == [2, 5] and shares.max(1).min() > 0.9
 
 
+def test_relevance_did_not_tell_the_direction_of_a_column(rng):
+    E = weighted(kp.gaussian(1.3))
+    found = kp.relevance(NEW, E)
+    assert np.allclose(found.mean_gradient, kp.gradient(NEW, E).mean(0), rtol=1e-12)
+    A = rng.standard_normal((300, 3))
+    y = A[:, 0] - 3.0 * A[:, 1] + A[:, 2] ** 2
+    model = kp.nystrom_ridge(A, y, np.arange(200), kp.gaussian(3.0), 1e-3)
+    found = kp.relevance(A, model)
+    assert found.mean_gradient.shape == found.components.shape == (1, 3)
+    assert found.mean_gradient[0, :2] == pytest.approx([1.0, -3.0], abs=0.2)
+    # column 2 has an influence, and no direction
+    assert found.components[0, 2] > 0.2 and abs(found.mean_gradient[0, 2]) < 0.5
+
+
 def test_relevance_of_constant_features_is_zero():
     equal = np.ones((30, 2))
     E = kp.kpca(
@@ -806,10 +821,10 @@ def test_a_bad_row_of_a_large_array_is_named_before_any_work(rng, monkeypatch):
     monkeypatch.setattr(kp, "_SLAB", 256)
     points[700, 1] = np.nan
     out = np.full((900, 4), 7.0)
-    with pytest.raises(ValueError, match="^features: X must be finite .* row 700 is not"):
+    with pytest.raises(ValueError, match="^features: X must be finite .* row 700, column 1 is not"):
         kp.features(points, model, out=out)
     assert (out == 7.0).all()
-    with pytest.raises(ValueError, match="^residual: X must be finite .* row 700 is not"):
+    with pytest.raises(ValueError, match="^residual: X must be finite .* row 700, column 1 is not"):
         kp.residual(points, model)
     points[700, 1] = 0.0
     with pytest.raises(
@@ -887,3 +902,18 @@ def test_negative_eigenvalues_of_a_precomputed_kernel_were_left_out_in_silence(r
     if centered:  # the remedies that the warning names
         kp.kpca(rows, kp.precomputed(-0.5 * D**2), 3, centered=True)
         kp.kpca(rows, kp.precomputed(np.exp(-D / D.mean())), 3, centered=True)
+
+
+@pytest.mark.parametrize("centered", [False, True])
+def test_rounding_errors_were_components_of_an_indefinite_custom_kernel(rng, centered):
+    X = rng.standard_normal((50, 3))
+    negative = kp.custom(numba.njit(lambda x, y: -(x @ y)))
+    with pytest.warns(
+        UserWarning, match="^kpca: the Gram matrix has an eigenvalue of -[56]"
+    ) as caught:
+        model = kp.kpca(X, negative, 3, centered=centered)
+    assert caught[0].filename == __file__
+    assert not model.values.any() and not kp.features(X, model).any()  # they were 1e-8
+    table = kp.precomputed(-X @ X.T)
+    with pytest.warns(UserWarning, match="^kpca: the Gram matrix has an eigenvalue of -[56]"):
+        assert not kp.kpca(np.arange(50)[:, None], table, 3, centered=centered).values.any()

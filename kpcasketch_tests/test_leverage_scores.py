@@ -1260,7 +1260,9 @@ def test_tables_of_tiny_numbers_were_refused_as_indefinite(rng):
 
 def test_landmarks_beyond_float32_were_taken_with_points_in_float32():
     points = np.ones((5, 2), np.float32)
-    with pytest.raises(ValueError, match="^nystrom: landmarks must be finite .* row 1 is not"):
+    with pytest.raises(
+        ValueError, match="^nystrom: landmarks must be finite .* row 1, column 0 is not"
+    ):
         kp.nystrom(points, np.array([[1.0, 1.0], [1e40, 1.0]]), kp.gaussian(1.0))
 
 

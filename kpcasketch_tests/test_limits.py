@@ -340,5 +340,5 @@ def test_one_bad_entry_of_a_large_array_is_found(dtype, place):
     for bad, finite in ((np.nan, False), (np.inf, False), (-np.inf, False), (-1e18, True)):
         X.ravel()[place] = bad
         assert not kp._all_below(X, 1e17) and kp._all_below(X) == finite
-    with pytest.raises(ValueError, match=f"Z must be finite .* row {place // 2**11} is not"):
+    with pytest.raises(ValueError, match=f"Z must be finite .* row {place // 2**11}, column"):
         kp.frequent_directions(np.where(X == 0, X, np.nan), 2)

@@ -7,7 +7,7 @@ import io
 import numba
 import numpy as np
 import pytest
-from scipy import linalg
+from scipy import linalg, sparse
 
 import kpcasketch as kp
 from kpcasketch_tests import naive
@@ -662,7 +662,7 @@ def test_shares_of_many_components_cost_a_pseudoinverse_each(rng):
         ),
         (
             lambda X: kp.residual(X * np.nan, kp.kpca(X, SQUARE, 1, centered=False)),
-            "residual: X must be finite .* row 0 is not",
+            "residual: X must be finite .* row 0, column 0 is not",
         ),
         (
             lambda X: kp.residual(
@@ -952,3 +952,91 @@ def test_shares_of_variance_read_panels_before_points_were_refused(rng, monkeypa
     monkeypatch.setattr(kp, "_feature_slabs", read)
     with pytest.raises(ValueError, match="^explained_variance_ratio: .*columns"):
         kp.explained_variance_ratio(rng.random((30, columns)), model)
+
+
+# No points, and sparse points
+
+
+@pytest.mark.parametrize("cls", list(kp._models), ids=lambda cls: cls.__name__)
+def test_models_refused_an_empty_batch(cls, rng):
+    X = rng.standard_normal((60, 3))
+    for points in (X, X.astype(np.float32)):
+        model = MODELS[cls.__name__].make(points, kp.gaussian(2.0))
+        whole = kp.features(points, model)
+        for empty in (points[:0], np.asfortranarray(points)[:0]):
+            found = kp.features(empty, model)
+            assert found.shape == (0, *whole.shape[1:]) and found.dtype == whole.dtype
+        out = whole[:0]
+        assert kp.features(points[:0], model, out=out) is out
+        with pytest.raises(ValueError, match="^features: X .*columns"):
+            kp.features(points[:0, :2], model)
+        with pytest.raises(ValueError, match="^features: X must have at least one row and one"):
+            kp.features(points[:0, :0], model)
+        if kp._models[cls].residual is None:
+            continue
+        found = kp.residual(points[:0], model)
+        assert found.shape == (0,) and found.dtype == np.float64
+        with pytest.raises(ValueError, match="^residual: X .*columns"):
+            kp.residual(points[:0, :2], model)
+        assert kp.novelty_pvalues(points[:0], model, [0.1, 0.2]).shape == (0,)
+        with pytest.raises(ValueError, match="^explained_variance_ratio: X must have at least one"):
+            kp.explained_variance_ratio(points[:0], model)
+
+
+def test_an_empty_batch_of_a_frame_of_sparse_points_and_of_row_numbers(rng):
+    X = rng.standard_normal((30, 3))
+    kernel = kp.gaussian(2.0)
+    vector = kp.nystrom_ridge(X, X[:, 0], np.arange(9), kernel, 0.1)
+    assert kp.features(X[:0], vector).shape == (0,)
+    S = sparse.csr_array(X)
+    model = kp.nystrom_map(S, np.arange(9), kernel)
+    assert kp.features(S[:0], model).shape == (0, 9) and kp.residual(S[:0], model).shape == (0,)
+    K = kp.gram(X, X, kernel)
+    table = kp.kpca(np.arange(30)[:, None], kp.precomputed(K), 2)
+    assert kp.features(np.empty((0, 1)), table).shape == (0, 2)
+    assert kp.features(np.empty((0, 30)), table).shape == (0, 2)
+    assert kp.residual(np.empty((0, 1)), table).shape == (0,)
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(X, columns=list("abc"))
+    model = kp.kpca(frame, kernel, 2)
+    assert kp.features(frame[:0], model).shape == (0, 2)
+    with pytest.raises(ValueError, match="^features: X and model must have the same columns"):
+        kp.features(frame.iloc[:0, ::-1], model)
+
+
+@pytest.mark.parametrize("cls", list(kp._models), ids=lambda cls: cls.__name__)
+def test_a_model_that_takes_only_dense_points_refuses_sparse_ones(cls, rng):
+    X = rng.standard_normal((60, 3))
+    model = MODELS[cls.__name__].make(X, kp.gaussian(2.0))
+    if cls is kp.FourierMap:  # the one that takes both
+        assert np.allclose(kp.features(sparse.csr_array(X), model), kp.features(X, model))
+        return
+    for points in (sparse.csr_array(X), sparse.csr_array(X)[:0]):
+        with pytest.raises(ValueError, match="^features: .*dense"):
+            kp.features(points, model)
+        if kp._models[cls].residual:
+            with pytest.raises(ValueError, match="^residual: .*dense"):
+                kp.residual(points, model)
+
+
+# Arguments in each other's place
+
+
+def test_a_path_for_a_model_and_a_model_for_a_path_had_no_remedy(rng, tmp_path):
+    X = rng.standard_normal((30, 3))
+    model = kp.kpca(X, kp.gaussian(2.0), 2)
+    for path in ("model.npz", tmp_path / "model.npz"):
+        for function in (kp.features, kp.residual, kp.explained_variance_ratio):
+            with pytest.raises(
+                ValueError, match=r"model must be one of .* got .*: call load\(path\)"
+            ):
+                function(X, path)
+    with pytest.raises(ValueError, match=r"^update: state must be .*: call load\(path\)"):
+        kp.update("state.npz", X)
+    with pytest.raises(
+        ValueError, match=r"^save: path must be .*Expansion: call save\(path, model\)"
+    ):
+        kp.save(model, tmp_path / "model.npz")
+    with pytest.raises(ValueError, match="^load: path must be .*Expansion: load reads a file"):
+        kp.load(model)
+    assert not list(tmp_path.iterdir())

@@ -70,7 +70,7 @@ def test_a_row_without_length_in_the_cosine_recipe_is_named(rng):
     X[4] = 0
     with np.errstate(invalid="ignore"):
         U = X / np.linalg.norm(X, axis=1, keepdims=True)
-    with pytest.raises(ValueError, match="row 4 is not"):
+    with pytest.raises(ValueError, match="row 4, column 0 is not"):
         kp.kpca(U, kp.linear(), 2, centered=False)
 
 

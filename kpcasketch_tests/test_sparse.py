@@ -768,7 +768,9 @@ def test_numbers_are_refused_as_in_arrays(rng, bad):
     X = counts(rng, 20)
     X[7, 3] = bad
     for points in (X, sparse(X)):  # the row of sparse points was not named
-        with pytest.raises(ValueError, match="^rpcholesky: X must be finite .*; row 7 is not"):
+        with pytest.raises(
+            ValueError, match="^rpcholesky: X must be finite .*; row 7, column 3 is not"
+        ):
             kp.rpcholesky(points, kp.gaussian(1.0), 3)
 
 

@@ -12,7 +12,7 @@ from scipy import integrate, linalg, sparse, stats
 
 import kpcasketch as kp
 from kpcasketch_tests import inner, naive
-from kpcasketch_tests.tables import FEATURES, LAWS, RADIAL, STREAMS, with_trait
+from kpcasketch_tests.tables import FEATURES, LAWS, RADIAL, STREAMS, same_bits, with_trait
 
 X = np.random.default_rng(0).standard_normal((300, 5))
 G = kp.gaussian(2.0)
@@ -591,7 +591,7 @@ def test_streams_take_both_precisions(dtype):
             lambda: kp.update(kp.fd_start(2, 5), np.full((1, 5), np.nan)),
             "update: X must be finite",
         ),
-        (lambda: kp.update(kp.fd_start(2, 5), X[:0]), "update: X must have at least one row"),
+        (lambda: kp.update(kp.fd_start(2, 5), X[:0, :4]), "update: X must have 5 columns, got 4"),
         (lambda: kp.update(X, X), "update: state must be one of .*FDState, .*; got ndarray"),
         (
             lambda: kp.update(altered(kp.fd_start(2, 5), used=3), X),
@@ -639,7 +639,7 @@ def test_streams_take_both_precisions(dtype):
         ),
         (
             lambda: kp.finish(
-                kp.skpca_start(kp.fourier_features_map(G, 5, 3), 2, centered=False), 3
+                kp.update(kp.skpca_start(kp.fourier_features_map(G, 5, 3), 2, centered=False), X), 3
             ),
             "finish: k must be an int from 1 to 2, got 3",
         ),
@@ -1060,14 +1060,41 @@ def test_more_components_than_rows_were_refused_after_the_pass(monkeypatch):
         kp.rnca(X, kp.gaussian(2.0), 17, 16)
 
 
-def test_a_stream_without_rows_can_be_finished():
-    empty = kp.fd_start(6, 9)
-    assert not kp.finish(empty).B.any() and not kp.finish(kp.merge(empty, empty)).B.any()
-    drawn = kp.fourier_features_map(G, 5, 30)
-    assert not kp.finish(kp.skpca_start(drawn, 4, centered=False), 2).values.any()
-    for centered in (False, True):
-        found = kp.finish(kp.rnca_start(drawn, centered=centered), 2)
-        assert not found.values.any() and not found.basis.any() and found.count == 0
+@pytest.mark.parametrize("name", STREAMS)
+def test_a_stream_without_points_was_finished_by_zeros(name):
+    state = STREAMS[name].start(X)
+    if name == "dsgd":  # its start has seen points
+        assert np.isfinite(kp.features(X, STREAMS[name].finish(state))).all()
+        return
+    empty = [state, kp.merge(state, state)] if STREAMS[name].merges else [state]
+    for nothing in empty:
+        with pytest.raises(ValueError, match="^finish: state must have seen a point: call update"):
+            STREAMS[name].finish(nothing)
+
+
+@pytest.mark.parametrize("name", STREAMS)
+def test_an_empty_batch_was_refused(name):
+    row = STREAMS[name]
+    state = row.update(row.start(X), X)
+    for empty in (X[:0], np.float32(X[:0]), np.asfortranarray(X)[:0]):
+        assert same_bits(kp.update(state, empty), state)
+    start = row.start(X)
+    assert same_bits(kp.update(start, X[:0]), start)
+    with pytest.raises(ValueError, match=f"^update: X must have {X.shape[1]} columns, got 2"):
+        kp.update(state, X[:0, :2])
+    with pytest.raises(ValueError, match="^update: X must have at least one row and one column"):
+        kp.update(state, X[:0, :0])
+    with pytest.raises(ValueError, match="^update: Y must be None"):
+        kp.update(state, X[:0], X[:0])
+
+
+def test_an_empty_batch_of_a_frame_has_names_too():
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(X, columns=list("abcde"))
+    state = kp.update(kp.fd_start(3, 5), frame)
+    assert same_bits(kp.update(state, frame[:0]), state)
+    with pytest.raises(ValueError, match="^update: state and X must have the same columns"):
+        kp.update(state, frame.iloc[:0, ::-1])
 
 
 def test_update_merge_and_finish_find_the_functions_of_a_state():
@@ -1185,7 +1212,7 @@ def test_compiled_code_has_the_features_and_residuals_of_streams(centered, scale
     [
         kp.fastfood_features_map(G, 3, 8),
         kp.quasi_features_map(G, 3, 8, stored=False),
-        kp.finish(kp.skpca_start(kp.fastfood_features_map(G, 3, 9), 8)),
+        kp.finish(kp.update(kp.skpca_start(kp.fastfood_features_map(G, 3, 9), 8), np.eye(3))),
     ],
     ids=["fastfood", "quasi", "subspace"],
 )
