@@ -12163,7 +12163,7 @@ def warm_up(*names):
     functions = [
         name
         for name in __all__
-        if not name.startswith("dask_") and set() < _required(globals()[name]) <= given
+        if name.islower() and name[:5] != "dask_" and set() < _required(globals()[name]) <= given
     ]
     known = [*functions, *_ESTIMATORS]
     names = [getattr(name, "__name__", name) for name in names or functions]
