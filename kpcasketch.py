@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
+# The licence stands at the end of this file.
 """kpcasketch: randomized kernel PCA in one file, compiled by Numba.
 
     import kpcasketch as kp
@@ -168,6 +169,7 @@ import inspect
 import io
 import itertools
 import json
+import logging
 import math
 import operator
 import os
@@ -208,27 +210,41 @@ __version__ = "1.0.0"
 # serially. Each task writes to its own slot of an array, and slots are added in order, so the
 # results do not depend on the number of threads. BLAS does only small products (6.2).
 #
+# To develop, run `pip install -e ".[test]"` and `pytest` in a checkout. Numba keeps compiled code for
+# each place of this file, so a checkout compiles again what an installed copy has compiled.
+#
 # To add a part, write:
 # - public function: `@_public` above it, and an entry in a table of the module docstring. Results
-#   are named in its last part. Test: test_file.py, for docstrings, order of arguments, synonyms
-#   (FAMILIES) and budget
+#   are named in its last part. Test: test_file.py, for docstrings, order of arguments (ORDER, or
+#   OF_THEIR_OWN), synonyms (FAMILIES) and the budget of syntax nodes. `warm_up` takes the function
+#   if its arguments are among `_typical_arguments` (16.4)
 # - kernel, which must be positive semidefinite (see `custom` for others): a record (5.1), a public
 #   function (5.2), a branch in `_apply_kernel` that replaces the record's base, for example
 #   |x - y|^2 for _DISTANCES (5.3), and a row in `_KERNELS` for the command line (18.1). `gradient`
 #   needs derivative in the record. A kernel with a law of frequencies needs drop and slope, and a
-#   law of its own a branch in `_scales` (11.1). Test: a row in KERNELS of tables.py, naive.py
-# - operator: a tuple under `@_validated`, its functions, and an entry in `_OPERATORS` (6.4)
+#   law of its own a branch in `_scales` (11.1). Test: a row in KERNELS of tables.py, naive.py, and
+#   "make kernels" in OF_THEIR_OWN of test_file.py, because parameters of kernels are not in ORDER
+# - operator: a tuple under `@_validated`, its functions, and an entry in `_OPERATORS` (6.4). Test:
+#   a row in OPERATORS of tables.py
 # - sampler of landmarks: a function of (X, kernel, s, seed) that draws by `_checked_key` with a
 #   purpose of its own (4) and returns `Landmarks` (`uniform_landmarks(n, n)` if s >= n), and a row
-#   in `_SAMPLERS` (16.1). Test: a row in SAMPLERS of tables.py. To compare: python -m paper_checks
-# - map to random features: a record of its kind, and a public function (11.1). Test: FEATURES of
-#   tables.py
+#   in `_SAMPLERS` (16.1). Test: a row in SAMPLERS of tables.py, with by_kernel=False if it evaluates
+#   no kernel (`Landmarks.evaluations` is 0). To compare: python -m paper_checks
+# - map to random features: a record by `_add_map_kind` below the others, because a test compares
+#   their order with tables.py (files contain its name), and a public function that returns
+#   `_new_map` (11.1). Test: a row in FEATURES of tables.py in the same order, FAMILIES and
+#   OF_THEIR_OWN of test_file.py
 # - model: a tuple under `@_validated` and `@_model`, whose arguments are the fields of `_Model`
-#   (2.3). Its functions stand above the class and do not name it. Test: MODELS of tables.py
+#   (2.3). Its functions stand above the class and do not name it. "Results and their uses" in the
+#   module docstring names it. Test: a row in MODELS of tables.py, for test_models.py
 # - stream: a public start function, and a tuple for its states under `@_validated` and `@_stream`,
-#   whose arguments are the fields of `_Stream` (2.3). Test: STREAMS of tables.py
-#   A field `names: bytes = b""` of a model or state is filled with the columns by `_public`. A field
-#   that is added later needs a default, so that earlier files can be read.
+#   whose arguments are the fields of `_Stream` (2.3). Test: a row in STREAMS of tables.py, for
+#   test_laws.py
+# - class of tuples: it stands above `_TUPLES` (16.2). `_validated` checks a field of np.ndarray as
+#   2-D float64. Another field needs a form of `_FORMS` (2.3). A field `names: bytes = b""` of a model
+#   or state is filled with the columns by `_public`. A field that is added later needs a default, so
+#   that earlier files can be read. `python -m kpcasketch_tests.test_files` adds a file of each new
+#   class or kind, which later versions must read
 # - command: a function, a row in `_COMMANDS`, and its options in `_ARGUMENTS` (18)
 # - claim about a paper: see the head of paper_checks/claims.py
 
@@ -241,7 +257,7 @@ __version__ = "1.0.0"
 
 # 1.1 Cores and helpers
 
-# If True, no line on stderr announces compilation. The environment variable sets the default.
+# If True, nothing announces compilation. The environment variable sets the default.
 QUIET = bool(os.environ.get("KPCASKETCH_QUIET"))
 
 # The state of threads (1.1 and 1.2), in ns: the cost of a wake-up, the serial work since a pause,
@@ -373,12 +389,23 @@ def _to_stderr(text):
     print("kpcasketch:", *text.splitlines(), file=sys.stderr, flush=True)
 
 
+def _note(text):
+    """Log at level INFO, or print on stderr if the program has not configured logging."""
+    if QUIET:
+        return
+    logger = logging.getLogger("kpcasketch")
+    if logger.hasHandlers() or logger.level > logging.INFO:
+        logger.info(text)
+    else:
+        _to_stderr(text)
+
+
 def _announce(kept):
     """Say once that a first call compiles. `warm_up` reports its own progress."""
-    if not (_account.announced or QUIET or _warm_up_threshold.get(None) is not None):
+    if not _account.announced and _warm_up_threshold.get(None) is None:
         _account.announced = True
         place = "on disk" if kept else "for this process"
-        _to_stderr(f"compiling for this machine, once; the code is kept {place}")
+        _note(f"compiling for this machine, once; the code is kept {place}")
 
 
 def _run(function, twins, key, arguments, parallel):
@@ -12117,55 +12144,86 @@ def __dir__():
     return {*globals(), *_ESTIMATORS}
 
 
-_TYPICAL = (
-    "kpca features residual kernel_pca_preimage block_lanczos sample_gram quantize_gram "
-    "recursive_rls_practical recursive_rls_accelerated rpcholesky nystrom nystrom_map nystrom_kpca "
-    "nystrom_ridge kernel_ridge choose update kmeans_select rskpca shadow_select skpca dsgd_kpca "
-    "spectral_error"
-).split()
-
-
 def _typical_arguments(dtype):
-    """Arguments by their names, with enough points to compile the products of 6.2."""
-    X = np.random.default_rng(0).standard_normal((2000, 3), dtype)
+    """Arguments by their names, with enough points to compile the products of 6.2. A function among
+    them stands for its result."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((2000, 3), dtype)
+    F = rng.standard_normal((2000, 32), dtype)
     some = X[:50]
     kernel = gaussian(2.0)
     model = Expansion(some, some, np.ones(3), kernel)
     return {
         "X": X,
-        "Y": X[:, 0],
+        "Y": np.sin(X),
+        "Z": F,
+        "F": F,
+        "G": F,
         "A": Implicit(X, kernel),
         "B": LowRank(X),
-        "C": some,
-        "w": np.ones(50),
-        "centers": ReducedSet(some, np.ones(50), None),
-        "kernel": kernel,
+        "V": np.eye(2000, 8, dtype=dtype),
+        "M": np.eye(3),
+        "centers": X,
         "landmarks": some,
         "features": some,
+        "scores": np.full(2000, 0.1),
+        "known": np.linspace(0.0, 1.0, 99),
+        "values": np.ones(8),
+        "kernel": kernel,
+        "kernel_x": kernel,
+        "kernel_y": kernel,
+        "feature_map": fourier_features_map,
+        "map_x": fourier_features_map,
+        "map_y": fourier_features_map,
+        "eigen": block_lanczos,
         "model": model,
-        "state": rls_start(kernel, 50, 3),
+        "other": model,
+        "expansion": model,
+        "sketch": model,
+        "state": dsgd_start,
+        "a": fd_start,
+        "b": fd_start,
+        "n": 2000,
+        "d": 3,
         "k": 8,
         "s": 50,
         "m": 512,
         "ell": 16,
         "eps": 0.5,
+        "error": 0.5,
         "lam": 1.0,
-        "factors": [1.0],
-        "steps": DSGDSteps(2),
+        "lam_x": 1.0,
+        "lam_y": 1.0,
+        "delta": 0.03,
     }
+
+
+def _required(function):
+    """Names of the arguments without a default."""
+    parameters = inspect.signature(function).parameters.values()
+    return {one.name for one in parameters if one.default is one.empty}
+
+
+def _called_typically(function, given):
+    arguments = {name: given[name] for name in _required(function)}
+    for name, value in arguments.items():
+        if callable(value):
+            arguments[name] = _called_typically(value, given)
+    return function(**arguments)
 
 
 def _run_typical(name, dtype):
     given = _typical_arguments(dtype)
     X = given["X"]
     if name in _ESTIMATORS:
-        made = _model_in(__getattr__(name)(50).fit(X, given["Y"] > 0.0))
+        made = _model_in(__getattr__(name)(50).fit(X, X[:, 0] > 0.0))
     else:
-        if name == "update":
-            del given["Y"]  # the state takes only X
         function = globals()[name]
-        named = given.keys() & inspect.signature(function).parameters
-        made = function(**{key: given[key] for key in named})
+        made = _called_typically(function, given)
+    if name.endswith("_start"):
+        points = np.resize(X, (len(X), _streams[type(made)].columns(made)))
+        Y = given["Y"] if "Y" in _required(function) else None
+        made = finish(update(made, points, Y))
     if type(made) in _models:
         features(X[:1], made)
         features(X, made)
@@ -12175,25 +12233,32 @@ def _run_typical(name, dtype):
 
 @_public
 def warm_up(*names):
-    """Compile the code of typical tasks in both precisions before their first calls (textbook).
-    The code serves all kernels except `custom`. All of it takes minutes.
+    """Compile functions of points in both precisions before their first calls (textbook).
+
+    The code serves all kernels except `custom`. A start function stands for its whole stream.
 
     Args:
         *names: str or function. Functions that your program calls, such as "rpcholesky". Others are
-            refused with a list. None means all in the list except for the estimators.
+            refused with a list. None means all in the list except for the estimators, which takes
+            minutes.
     Returns:
         float: Elapsed time in seconds.
     Example:
         >>> seconds = warm_up("rpcholesky", "nystrom_kpca")  # doctest: +SKIP
     """
     start = time.perf_counter()
-    known = [*_TYPICAL, *_ESTIMATORS]
-    names = [getattr(name, "__name__", name) for name in names or _TYPICAL]
+    given = _typical_arguments(np.float64).keys()
+    functions = [
+        name
+        for name in __all__
+        if name.islower() and name[:5] != "dask_" and set() < _required(globals()[name]) <= given
+    ]
+    known = [*functions, *_ESTIMATORS]
+    names = [getattr(name, "__name__", name) for name in names or functions]
     for name in names:
         _require(name in known, f"names must be among {', '.join(known)}; got {_shown(name)}")
     for number, name in enumerate(names, 1):
-        if not QUIET:
-            _to_stderr(f"compiling {name} ({number} of {len(names)})")
+        _note(f"compiling {name} ({number} of {len(names)})")
         for dtype, limit in itertools.product(_FLOATS, (math.inf, -1.0)):  # one thread, then all
             context = contextvars.copy_context()
             context.run(_warm_up_threshold.set, limit)

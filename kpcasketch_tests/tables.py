@@ -144,6 +144,7 @@ class FeaturesRow(NamedTuple):
     make: object  # (kernel, d, m, seed, ...): the map. There is one for each record of a kind.
     any_law: bool = False  # whether it takes a law that is not one of |x - y|
     redrawn: bool = True  # whether it may leave its frequencies to be drawn again from the seed
+    least_d: int = 1  # the least number of coordinates of its points
 
 
 FEATURES = {
@@ -161,7 +162,7 @@ class SamplerRow(NamedTuple):
     draw: object  # (X, kernel, s, seed): Landmarks
     s: int = 9  # a number that it is good for on a thousand points
     fixed: bool = True  # whether exactly s points are drawn
-    by_kernel: bool = True
+    by_kernel: bool = True  # whether it evaluates the kernel, which `Landmarks.evaluations` counts
     random: bool = True
     naive: object = None  # (K, s): row numbers
 

@@ -16,6 +16,7 @@ from scipy.sparse.linalg import LinearOperator
 
 import kpcasketch as kp
 from kpcasketch_tests import naive
+from kpcasketch_tests.tables import STREAMS, with_trait
 
 X = np.random.default_rng(0).standard_normal((9, 3))
 g = kp.gaussian(1.0)
@@ -833,21 +834,11 @@ def test_the_second_view_of_a_state_has_columns_of_its_own():
         kp.features(frame, pair.second)
 
 
-STARTS = {
-    "skpca": lambda: kp.skpca_start(kp.fourier_features_map(g, 3, 16), 4, centered=False),
-    "rnca": lambda: kp.rnca_start(kp.fourier_features_map(g, 3, 16), centered=False),
-    "rls": lambda: kp.rls_start(g, 4, 3),
-    "shadow": lambda: kp.shadow_start(0.1, 3),
-    "fd": lambda: kp.fd_start(2, 3),
-    "dsgd": lambda: kp.dsgd_start(X, kp.fourier_features_map(g, 3, 32), 1, centered=False),
-}
-
-
 @pytest.mark.parametrize("library", ["pandas", "polars"])
-@pytest.mark.parametrize("stream", STARTS)
+@pytest.mark.parametrize("stream", STREAMS)
 def test_the_state_of_a_stream_forgot_its_columns(stream, library, tmp_path):
     frame, other = frames(library)
-    state = STARTS[stream]()
+    state = STREAMS[stream].start(X)
     assert state.names == b""
     known = kp.update(kp.update(state, X), frame)  # an array has any columns
     assert known.names == b'["a", "b", "c"]' == kp.update(known, X).names
@@ -860,10 +851,10 @@ def test_the_state_of_a_stream_forgot_its_columns(stream, library, tmp_path):
             kp.update(copy, frame[["a", "b"]])
 
 
-@pytest.mark.parametrize("stream", ["skpca", "rnca", "rls", "fd"])
+@pytest.mark.parametrize("stream", with_trait(STREAMS, "merges"))
 def test_states_of_other_columns_were_merged(stream):
     frame, other = frames("pandas")
-    state = STARTS[stream]()
+    state = STREAMS[stream].start(X)
     second = state._replace(seed=1) if hasattr(state, "seed") else state
     with pytest.raises(ValueError, match="^merge: a and b must have the same columns"):
         kp.merge(kp.update(state, frame), kp.update(second, other))
@@ -874,7 +865,7 @@ def test_states_of_other_columns_were_merged(stream):
 
 def test_the_model_of_a_stream_forgot_the_columns_of_its_points():
     frame, other = frames("pandas")
-    states = {name: kp.update(start(), frame) for name, start in STARTS.items()}
+    states = {name: kp.update(row.start(X), frame) for name, row in STREAMS.items()}
     found = kp.finish(states["rls"])
     for model in (
         kp.finish(states["skpca"], 2),

@@ -29,7 +29,7 @@ import pytest
 import scipy.sparse
 
 import kpcasketch as kp
-from kpcasketch_tests import naive
+from kpcasketch_tests import naive, tables
 from paper_checks import reservoirs
 
 # Blocks of 128, vectors of 8 and 16, runs of 512, bases of Lanczos (2 k + 8 b, one block more), 512 rows without
@@ -631,13 +631,8 @@ def attack_streams(case):
             kp.fourier_features_map(case.kernel, d, 8)
         return
     m = int(rng.choice([1, 7, 8, 31, 33, 128, 129, 300]))
-    maker = [
-        kp.fourier_features_map,
-        kp.orthogonal_features_map,
-        kp.quasi_features_map,
-        kp.fastfood_features_map,
-    ][rng.integers(4)]
-    drawn = call(maker, case.kernel, d, m, case.seed)
+    makers = [row.make for row in tables.FEATURES.values() if row.least_d <= d]
+    drawn = call(makers[rng.integers(len(makers))], case.kernel, d, m, case.seed)
     Z = call(kp.features, case.X, drawn)
     assert (
         Z.dtype == case.X.dtype

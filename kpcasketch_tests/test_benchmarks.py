@@ -66,3 +66,10 @@ def test_a_program_gave_an_option_by_place_that_is_given_by_name():
 
 def test_asv_looks_for_regressions_of_every_figure():
     assert "regressions_first_commits" not in (FOLDER.parent / "asv.conf.json").read_text()
+
+
+def test_asv_run_asked_questions_about_the_machine():
+    text = (FOLDER.parent / "MEASURED.md").read_text(encoding="utf-8")
+    for block in re.findall(r"```sh\n(.*?)```", text, re.S):
+        if re.search("asv (run|continuous)", block):
+            assert "asv machine --yes" in block.split("asv run")[0].split("asv continuous")[0]

@@ -517,16 +517,29 @@ def test_files_that_were_cut_short_are_compiled_anew(tmp_path):
         assert all(file.stat().st_size > 100 for file in cache.rglob(pattern))
 
 
+NOTE = "kpcasketch: compiling for this machine, once; the code is kept"
+
+
+@pytest.fixture
+def locked(tmp_path):
+    """A copy of the file where there can be no __pycache__."""
+    folder = tmp_path / "locked"
+    folder.mkdir()
+    shutil.copy(FILE, folder)
+    (folder / "__pycache__").touch()
+    return folder
+
+
 @pytest.mark.slow
-def test_the_file_works_where_nothing_can_be_written(tmp_path):
-    (tmp_path / "locked").mkdir()
-    shutil.copy(FILE, tmp_path / "locked")
+def test_the_file_works_where_nothing_can_be_written(locked, tmp_path):
     nowhere = {
         "NUMBA_CACHE_DIR": "/dev/null/nowhere",
         "XDG_CACHE_HOME": "/dev/null",
         "HOME": "/dev/null",
+        "KPCASKETCH_QUIET": "",
     }
-    assert run(BANDWIDTH, tmp_path / "locked", **nowhere)[0] == run(BANDWIDTH)[0]
+    found, said = run(BANDWIDTH, locked, **nowhere)
+    assert found == run(BANDWIDTH)[0] and said == f"{NOTE} for this process\n"
     pasted = (
         f"exec(compile(open({str(FILE)!r}).read(), '<cell>', 'exec'))\nX = np.eye(300)\n"
         "print(median_bandwidth(X))"
@@ -535,10 +548,77 @@ def test_the_file_works_where_nothing_can_be_written(tmp_path):
 
 
 @pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="caches of users stand elsewhere")
+def test_a_read_only_place_keeps_its_code_in_the_cache_of_the_user(locked, tmp_path):
+    home = {"NUMBA_CACHE_DIR": "", "XDG_CACHE_HOME": str(tmp_path / "home"), "KPCASKETCH_QUIET": ""}
+    assert run(BANDWIDTH, locked, **home)[1] == f"{NOTE} on disk\n"
+    assert list((tmp_path / "home" / "numba").glob("locked_*/kpcasketch.*.nbc"))
+    assert run(BANDWIDTH, locked, **home)[1] == ""  # loaded
+
+
+LOGGED = """
+import io, logging
+text = io.StringIO()
+{before}
+import kpcasketch as kp
+kp._announce(True)
+kp._announce(True)
+print(text.getvalue(), end="")
+"""
+
+
+@pytest.mark.parametrize(
+    "before, out, error",
+    [
+        ("", "", f"{NOTE} on disk\n"),
+        ("logging.basicConfig(stream=text, level=logging.INFO)", f"INFO:{NOTE} on disk\n", ""),
+        ("logging.basicConfig(stream=text)", "", ""),  # level WARNING
+        ("logging.getLogger('kpcasketch').addHandler(logging.NullHandler())", "", ""),
+        ("logging.getLogger('kpcasketch').setLevel(logging.WARNING)", "", ""),
+    ],
+    ids="default info warning handler level".split(),
+)
+def test_a_service_could_not_route_the_note_on_compilation(before, out, error):
+    found = run(LOGGED.format(before=before), KPCASKETCH_QUIET="")
+    assert (found[0].replace("kpcasketch:compiling", "kpcasketch: compiling"), found[1]) == (
+        out,
+        error,
+    )
+
+
+def test_the_note_on_compilation_is_a_record_of_a_logger(core, monkeypatch, caplog, capsys):
+    _, twins_after = core
+    caplog.set_level("INFO", "kpcasketch")
+    monkeypatch.setattr(kp, "QUIET", True)
+    twins_after(0.0)
+    assert not caplog.records
+    monkeypatch.setattr(kp, "QUIET", False)
+    kp._account.announced = False
+    kp._announce(False)
+    kp._announce(False)
+    text = NOTE.removeprefix("kpcasketch: ") + " for this process"
+    assert caplog.record_tuples == [("kpcasketch", 20, text)]
+    assert capsys.readouterr().err == ""
+
+
+def test_warnings_are_user_warnings_that_name_their_function():
+    calls = [
+        node
+        for node in ast.walk(TREE)
+        if isinstance(node, ast.Call) and ast.unparse(node.func) == "warnings.warn"
+    ]
+    assert len(calls) > 4
+    for call in calls:
+        assert len(call.args) == 1 and {one.arg for one in call.keywords} <= {"stacklevel"}
+        text = ast.unparse(call.args[0]).lstrip("f").strip("'\"")
+        name = re.match(r"(\w+|\{name\}): ", text)
+        assert name and name[1] in {"{name}", *kp.__all__, *kp._ESTIMATORS}, text
+
+
+@pytest.mark.slow
 def test_a_first_call_says_once_that_it_compiles_but_not_that_it_loads(tmp_path):
     # a timer said so of every call of two seconds, whatever it did
-    told = "kpcasketch: compiling for this machine, once; the code is kept on disk"
-    for expected in ([told], []):  # compiled, then loaded
+    for expected in ([f"{NOTE} on disk"], []):  # compiled, then loaded
         code = f"from scipy.sparse import csr_array; {BANDWIDTH}; kp.matmat(csr_array(X), X)"
         said = run(code, KPCASKETCH_QUIET="", NUMBA_CACHE_DIR=str(tmp_path))[1]
         assert said.splitlines() == expected
@@ -558,7 +638,7 @@ def test_warm_up_changed_what_other_threads_read(core, monkeypatch):
         thread.join()
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(kp, "kpca", stop)  # while all cores run serially
+    monkeypatch.setattr(kp, "_run_typical", stop)  # while all cores run serially
     with pytest.raises(KeyboardInterrupt):
         kp.warm_up()
     assert seen == [before, ["p" if numba.get_num_threads() > 1 else "s"]]
@@ -576,20 +656,71 @@ def test_warm_up_compiles_the_functions_that_are_named(tmp_path):
 
 
 def test_warm_up_refuses_names_that_it_does_not_know():
-    for wrong, shown in (("kcpa", "'kcpa'"), (kp.advise, "'advise'"), (3, "3"), ([], "list")):
-        match = f"^warm_up: names must be among kpca, .*, NoveltyDetector; got {shown}"
+    for wrong, shown in (("kcpa", "'kcpa'"), (kp.load, "'load'"), (3, "3"), ([], "list")):
+        match = f"^warm_up: names must be among .*, kpca, .*, NoveltyDetector; got {shown}"
         with pytest.raises(ValueError, match=match):
             kp.warm_up("kpca", wrong)
-    assert set(kp._TYPICAL) <= {*kp.__all__}
+
+
+NOT_COMPILED = {
+    "cauchy custom gaussian laplacian linear matern polynomial precomputed rational_quadratic scaled": "no points",
+    "features_of residual_of kernel_value": "compiled as a part of users' functions",
+    "load prepared_points save": "files",
+    "warm_up": "itself",
+}
+
+
+def test_warm_up_knew_29_names(monkeypatch):
+    # a new function whose arguments have new names needs an entry in `_typical_arguments`, or here
+    ran = []
+    monkeypatch.setattr(kp, "_run_typical", lambda name, dtype: ran.append(name))
+    kp.warm_up()
+    functions = {name for name in kp.__all__ if isinstance(getattr(kp, name), types.FunctionType)}
+    not_compiled = {name for name in kp.__all__ if name.startswith("dask_")}
+    not_compiled.update(*map(str.split, NOT_COMPILED))
+    assert {*ran} == functions - not_compiled
+    assert {name for name in kp.__all__ if name[0].islower()} == functions
+    ran.clear()
+    kp.warm_up(kp.spectral_norm, "LandmarkRidge")
+    assert [*dict.fromkeys(ran)] == ["spectral_norm", "LandmarkRidge"]
+
+
+def test_every_typical_argument_belongs_to_a_public_function():
+    required = set().union(*(kp._required(getattr(kp, name)) for name in kp.__all__))
+    assert kp._typical_arguments(np.float64).keys() <= required
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_warm_up_runs_every_function_of_points(dtype, monkeypatch):
+    known = []
+    with monkeypatch.context() as patched:
+        patched.setattr(kp, "_run_typical", lambda name, dtype: known.append(name))
+        kp.warm_up()
+    with np.errstate(all="raise"):  # as a user may have it
+        for name in dict.fromkeys(known):  # in the twins that they take
+            kp._run_typical(name, dtype)
+
+
+STREAM = """
+import numpy as np, kpcasketch as kp
+from numba.core import event
+kp.warm_up("rls_start")
+X = np.random.default_rng(0).standard_normal((2000, 4))
+with event.install_recorder("numba:compile") as recorder:
+    kp.finish(kp.update(kp.rls_start(kp.laplacian(1.0), 20, 4), X))
+print(len(recorder.buffer))
+"""
+
+
+@pytest.mark.slow
+def test_warm_up_of_a_start_function_left_its_update_to_be_compiled(tmp_path):
+    assert run(STREAM, NUMBA_CACHE_DIR=str(tmp_path))[0] == "0\n"
 
 
 @pytest.mark.slow
 def test_warm_up_runs_typical_tasks_in_both_precisions_and_both_twins():
-    with np.errstate(all="raise"):  # as a user may have it
-        assert kp.warm_up(kp.kpca, kp.skpca, kp.nystrom_ridge, kp.rpcholesky) > 0
-        for dtype in (np.float64, np.float32):  # the other tasks, in the twins that they take
-            for name in kp._TYPICAL:
-                kp._run_typical(name, dtype)
+    assert kp.warm_up(kp.kpca, kp.skpca, kp.nystrom_ridge, kp.rpcholesky) > 0
     with event.install_recorder("numba:compile") as recorder:
         for dtype in (np.float64, np.float32):
             for points in (X[:20].astype(dtype), np.tile(X, (100, 1)).astype(dtype)):

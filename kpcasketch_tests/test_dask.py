@@ -19,7 +19,7 @@ import scipy.stats
 
 import kpcasketch as kp
 from kpcasketch_tests import naive
-from kpcasketch_tests.tables import STREAMS, with_trait
+from kpcasketch_tests.tables import MODELS, STREAMS, with_trait
 from kpcasketch_tests.test_file import FUNCTIONS
 from kpcasketch_tests.test_readme import snippets
 
@@ -87,12 +87,11 @@ def custom_kernel():
 
 # Maps.
 
-MODELS = {
-    "features of an Expansion": lambda: [kp.kpca(X[:100], KERNEL, 2, centered=False)],
-    "features of a NystromMap": lambda: [kp.nystrom_map(X[:20], X[:20], KERNEL)],
-    "features of a FourierMap": lambda: [kp.fourier_features_map(KERNEL, 6, 40)],
+MODELS_AND_MORE = {
+    f"features of {name}": lambda row=row: [row.make(X[:100], KERNEL)]
+    for name, row in MODELS.items()
+} | {
     "gram_diagonal": lambda: [KERNEL],
-    "features of a Subspace": lambda: [kp.skpca(X, KERNEL, 2, 40, 9, centered=False)],
     "residual of a Subspace": lambda: [kp.skpca(X, KERNEL, 2, 40, 9, centered=False)],
     "residual of an Expansion": lambda: [kp.kpca(X[:100], KERNEL, 3, centered=True)],
     "novelty_pvalues": lambda: [
@@ -103,16 +102,14 @@ MODELS = {
     "features of a ridge regression": lambda: [
         kp.nystrom_ridge(X[:200], X[:200, 0], X[:9], KERNEL, 0.1)
     ],
-    "features of a Manifold": lambda: [kp.laplacian_eigenmap(X[:50], KERNEL, 2)],
-    "features of a DSGDState": lambda: [kp.dsgd_kpca(X, KERNEL, 2, 64, centered=False)],
     "gram_matmat": lambda: [X[:70], X[:70, :2].copy(), KERNEL],
     "rademacher_projection": lambda: [3],
 }
 
 
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("name", MODELS_AND_MORE)
 def test_maps_are_lazy_and_give_what_one_machine_gives(name):
-    read, model, function = [], MODELS[name](), getattr(kp, name.split()[0])
+    read, model, function = [], MODELS_AND_MORE[name](), getattr(kp, name.split()[0])
 
     def block(points, first):
         read.append(first)

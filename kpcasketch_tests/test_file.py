@@ -59,6 +59,19 @@ def test_only_groups_of_options_are_described_elsewhere_and_one_hop_away(name):
             assert not parsed(elsewhere[1])[3][each].startswith("See `")
 
 
+def test_whoever_copied_the_file_left_its_licence_behind():
+    assert SOURCE.splitlines()[1] == "# The licence stands at the end of this file."
+    tail = " ".join(SOURCE[SOURCE.rindex("\n# Copyright (c) ") :].replace("#", " ").split())
+    for words in (
+        "Redistribution and use in source and binary forms, with or without modification, are permitted",
+        "1. Redistributions of source code must retain the above copyright notice",
+        "2. Redistributions in binary form must reproduce the above copyright notice",
+        "3. Neither the name of the copyright holder nor the names of its contributors may be used",
+        "EVEN IF ADVISED OF THE POSSIBILITY OF SUCH DAMAGE.",
+    ):
+        assert words in tail
+
+
 def test_all_lists_every_public_name_in_order():
     tree = ast.parse(SOURCE)
     defined = {node.name for node in tree.body if isinstance(node, (ast.FunctionDef, ast.ClassDef))}
@@ -364,6 +377,7 @@ def test_arguments_stand_in_one_order_and_options_are_given_by_keyword(name):
     assert optional <= {"k", "s", "seed", "Y", "sigma"}
     if name not in " ".join(OF_THEIR_OWN).split():
         place = {one: rank for rank, group in enumerate(ORDER) for one in group.split()}
-        assert {*names} <= place.keys(), "give a new name a group of ORDER"
+        unknown = sorted({*names} - place.keys())
+        assert not unknown, f"add {unknown} to a group of ORDER, or {name} to OF_THEIR_OWN"
         ranks = [place[one] for one in names if one != "X"]
         assert ranks == sorted(ranks)

@@ -2,7 +2,7 @@
 """Files of models; what is advised is tried by test_command_line.py.
 
 `python -m kpcasketch_tests.test_files` writes the folder files_of_1_0, which every version 1.x must read. A class or
-kind that comes later needs a file of its own. The files that are there never change.
+kind that comes later needs a file of its own. The files that are there never change: they are skipped.
 """
 
 import io
@@ -195,8 +195,7 @@ def test_files_without_names_were_refused(inside, tmp_path):
 
 
 def test_files_stored_the_numbers_of_feature_maps_and_tasks(tmp_path):
-    makers = kp.fourier_features_map, kp.orthogonal_features_map, kp.quasi_features_map
-    maps = [make(g, 3, 8) for make in (*makers, kp.fastfood_features_map)]
+    maps = [row.make(g, 3, 8) for row in tables.FEATURES.values()]
     states = [
         kp.dsgd_start(X, maps[0], 2, individual=individual, centered=False)
         for individual in (False, True)
@@ -217,7 +216,7 @@ def test_files_stored_the_numbers_of_feature_maps_and_tasks(tmp_path):
             np.savez(tmp_path / "wrong.npz", **{**arrays, field: wrong})
             with pytest.raises(ValueError, match=f"wrong.npz .*{field} has the wrong type"):
                 kp.load(tmp_path / "wrong.npz")
-    assert len(seen) == 9
+    assert seen == {*kp._MAP_NAMES, *kp._TASKS}
     for made, field in ((maps[0], "kind"), (states[0], "task")):
         with pytest.raises(ValueError, match=f"^save: model.{field} must have the type"):
             kp.save(tmp_path / "m.npz", made._replace(**{field: 7}))
@@ -328,17 +327,35 @@ def test_every_class_of_models_and_states_and_every_kind_has_a_file_of_version_1
     assert sum(path.stat().st_size for path in FOLDER.iterdir()) < 200_000
 
 
-def write_files():
-    FOLDER.mkdir(exist_ok=True)
-    expected = {}
+def write_files(folder):
+    """Write the files that are not there, and the numbers that they must give."""
+    path = folder / "expected.npz"
+    expected = dict(np.load(path)) if path.exists() else {}
     for name, result in made_by_1_0().items():
+        if (folder / f"{name}.npz").exists():
+            print(f"skipped, because it is there: {name}.npz")
+            continue
         file = io.BytesIO()
         kp.save(file, result)
         file.seek(0)
-        np.savez_compressed(FOLDER / f"{name}.npz", **np.load(file))
+        np.savez_compressed(folder / f"{name}.npz", **np.load(file))
         expected[name] = numbers(result)
-    np.savez_compressed(FOLDER / "expected.npz", **expected)
+    np.savez_compressed(path, **expected)
+
+
+def test_files_of_version_1_0_were_written_again(tmp_path, capsys, monkeypatch):
+    monkeypatch.setitem(globals(), "made_by_1_0", lambda: {"map": kp.fourier_features_map(g, 2, 8)})
+    write_files(tmp_path)
+    before = (tmp_path / "map.npz").read_bytes()
+    other = {"map": kp.fourier_features_map(g, 2, 16), "bits": kp.quantize_gram(X, g)}
+    monkeypatch.setitem(globals(), "made_by_1_0", lambda: other)
+    write_files(tmp_path)
+    assert (tmp_path / "map.npz").read_bytes() == before
+    assert capsys.readouterr().out == "skipped, because it is there: map.npz\n"
+    with np.load(tmp_path / "expected.npz") as expected:
+        assert expected["map"].shape == (4, 4) and "bits" in expected
 
 
 if __name__ == "__main__":
-    write_files()
+    FOLDER.mkdir(exist_ok=True)
+    write_files(FOLDER)
