@@ -96,12 +96,13 @@ Dask
     dask_median_bandwidth  a value for sigma        dask_landmarks         s landmarks
     dask_nystrom_kpca      kernel PCA over them     dask_nystrom_ridge     regression over them
 programs
-    advise                 proposes method and size  warm_up               compiles typical tasks
+    advise                 proposes method and size  warm_up               compiles functions
     prepared_points        prepares X for a model
 
 Functions take arrays, and return arrays or named tuples. They keep no state: a seed (default 0)
-gives the same bits for any number of threads. A function is compiled at its first call. A line on
-stderr says so, unless QUIET is True or KPCASKETCH_QUIET is set in the environment.
+gives the same bits for any number of threads. A function is compiled at its first call. A log
+record, on stderr by default, says so, unless QUIET is True or KPCASKETCH_QUIET is set. Numba keeps
+the code next to this file, or in the user's cache if that is not writable.
 
 In signatures, n is the number of points, d of coordinates, k of components, m of random features or
 centers, s of landmarks, and ell of rows in a sketch. In functions that sample the entries of a
@@ -11076,9 +11077,8 @@ def save(path, model):
 def load(path):
     """Read a result from a file written by `save` or the command line, without pickles (textbook).
 
-    A model from `embed --standardize` or `--missing median` needs points from `prepared_points`. It
-    refuses DataFrames that were not prepared. It cannot tell whether an array was prepared. A file
-    with arrays that this version does not know is refused.
+    A model from `embed` with --standardize, --missing median or --categorical takes only points from
+    `prepared_points`. A file with arrays that this version does not know is refused.
 
     Args:
         path: str, path, or file open for reading. A .npz file.

@@ -74,7 +74,7 @@ def test_the_snippets_run(tmp_path, monkeypatch, capsys):
 
 
 def test_the_readme_is_short_and_its_links_lead_somewhere():
-    assert len(README.splitlines()) <= 245 and len(README.split()) <= 3740
+    assert len(README.splitlines()) <= 255 and len(README.split()) <= 4050
     titles = {
         re.sub(r"[^a-z0-9 -]", "", line.lstrip("# ").lower()).replace(" ", "-")
         for line in README.splitlines()
