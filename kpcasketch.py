@@ -10206,7 +10206,7 @@ def learn_metric(X, Y, kernel, lam, s=1000, seed=0, *, intercept=True, max_itera
         >>> found.M.diagonal().argmax().item()  # only column 1 has an influence
         1
     """
-    columns = json.loads(_names(X) or "[]")
+    columns = json.loads(_names(X)) if _names(X)[:1] == "[" else []
     X, kernel = _points_and_kernel(X, kernel)
     lam = _as_ridge(lam)
     intercept = _as_flag("intercept", intercept)
@@ -11303,9 +11303,11 @@ def choose(
     i, j = best[best[:, 1].argmax()]
     error = float(errors[i, j])
     if not 0.0 < error < 0.98:
-        told = "components predict X no better than a constant"
-        if Y is not None:
-            told = "a constant predicts Y as well"
+        told = (
+            "components predict X no better than a constant"
+            if Y is None
+            else "a constant predicts Y as well"
+        )
         warnings.warn(
             f"choose: {told} (relative error {error:.3g})",
             stacklevel=_USERS_LINE,
@@ -12613,42 +12615,6 @@ def _about_file(path):
         raise
 
 
-class _Points(NamedTuple):
-    """Points of a file, possibly on disk. numbers, labels, ids: of the rows. prepared: see
-    `_preparation`."""
-
-    path: str
-    X: np.ndarray
-    numbers: np.ndarray = None
-    labels: np.ndarray = None
-    ids: np.ndarray = None
-    prepared: dict = {}
-
-    def numbered(self, chosen):
-        """Numbers of the chosen rows in their file, from 1."""
-        if isinstance(chosen, slice):
-            chosen = np.arange(*chosen.indices(self.X.shape[0]))
-        return chosen + 1 if self.numbers is None else self.numbers[chosen]
-
-    def only(self, chosen):
-        return self._replace(
-            X=self.X[chosen],
-            numbers=self.numbered(chosen),
-            labels=None if self.labels is None else self.labels[chosen],
-            ids=None if self.ids is None else self.ids[chosen],
-        )
-
-    def some(self, most, seed=0):
-        """At most this many row numbers, at random: every tenth row may be from one class."""
-        n = self.X.shape[0]
-        return np.random.default_rng(_as_seed("seed", seed)).choice(n, min(n, most), replace=False)
-
-    def rows(self, chosen=slice(None)):
-        """The chosen rows, filled and standardized by `prepared`."""
-        with _about_file(self.path):
-            return _prepared_rows(self.X[chosen], self.prepared, self.numbered(chosen))
-
-
 def _coordinate(prepared, column):
     """The name of a column of an array of points, or its number from 1."""
     categories = prepared.get("categories", {})
@@ -12671,17 +12637,53 @@ def _prepared_rows(X, prepared, numbers):
     empty = gaps.all(1)  # a row of medians would look like a typical point
     _require(not empty.any(), f"X must have values; row {numbers[np.argmax(empty)]} has none")
     filled = np.where(gaps, median, rows)
-    left = np.argwhere(np.isnan(filled))
-    if left.size:
-        row, column = left[0]
+    wrong = np.argwhere(~np.isfinite(filled))
+    if wrong.size:
+        row, column = wrong[0]
         raise ValueError(
-            f"X must have a value in row {numbers[row]}, column {_coordinate(prepared, column)}: "
+            f"X must be finite in row {numbers[row]}, column {_coordinate(prepared, column)}: "
             "--missing median fills gaps when a model is trained, and --missing drop omits rows"
         )
     filled = ((filled - mean) / scale).astype(rows.dtype)
     points = _checked_points("X", filled, None, numbers).view(_PreparedPoints)
     points.names = _names_of(prepared)
     return points
+
+
+class _Points(NamedTuple):
+    """Points of a file, possibly on disk. numbers, labels: of the rows. ids: {name of the column:
+    ids of the rows}. prepared: see `_preparation`."""
+
+    path: str
+    X: np.ndarray
+    numbers: np.ndarray = None
+    labels: np.ndarray = None
+    ids: dict = {}
+    prepared: dict = {}
+
+    def numbered(self, chosen):
+        """Numbers of the chosen rows in their file, from 1."""
+        if isinstance(chosen, slice):
+            chosen = np.arange(*chosen.indices(self.X.shape[0]))
+        return chosen + 1 if self.numbers is None else self.numbers[chosen]
+
+    def only(self, chosen):
+        return self._replace(
+            X=self.X[chosen],
+            numbers=self.numbered(chosen),
+            labels=None if self.labels is None else self.labels[chosen],
+            ids={name: ids[chosen] for name, ids in self.ids.items()},
+        )
+
+    def some(self, most, seed=0):
+        """At most this many row numbers, at random: every tenth row may be from one class."""
+        n = self.X.shape[0]
+        return np.random.default_rng(_as_seed("seed", seed)).choice(n, min(n, most), replace=False)
+
+    def rows(self, chosen=slice(None)):
+        """The chosen rows, filled and standardized by `prepared`."""
+        with _about_file(self.path):
+            return _prepared_rows(self.X[chosen], self.prepared, self.numbered(chosen))
 
 
 def _once(names):
@@ -12827,10 +12829,7 @@ def _header_names(options, first):
     fields = [str(field).strip() for field in first]
     if not _is_header(options, fields):
         return [f"#{j + 1} of {len(fields)}" for j in range(len(fields))], False
-    names = [field or f"Unnamed: {j}" for j, field in enumerate(fields)]  # as pandas names them
-    twice = sorted(set(names) - _once(names).keys())
-    _require(not twice, f"columns must have different names, got {twice} several times")
-    return names, True
+    return [field or f"Unnamed: {j}" for j, field in enumerate(fields)], True  # as in pandas
 
 
 def _text(path, options):
@@ -12843,17 +12842,17 @@ def _survey(path, options, delimiter):
     first columns of long ones for an index."""
     decimal = "."
     with _text(path, options) as file:
-        rows = csv.reader(file, delimiter=delimiter, strict=True)
+        rows = csv.reader(file, delimiter=delimiter, strict=True, skipinitialspace=True)
         first = next(filter(None, rows), [])
         _require(first, "FILE must have points")
         _require(not first[0].startswith("sep="), "line 1 is only for Excel: remove it")
         for row in itertools.chain([first], filter(None, rows)):
-            _require(
-                len(row) == len(first) and (len(row) > 1 or not re.search("[;\t]", row[0])),
-                f"line {rows.line_num} must have the same number of fields as line 1, {len(first)}, got "
-                f"{len(row)}: pass --delimiter ';' or tab, or remove comments, row names, commas within "
-                "numbers and delimiters at ends of lines",
-            )
+            if len(row) != len(first) or len(row) == 1 and re.search("[;\t]", row[0]):
+                raise ValueError(
+                    f"line {rows.line_num} must have the same number of fields as line 1, "
+                    f"{len(first)}, got {len(row)}: pass --delimiter ';' or tab, or remove comments, row "
+                    "names, commas within numbers and delimiters at ends of lines"
+                )
             if delimiter != "," and decimal == ".":
                 commas = [field.replace(",", ".") for field in row if "," in field]
                 decimal = "," if any(map(_NUMBER.fullmatch, commas)) else "."
@@ -12878,7 +12877,7 @@ def _csv_table(path, options):
     def frames(numeric, text):
         with _text(path, options) as file:
             if named:
-                next(filter(None, csv.reader(file, delimiter=delimiter)))
+                next(filter(None, csv.reader(file, delimiter=delimiter, skipinitialspace=True)))
             yield from pandas.read_csv(
                 file,
                 sep=delimiter,
@@ -12989,7 +12988,7 @@ def _require_coordinates(options, frame, begin, own):
             row = next((i for i, value in enumerate(values) if not _is_number(value)), 0)
             wrong[column] = f"{values[row]!r} in row {begin + row + 1}"
         elif not chosen and (column.startswith("Unnamed: ") or column == "...1"):  # pandas, R
-            wrong[column] = "an index, without a name"
+            wrong[column] = "has no name, like an index"
     first = frame.columns[0]
     if not (chosen or begin or first in wrong) and _only_counts(frame[first]):
         wrong[first] = "counts the rows"
@@ -13001,6 +13000,8 @@ def _require_coordinates(options, frame, begin, own):
 
 def _load_table(path, options, prepared):
     table = _TABLES[_ending(path)](path, options)
+    twice = sorted({*table.names} - _once(table.names).keys())
+    _require(not twice, f"columns must have different names, got {twice} several times")
     labels = _find(table.names, options.labels)
     ids = _find([*table.names, *table.index], options.id)
     _require(len(labels) < 2 and len(ids) < 2, "one column can have labels, and one ids")
@@ -13008,6 +13009,7 @@ def _load_table(path, options, prepared):
     columns = _point_columns(options, table, own, [*labels, *ids])
     prepared = {"columns": columns} | prepared
     categorical = [*prepared.get("categories", [])] or _find(table.names, options.categorical)
+    _require({*categorical} <= {*columns}, "categorical is for columns that are not left out")
     numeric = [name for name in columns if name not in categorical]
     texts = {name: [] for name in [*labels, *ids]}
     further = [name for name in dict.fromkeys([*categorical, *texts]) if name not in numeric]
@@ -13030,8 +13032,9 @@ def _load_table(path, options, prepared):
         _require(n, "FILE must have points")
         held.flush()
         X = np.memmap(held, rows.dtype, "r", shape=(n, rows.shape[1]))
-    kept = [np.concatenate(texts[name[0]]) if name else None for name in (labels, ids)]
-    return _Points(path, X, None, *kept, prepared)
+    texts = {name: np.concatenate(parts) for name, parts in texts.items()}
+    colors = texts[labels[0]] if labels else None
+    return _Points(path, X, None, colors, {name: texts[name] for name in ids}, prepared)
 
 
 def _load_array(path, options, prepared):
@@ -13047,7 +13050,7 @@ def _load_array(path, options, prepared):
         _as_array("X", np.atleast_1d(X)[:1], 2)
     labels = arrays.get("y")
     _require(labels is None or labels.size == X.shape[0], "y must have a label for each point")
-    return _Points(path, X, None, None if labels is None else labels.ravel(), None, prepared)
+    return _Points(path, X, None, None if labels is None else labels.ravel(), {}, prepared)
 
 
 def _load_points(path, options, model=None):
@@ -13144,13 +13147,11 @@ def _write_results(options, points, model, names=(), further=None, stored={}):
     def write_csv(file, slabs, components):
         text = io.TextIOWrapper(file, "utf-8", newline="")
         lines = csv.writer(text, lineterminator="\n")
-        header = ["row", *components, *names]
-        lines.writerow(header if points.ids is None else ["row", *options.id, *header[1:]])
+        lines.writerow(["row", *points.ids, *components, *names])
         for rows in slabs:
-            numbers = points.numbered(rows)
-            first = [numbers] if points.ids is None else [numbers, points.ids[rows]]
-            for *labels, values in zip(*first, table(rows).tolist()):
-                lines.writerow([*labels, *(f"{value:.17g}" for value in values)])
+            own = [ids[rows] for ids in points.ids.values()]
+            for *first, values in zip(points.numbered(rows), *own, table(rows).tolist()):
+                lines.writerow([*first, *(f"{value:.17g}" for value in values)])
         text.flush()
         text.detach()
 
@@ -13158,7 +13159,7 @@ def _write_results(options, points, model, names=(), further=None, stored={}):
         n = points.X.shape[0]
         first = table(slice(1))
         if _ending(options.o) == ".npz":
-            ids = {} if points.ids is None else {"id": points.ids}
+            ids = {"id": ids for ids in points.ids.values()}
             np.savez(file, embedding=table(slice(None)), values=values, **ids, **arrays)
         elif _ending(options.o) == ".npy":
             head = np.lib.format.header_data_from_array_1_0(first)

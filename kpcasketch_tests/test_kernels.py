@@ -477,7 +477,7 @@ except ValueError as error:
     print(error)
 try:
     options = kp._parser().parse_args(["embed", "X.npy", "--kernel", "twin", "--sigma", "2"])
-    print(kp._chosen_kernel(options, kp._Points(X))[:6] == new[:6])
+    print(kp._chosen_kernel(options, kp._Points('X.npy', X))[:6] == new[:6])
 except ValueError as error:
     print(error)
 """
