@@ -12601,7 +12601,7 @@ def _chosen_kernel(options, points):
     sigma = options.sigma
     _require(options.kernel != "linear" or sigma is None, "sigma is not for --kernel linear")
     if sigma is None:
-        sigma = median_bandwidth(points.rows(points.some(1000, options.seed)))
+        sigma = median_bandwidth(points.rows(np.sort(points.some(1000, options.seed))))
     return _KERNELS[options.kernel](sigma)
 
 
@@ -12686,32 +12686,52 @@ class _Points(NamedTuple):
             return _prepared_rows(self.X[chosen], self.prepared, self.numbered(chosen))
 
 
+_MISSING = {"", *". ? NA na #N/A N/A n/a <NA> NaN nan -NaN -nan NULL null #NULL! None".split()}
+_NUMBER = re.compile(r"\s*[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?\s*", re.ASCII | re.IGNORECASE)
+
+
+def _category_texts(values):
+    """Categories as text, and "" for a gap. Numbers are equal however they are written."""
+    texts = []
+    for value in np.asarray(values).tolist():
+        text = str(value).strip()
+        if _NUMBER.fullmatch(text):
+            text = repr(float(text)).removesuffix(".0")
+        texts.append("" if text in _MISSING else text)
+    return np.array(texts, str)
+
+
 def _once(names):
     """{name: position} of the names that occur once."""
     counts = collections.Counter(names)
     return {name: j for j, name in enumerate(names) if counts[name] == 1}
 
 
-def _of_columns(X, prepared):
+def _of_columns(X, prepared, numbers):
     """The coordinates of a model from a frame, which may have other columns and another order.
     Columns with categories become an indicator for each category, after the other columns."""
-    columns = prepared["columns"]
     names = [str(name) for name in X.columns]
     places = _once(names)
-    wrong = [column for column in columns if column not in places]
+    wrong = [column for column in prepared["columns"] if column not in places]
     _require(not wrong, f"X must have each of the columns {wrong} exactly once, and has {names}")
-    X = X[[X.columns[places[column]] for column in columns]]
-    categories = prepared.get("categories", {})
-    if categories:
-        pandas = _library("pandas", "pandas", "a model with categories")
-        _require(isinstance(X, pandas.DataFrame), "X must be a DataFrame of pandas")
-        for column, kinds in categories.items():
-            values = X[column].astype(str)
-            unknown = sorted({*values} - {*kinds})
-            _require(not unknown, f"{column} must be one of {kinds}, got {unknown}")
-            X = X.assign(**{column: pandas.Categorical(values, kinds)})
-        X = pandas.get_dummies(X, columns=[*categories])
-    return _as_array("X", X, 2)
+    own = {column: X.columns[places[column]] for column in prepared["columns"]}
+    categories = {column: own.pop(column) for column in prepared.get("categories", {})}
+    blocks = [_as_array("X", X[[*own.values()]], 2)] if own else []
+    dtype = blocks[0].dtype if blocks else np.float64
+    for column, name in categories.items():
+        kinds = prepared["categories"][column]
+        texts = _category_texts(X[name])
+        indicators = (texts[:, None] == np.array(kinds, str)).astype(dtype)
+        indicators[texts == ""] = math.nan
+        unknown = ~indicators.any(1)  # NaN counts as true
+        row = np.argmax(unknown)
+        _require(
+            not unknown.any(),
+            f"{column} must be one of the categories {kinds}, got {str(texts[row])!r} in row "
+            f"{numbers[row]}",
+        )
+        blocks.append(indicators)
+    return np.hstack(blocks)
 
 
 @_public
@@ -12738,7 +12758,7 @@ def prepared_points(path, X):
     """
     prepared = _preparation(getattr(load(path), "names", b""))
     if hasattr(X, "columns") and "columns" in prepared:
-        X = _of_columns(X, prepared)
+        X = _of_columns(X, prepared, range(len(X)))
     else:
         _require("categories" not in prepared, "X must be a DataFrame, as the model has categories")
         X = _as_array("X", X, 2)
@@ -12786,8 +12806,6 @@ file is UTF-8 text, or has another --encoding. Commas separate columns, and numb
 overrides this. Columns must be numbers, except for those of --drop, --labels, --id and --categorical. They have names,
 or numbers from 1. A field is missing if it is empty, . ? NA na #N/A N/A n/a <NA> NaN nan -NaN -nan NULL null #NULL! or
 None. -o FILE.csv has a header, and row numbers in column 1. Tables need pandas, and some need pyarrow or openpyxl."""
-_MISSING = {"", *". ? NA na #N/A N/A n/a <NA> NaN nan -NaN -nan NULL null #NULL! None".split()}
-_NUMBER = re.compile(r"\s*[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?\s*", re.ASCII | re.IGNORECASE)
 _DELIMITERS = {",": ",", ";": ";", "tab": "\t"}
 _CHUNK = 65_536  # rows of a table in memory
 
@@ -12847,11 +12865,13 @@ def _survey(path, options, delimiter):
         _require(first, "FILE must have points")
         _require(not first[0].startswith("sep="), "line 1 is only for Excel: remove it")
         for row in itertools.chain([first], filter(None, rows)):
-            if len(row) != len(first) or len(row) == 1 and re.search("[;\t]", row[0]):
+            if len(row) == 1 and re.search("[;\t]", row[0]):
+                raise ValueError("fields must be separated by commas: pass --delimiter ';' or tab")
+            if len(row) != len(first):
                 raise ValueError(
                     f"line {rows.line_num} must have the same number of fields as line 1, "
-                    f"{len(first)}, got {len(row)}: pass --delimiter ';' or tab, or remove comments, row "
-                    "names, commas within numbers and delimiters at ends of lines"
+                    f"{len(first)}, got {len(row)}: pass --delimiter ';' or tab, or remove comments, "
+                    "titles, row names, commas within numbers and delimiters at ends of lines"
                 )
             if delimiter != "," and decimal == ".":
                 commas = [field.replace(",", ".") for field in row if "," in field]
@@ -12942,7 +12962,8 @@ def _find(names, columns):
     """Names of columns that are given by name or, counted from 1, by number."""
     places = {str(j + 1): name for j, name in enumerate(names)} | {name: name for name in names}
     wrong = [column for column in columns or [] if column not in places]
-    _require(not wrong, f"columns {wrong} are not in the file, which has {names}")
+    title = ": line 1 may be a title to remove" if "Unnamed: 1" in names else ""
+    _require(not wrong, f"columns {wrong} are not in the file, which has {names}{title}")
     return [places[column] for column in columns or []]
 
 
@@ -12987,11 +13008,16 @@ def _require_coordinates(options, frame, begin, own):
             values = frame[column].tolist()
             row = next((i for i, value in enumerate(values) if not _is_number(value)), 0)
             wrong[column] = f"{values[row]!r} in row {begin + row + 1}"
-        elif not chosen and (column.startswith("Unnamed: ") or column == "...1"):  # pandas, R
+        elif not chosen and column.startswith("Unnamed: "):  # by pandas
             wrong[column] = "has no name, like an index"
+        elif not (chosen or begin) and frame[column].isna().all():
+            wrong[column] = "has no values"
     first = frame.columns[0]
-    if not (chosen or begin or first in wrong) and _only_counts(frame[first]):
-        wrong[first] = "counts the rows"
+    if not (chosen or begin or first in wrong):
+        if first in ("index", "level_0", "...1"):  # by pandas or R
+            wrong[first] = "an index"
+        elif _only_counts(frame[first]):
+            wrong[first] = "counts the rows"
     told = ", ".join(f"{column} ({why})" for column, why in wrong.items())
     drop = [f'"{name}"' if "," in name else name for name in [*(options.drop or []), *wrong]]
     remedy = f": pass --drop {shlex.quote(','.join(drop))}, or name columns by --labels, --id or --categorical"
@@ -13001,7 +13027,9 @@ def _require_coordinates(options, frame, begin, own):
 def _load_table(path, options, prepared):
     table = _TABLES[_ending(path)](path, options)
     twice = sorted({*table.names} - _once(table.names).keys())
-    _require(not twice, f"columns must have different names, got {twice} several times")
+    _require(
+        not twice, f"columns must have different names, got {twice} several times: rename them"
+    )
     labels = _find(table.names, options.labels)
     ids = _find([*table.names, *table.index], options.id)
     _require(len(labels) < 2 and len(ids) < 2, "one column can have labels, and one ids")
@@ -13021,10 +13049,17 @@ def _load_table(path, options, prepared):
             if numeric:
                 _require_coordinates(options, frame[numeric], n, own)
             if categorical and "categories" not in prepared:
-                kinds = {name: sorted({*frame[name].astype(str)}) for name in categorical}
+                kinds = {
+                    name: sorted({*_category_texts(frame[name]).tolist()} - {""})
+                    for name in categorical
+                }
+                for name in categorical:
+                    few = len(kinds[name]) <= max(32, len(frame) // 2)
+                    _require(few, f"{name} must have few categories, got {len(kinds[name])}")
                 prepared["categories"] = kinds
             # With --columns, a table without a header may have the model's columns.
-            rows = _of_columns(frame[columns].set_axis(prepared["columns"], axis=1), prepared)
+            frame_of_model = frame[columns].set_axis(prepared["columns"], axis=1)
+            rows = _of_columns(frame_of_model, prepared, range(n + 1, n + len(frame) + 1))
             held.write(rows.tobytes())
             for name, parts in texts.items():
                 parts.append(frame[name].astype(str).to_numpy(str))
@@ -13057,10 +13092,8 @@ def _load_points(path, options, model=None):
     """Points of a file, prepared like those of the model or state, if there is one."""
     with _about_file(path):
         prepared = _preparation(getattr(model, "names", b""))
-        ending = _ending(path)
-        known = [*_ARRAYS, *_TABLES]
-        _require(ending in known, f"FILE must be one of {', '.join(known)}")
-        points = (_load_table if ending in _TABLES else _load_array)(path, options, prepared)
+        read = _load_table if _ending(path) in _TABLES else _load_array
+        points = read(path, options, prepared)
         X = points.X
         for name in ("missing", "standardize"):
             _require(
@@ -13073,7 +13106,7 @@ def _load_points(path, options, model=None):
         if model is None:
             _learn_scales(options, points.only(_split(options, points)[0]))
         if "missing.median" in points.prepared:
-            _to_stderr(f"{path}: {np.isnan(X).sum()} gaps, filled by medians")
+            _to_stderr(f"{path}: {np.isnan(points.X).sum()} gaps, filled by medians")
         return points
 
 
@@ -13088,8 +13121,10 @@ def _check_files(options):
     ]:
         wanted = f"{name} must end in {' or '.join(endings)}"
         _require(path is None or _ending(path) in endings, wanted)
-    read = [options.by, options.points, options.known, *(options.files or [])]
-    endings = {_ending(path) for path in read if path}
+    files = [options.points, options.known, *(options.files or [])]
+    endings = {_ending(path) for path in files if path}
+    known = [*_ARRAYS, *_TABLES]
+    _require(endings <= {*known}, f"FILE must end in one of {', '.join(known)}")
     texts = [".csv", ".csv.gz"]
     for names, takers in [
         ("delimiter encoding", texts),
@@ -13101,7 +13136,7 @@ def _check_files(options):
         _require(not given or endings.intersection(takers), wanted)
     with_ids = _ending(options.o or ".csv") != ".npy" or not options.id
     _require(with_ids, "id needs -o FILE.csv or FILE.npz: a .npy file holds only numbers")
-    places = [os.path.realpath(path) for path in read if path]
+    places = [os.path.realpath(path) for path in [options.by, *files] if path]
     for path in filter(None, [options.o, options.model, options.state, options.plot]):
         place = os.path.realpath(path)
         _require(place not in places, f"{path} is given twice and would be overwritten")
@@ -13324,12 +13359,13 @@ def _follow(options):
     for path in options.files:
         points = _load_points(path, options, state)
         _require(not _is_sparse(points.X), f"{path} must be dense: streams take no sparse points")
-        told = json.dumps({name: vars(options)[name] for name in _REMEMBERED})
+        now = {name: vars(options)[name] for name in _REMEMBERED}
         if not begun:
             state = _started(options, points)._replace(names=_names_of(points.prepared))
-            begun = {"options": told}
-        before = str(begun["options"])
-        _require(told == before, f"state must go on with the options {before}, got {told}")
+            begun = {"options": json.dumps(now)}
+        before = json.loads(str(begun["options"]))
+        other = {name: before.get(name) for name in now if now[name] != before.get(name)}
+        _require(not other, f"state must go on with the options {other}")
         state = _take_blocks(options, state, points, begun)
     model = finish(state) if record.most is None else finish(state, options.k)
     _write_results(options, points, model)
