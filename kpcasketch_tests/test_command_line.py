@@ -1201,7 +1201,8 @@ def test_a_gap_among_categories_was_a_category(ending, tmp_path, capsys):
     gaps["color"] = gaps["color"].replace("NA", np.nan)
     assert np.array_equal(kp.prepared_points(model, gaps.assign(grade=gaps["grade"] * 1.0)), Z)
     polars = pytest.importorskip("polars")
-    assert np.array_equal(kp.prepared_points(model, polars.DataFrame(gaps.to_dict("list"))), Z)
+    columns = {name: [None if v != v else v for v in gaps[name].tolist()] for name in gaps}
+    assert np.array_equal(kp.prepared_points(model, polars.DataFrame(columns)), Z)
 
 
 def test_rows_without_values_were_points_if_a_column_had_categories(tmp_path, capsys):
