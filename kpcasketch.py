@@ -395,7 +395,7 @@ def _note(text):
     if QUIET:
         return
     logger = logging.getLogger("kpcasketch")
-    if logger.hasHandlers() or logger.level > logging.INFO:
+    if logger.hasHandlers() or logger.level > logging.INFO or logger.disabled:
         logger.info(text)
     else:
         _to_stderr(text)
@@ -781,12 +781,16 @@ def _model_in(value):
 
 
 class _PreparedPoints(np.ndarray):
-    """Points of `prepared_points`. names: the field of the model for which they were prepared."""
+    """Points of `prepared_points`. names: the field of the model for which they were prepared. Only
+    chosen rows keep it: other results may have other columns or units."""
 
     names = b""
 
-    def __array_finalize__(self, source):
-        self.names = getattr(source, "names", b"")
+    def __getitem__(self, rows):
+        found = super().__getitem__(rows)
+        if isinstance(found, _PreparedPoints) and not isinstance(rows, tuple):
+            found.names = self.names
+        return found
 
 
 def _names(value):
@@ -812,7 +816,7 @@ def _require_same_columns(argument, names, other, theirs):
     if names == theirs or not (names and theirs):  # equal or unknown
         return
     shown = [
-        "those of prepared_points(path, X)" if told[:1] == "{" else told[:200]
+        f"those of prepared_points(path, X), {told[:100]}" if told[:1] == "{" else told[:200]
         for told in (names, theirs)
     ]
     raise ValueError(
@@ -849,8 +853,8 @@ def _names_of_arguments(given, sparse):
     if names[:1] == "{" and given.get("X") is not None:
         _require(
             _names(given["X"]),
-            "X must be made by prepared_points(path, X): the model was trained on columns that were "
-            "standardized, filled or categorical",
+            "X must be made by prepared_points(path, X), or be rows of its result: the model was trained "
+            "on columns that were standardized, filled or categorical",
         )
     return names
 
@@ -913,6 +917,8 @@ def _require_numeric(name, value, wanted="an array of real numbers"):
     if not hasattr(type(value), "to_numpy"):  # Delayed has any name
         return
     frame = hasattr(value, "dtypes") and getattr(value, "ndim", 2) == 2
+    if frame and getattr(value, "shape", (1,))[0] == 0:  # its types are unknown
+        return
     dtypes = value.dtypes if frame else [value.dtype] if hasattr(value, "dtype") else []
     columns = zip(getattr(value, "columns", range(len(dtypes))), dtypes)
     wrong = ", ".join(repr(column) for column, dtype in columns if not _is_numeric(dtype))
@@ -933,20 +939,25 @@ def _as_array(name, value, ndim, dtypes=_FLOATS):
         return value
     wanted = f"a {ndim}-D array of real numbers"
     _require_numeric(name, value, wanted)
-    called = "X"
+    one = "X[None]"
+    column = "X[:, None]"
     if hasattr(value, "to_numpy"):
-        called = "X.to_numpy()"
+        one = "X.to_numpy()[None]"
+        column = "X.to_frame()"
         if hasattr(value, "astype"):  # pandas: NA becomes NaN
+            one = "X.to_frame().T"  # with names of columns
             kinds = {str(dtype).lower() for dtype in np.ravel(getattr(value, "dtypes", None))}
             value = value.astype(np.float32 if kinds == {"float32"} else float)
         value = value.to_numpy()
+        if len(value) == 0:  # its types are unknown
+            value = value.astype(float)
     if type(value) in (list, tuple):
         with contextlib.suppress(ValueError):  # rows of unequal lengths remain a list
             value = np.asarray(value)
     _require(isinstance(value, np.ndarray), f"{name} must be {wanted}, got {type(value).__name__}")
     hint = ""
     if value.ndim == 1 and ndim == 2:
-        hint = f": pass {called}[None] for one point, {called}[:, None] for one column"
+        hint = f": pass {one} for one point, {column} for one column"
     _require(
         value.ndim == ndim and value.dtype.kind in "biuf",
         f"{name} must be {wanted}, got a {value.ndim}-D array of {value.dtype}{hint}",
@@ -8001,7 +8012,8 @@ def _step(state, X, Y=None):
     task = _TASKS[state.task]
     n = len(X)
     least = 4 if task.correlated else 1 + state.centered
-    _require(n >= least, f"a mini-batch must have at least {least} points, got {n}")
+    remedy = ": collect more, or start with centered=False" if least == 2 else ""
+    _require(n >= least, f"a mini-batch must have at least {least} points, got {n}{remedy}")
     # Correlations compute W and the gradient from different halves. The same half would bias both.
     half = n // 2 if task.correlated else 0
     early = slice(half) if task.correlated else slice(n)
@@ -10874,7 +10886,10 @@ def _arrays_in(path, mapped=None, kept=None):
     except OSError:
         raise
     except Exception as error:  # damaged files cause many types of exceptions
-        raise ValueError(f"cannot read {path}: {str(error) or type(error).__name__}") from None
+        text = str(error) or type(error).__name__
+        if text.startswith("This file contains pickled"):  # NumPy says so of any other file
+            text = "it is not a .npy or .npz file"
+        raise ValueError(f"cannot read {path}: {text}") from None
 
 
 # Kinds of dtypes in a file, by the annotation of the field.
@@ -11020,10 +11035,16 @@ def _made_from(arrays, path):
     """The tuple of a file, whose `names` tell how its points are prepared."""
     rest = arrays.copy()
     made = _from_arrays(rest, path, "" if "class" in arrays else "model.")
+    version = str(arrays.get("version", __version__))
+    major = __version__.partition(".")[0]
+    _require(
+        version.partition(".")[0] == major,
+        f"{path} was written by kpcasketch {version}, and this is {__version__}, which reads {major}.x",
+    )
     unknown = [name for name in rest if name not in _FURTHER and not name.startswith("read ")]
     _require(
         not unknown,
-        f"{path} was written by kpcasketch {arrays.get('version', 'before 1.0')}, and this is "
+        f"{path} was written by kpcasketch {version}, and this is "
         f"{__version__}, which does not know {unknown}",
     )
     prepared = {name: arrays[name].tolist() for name in _PREPARED if name in arrays}
@@ -12258,7 +12279,9 @@ def warm_up(*names):
     known = [*functions, *_ESTIMATORS]
     names = [getattr(name, "__name__", name) for name in names or functions]
     for name in names:
-        _require(name in known, f"names must be among {', '.join(known)}; got {_shown(name)}")
+        _require(
+            name in known, f"names must not have {_shown(name)}, but be among {', '.join(known)}"
+        )
     for number, name in enumerate(names, 1):
         _note(f"compiling {name} ({number} of {len(names)})")
         for dtype, limit in itertools.product(_FLOATS, (math.inf, -1.0)):  # one thread, then all
@@ -12634,8 +12657,9 @@ def _prepared_rows(X, prepared, numbers):
     _require(d == wanted, f"X must have {wanted} columns, got {d}")
     median, mean, scale = map(prepared.get, _PREPARED, (math.nan, 0.0, 1.0))
     gaps = np.isnan(rows)
-    empty = gaps.all(1)  # a row of medians would look like a typical point
-    _require(not empty.any(), f"X must have values; row {numbers[np.argmax(empty)]} has none")
+    empty = np.flatnonzero(gaps.all(1))  # a row of medians would look like a typical point
+    if empty.size:
+        raise ValueError(f"X must have values; row {numbers[empty[0]]} has none")
     filled = np.where(gaps, median, rows)
     wrong = np.argwhere(~np.isfinite(filled))
     if wrong.size:
@@ -12645,8 +12669,11 @@ def _prepared_rows(X, prepared, numbers):
             "--missing median fills gaps when a model is trained, and --missing drop omits rows"
         )
     filled = ((filled - mean) / scale).astype(rows.dtype)
-    points = _checked_points("X", filled, None, numbers).view(_PreparedPoints)
-    points.names = _names_of(prepared)
+    points = _checked_points("X", filled, None, numbers, least=0)
+    if prepared:
+        points = points.view(_PreparedPoints)
+        points.names = _names_of(prepared)
+        points.flags.writeable = False  # other values would not be prepared
     return points
 
 
@@ -12723,13 +12750,12 @@ def _of_columns(X, prepared, numbers):
         texts = _category_texts(X[name])
         indicators = (texts[:, None] == np.array(kinds, str)).astype(dtype)
         indicators[texts == ""] = math.nan
-        unknown = ~indicators.any(1)  # NaN counts as true
-        row = np.argmax(unknown)
-        _require(
-            not unknown.any(),
-            f"{column} must be one of the categories {kinds}, got {str(texts[row])!r} in row "
-            f"{numbers[row]}",
-        )
+        unknown = np.flatnonzero(~indicators.any(1))  # NaN counts as true
+        if unknown.size:
+            raise ValueError(
+                f"{column} must be one of the categories {kinds}, got {str(texts[unknown[0]])!r} in "
+                f"row {numbers[unknown[0]]}"
+            )
         blocks.append(indicators)
     return np.hstack(blocks)
 
@@ -12746,7 +12772,8 @@ def prepared_points(path, X):
         path: str, path, or file open for reading. The .npz file of a model, also one of `save`.
         X: (n, d) array with the model's columns, or DataFrame, which may have others.
     Returns:
-        array: (n, d) points. The model refuses arrays that were not prepared. Slices are prepared.
+        array: (n, d) points, read-only. The model refuses arrays that were not prepared. Chosen rows
+            are prepared, such as P[:10] or P[rows]. Copies, pickles and results of arithmetic are not.
     Example:
         >>> import tempfile
         >>> with tempfile.TemporaryDirectory() as folder:
@@ -12757,6 +12784,7 @@ def prepared_points(path, X):
         [[2.0]]
     """
     prepared = _preparation(getattr(load(path), "names", b""))
+    _require(not isinstance(X, _PreparedPoints) or not X.names, "X must not be prepared already")
     if hasattr(X, "columns") and "columns" in prepared:
         X = _of_columns(X, prepared, range(len(X)))
     else:

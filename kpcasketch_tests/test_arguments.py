@@ -1000,13 +1000,27 @@ def test_a_float32_frame_of_polars_stays_float32():
 @pytest.mark.parametrize("library", ["pandas", "polars"])
 def test_a_series_for_a_point_was_answered_by_the_remedy_for_an_array(library):
     series = pytest.importorskip(library).Series([1.0, 2.0, 3.0])
-    with pytest.raises(
-        ValueError, match=r"got a 1-D array .*: pass X.to_numpy\(\)\[None\] for one"
-    ):
+    one = {"pandas": r"X.to_frame\(\).T", "polars": r"X.to_numpy\(\)\[None\]"}[library]
+    with pytest.raises(ValueError, match=f"got a 1-D array .*: pass {one} for one point"):
         kp.features(series, kp.kpca(X, g, 2))
     with pytest.raises(ValueError, match=r"got a 1-D array .*: pass X\[None\] for one point"):
         kp.features(np.ones(3), kp.kpca(X, g, 2))
     assert kp.features(series.to_numpy()[None], kp.kpca(X, g, 2)).shape == (1, 2)
+    if library == "pandas":  # values in another order were taken for a row
+        model = kp.kpca(pytest.importorskip("pandas").DataFrame(X, columns=["a", "b", "c"]), g, 2)
+        series.index = ["b", "a", "c"]
+        with pytest.raises(ValueError, match="must have the same columns in the same order"):
+            kp.features(series.to_frame().T, model)
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_an_empty_frame_of_unknown_types_was_not_numeric(library):
+    frames = pytest.importorskip(library)
+    name = "columns" if library == "pandas" else "schema"
+    empty = frames.DataFrame(**{name: ["a", "b", "c"]})
+    assert kp.features(empty, kp.kpca(X, g, 2)).shape == (0, 2)
+    state = kp.rls_start(g, 5, 3)
+    assert kp.update(state, empty).count == 0
 
 
 def test_the_column_of_a_number_that_is_not_finite_was_not_named():

@@ -1370,6 +1370,12 @@ def test_files_carry_the_version_that_wrote_them(tmp_path):
     with np.load(tmp_path / "k.npz") as arrays:
         held = dict(arrays)
     assert str(held["version"]) == kp.__version__
+    np.savez(tmp_path / "k.npz", **held | {"version": np.array("2.0.0")})
+    with pytest.raises(ValueError, match=r"written by kpcasketch 2.0.0, .* which reads 1.x"):
+        kp.load(tmp_path / "k.npz")
+    (tmp_path / "k.csv").write_text("a,b\n1,2\n")
+    with pytest.raises(ValueError, match="k.csv: it is not a .npy or .npz file"):
+        kp.load(tmp_path / "k.csv")
     np.savez(tmp_path / "k.npz", **held | {"version": np.array("1.7.0"), "further": np.zeros(2)})
     with pytest.raises(
         ValueError, match=r"was written by kpcasketch 1.7.0, and this is .*'further'"
@@ -2049,8 +2055,22 @@ def test_a_model_of_standardized_points_took_frames_that_were_not_prepared(tmp_p
             with pytest.raises(ValueError, match=r"X must be made by prepared_points\(path, X\)"):
                 function(raw, model)
         own = kp.prepared_points(tmp_path / "m.npz", frame)
-        for prepared in (own, own[:30], own.copy(), kp.prepared_points(tmp_path / "m.npz", points)):
-            assert len(function(prepared, model)) in (30, 60, 2, 3)
+        again = kp.prepared_points(tmp_path / "m.npz", points)
+        for prepared in (own, own[:30], own[[3, 1]], own[own[:, 0] > 0.0], again):
+            assert len(function(prepared, model)) in (len(prepared), 2, 3)
+        # values or columns may be others: these kept the mark
+        for other in (own.copy(), own * 2.0, own[:, ::-1], own[:3].T, np.empty_like(own)):
+            with pytest.raises(ValueError, match="or be rows of its result"):
+                function(other, model)
+    with pytest.raises(ValueError, match="read-only"):
+        own[0] = points[0]
+    with pytest.raises(ValueError, match="^prepared_points: X must not be prepared already"):
+        kp.prepared_points(tmp_path / "m.npz", own)
+    for empty in (frame[:0], points[:0], pandas.DataFrame(columns=list("cba"))):
+        none = kp.prepared_points(tmp_path / "m.npz", empty)
+        assert kp.features(none, model).shape == (0, 2)
+    kp.save(tmp_path / "kernel.npz", KERNEL)
+    assert np.array_equal(kp.prepared_points(tmp_path / "kernel.npz", points), points)
     out = np.empty(2)
     kp.features_of(own[3], model, out)
     expected = kp.features((points - points.mean(0)) / points.std(0), of_prepared(model))
