@@ -12664,9 +12664,11 @@ def _prepared_rows(X, prepared, numbers):
     wrong = np.argwhere(~np.isfinite(filled))
     if wrong.size:
         row, column = wrong[0]
+        remedy = ""
+        if gaps[row, column]:
+            remedy = ": --missing median fills gaps when a model is trained, and --missing drop omits rows"
         raise ValueError(
-            f"X must be finite in row {numbers[row]}, column {_coordinate(prepared, column)}: "
-            "--missing median fills gaps when a model is trained, and --missing drop omits rows"
+            f"X must be finite in row {numbers[row]}, column {_coordinate(prepared, column)}{remedy}"
         )
     filled = ((filled - mean) / scale).astype(rows.dtype)
     points = _checked_points("X", filled, None, numbers, least=0)
@@ -12722,8 +12724,9 @@ def _category_texts(values):
     texts = []
     for value in np.asarray(values).tolist():
         text = str(value).strip()
-        if _NUMBER.fullmatch(text):
-            text = repr(float(text)).removesuffix(".0")
+        if _NUMBER.fullmatch(text) and math.isfinite(float(text)):
+            whole = text.removesuffix(".0").lstrip("+-").isdigit()
+            text = str(int(text.removesuffix(".0"))) if whole else repr(float(text))
         texts.append("" if text in _MISSING else text)
     return np.array(texts, str)
 
@@ -12884,15 +12887,17 @@ def _text(path, options):
 
 
 def _survey(path, options, delimiter):
-    """The first row of a .csv file, and its decimal mark. pandas would fill short rows, and take the
-    first columns of long ones for an index."""
+    """The first row of a .csv file, its decimal mark, and the number of rows. pandas would fill short
+    rows, and take the first columns of long ones for an index."""
     decimal = "."
+    count = 0
     with _text(path, options) as file:
         rows = csv.reader(file, delimiter=delimiter, strict=True, skipinitialspace=True)
         first = next(filter(None, rows), [])
         _require(first, "FILE must have points")
         _require(not first[0].startswith("sep="), "line 1 is only for Excel: remove it")
         for row in itertools.chain([first], filter(None, rows)):
+            count += 1
             if len(row) == 1 and re.search("[;\t]", row[0]):
                 raise ValueError("fields must be separated by commas: pass --delimiter ';' or tab")
             if len(row) != len(first):
@@ -12904,14 +12909,14 @@ def _survey(path, options, delimiter):
             if delimiter != "," and decimal == ".":
                 commas = [field.replace(",", ".") for field in row if "," in field]
                 decimal = "," if any(map(_NUMBER.fullmatch, commas)) else "."
-    return first, decimal
+    return first, decimal, count
 
 
 def _csv_table(path, options):
     pandas = _library("pandas", "pandas", "a .csv file")
     delimiter = _DELIMITERS[options.delimiter or ","]
     try:
-        first, decimal = _survey(path, options, delimiter)
+        first, decimal, count = _survey(path, options, delimiter)
     except (UnicodeError, LookupError) as error:
         raise ValueError(
             f"cannot read it as {options.encoding or 'utf-8-sig'}: {error}: pass --encoding, for "
@@ -12923,10 +12928,11 @@ def _csv_table(path, options):
     exact = {"float_precision": "round_trip"} if old else {}
 
     def frames(numeric, text):
+        left = count - named
         with _text(path, options) as file:
             if named:
                 next(filter(None, csv.reader(file, delimiter=delimiter, skipinitialspace=True)))
-            yield from pandas.read_csv(
+            for frame in pandas.read_csv(
                 file,
                 sep=delimiter,
                 decimal=decimal,
@@ -12941,7 +12947,10 @@ def _csv_table(path, options):
                 skipinitialspace=True,
                 low_memory=False,  # else a column may have several types
                 chunksize=_CHUNK,
-            )
+            ):
+                left -= len(frame)
+                yield frame
+        _require(left == 0, f"lines of blanks must be removed: pandas omits {left}")
 
     return _Table(names, frames)
 
@@ -13038,7 +13047,7 @@ def _require_coordinates(options, frame, begin, own):
             wrong[column] = f"{values[row]!r} in row {begin + row + 1}"
         elif not chosen and column.startswith("Unnamed: "):  # by pandas
             wrong[column] = "has no name, like an index"
-        elif not (chosen or begin) and frame[column].isna().all():
+        elif not (chosen or begin) and len(frame) < _CHUNK and frame[column].isna().all():
             wrong[column] = "has no values"
     first = frame.columns[0]
     if not (chosen or begin or first in wrong):
@@ -13047,7 +13056,11 @@ def _require_coordinates(options, frame, begin, own):
         elif _only_counts(frame[first]):
             wrong[first] = "counts the rows"
     told = ", ".join(f"{column} ({why})" for column, why in wrong.items())
-    drop = [f'"{name}"' if "," in name else name for name in [*(options.drop or []), *wrong]]
+    drop = [*(options.drop or []), *wrong]
+    for j, name in enumerate(drop):
+        if re.search('[,"]', name):
+            doubled = name.replace('"', '""')
+            drop[j] = f'"{doubled}"'
     remedy = f": pass --drop {shlex.quote(','.join(drop))}, or name columns by --labels, --id or --categorical"
     _require(not wrong, f"columns must be numbers, got {told}{'' if chosen else remedy}")
 
@@ -13082,7 +13095,7 @@ def _load_table(path, options, prepared):
                     for name in categorical
                 }
                 for name in categorical:
-                    few = len(kinds[name]) <= max(32, len(frame) // 2)
+                    few = 0 < len(kinds[name]) <= max(32, len(frame) // 2)
                     _require(few, f"{name} must have few categories, got {len(kinds[name])}")
                 prepared["categories"] = kinds
             # With --columns, a table without a header may have the model's columns.
@@ -13090,7 +13103,9 @@ def _load_table(path, options, prepared):
             rows = _of_columns(frame_of_model, prepared, range(n + 1, n + len(frame) + 1))
             held.write(rows.tobytes())
             for name, parts in texts.items():
-                parts.append(frame[name].astype(str).to_numpy(str))
+                # pandas 3.1 cuts text beside a gap to a letter: .astype(str).to_numpy(str)
+                values = frame[name].astype(object)
+                parts.append(np.array([*map(str, values.where(values.notna(), ""))]))
             n += len(frame)
         _require(n, "FILE must have points")
         held.flush()

@@ -69,6 +69,7 @@ def row_of(out, method):
 
 
 def csv_file(tmp_path, content, name="a.csv"):
+    pytest.importorskip("pandas")
     path = tmp_path / name
     path.write_bytes(content if isinstance(content, bytes) else content.encode())
     return path
@@ -903,6 +904,7 @@ def test_a_file_under_two_names_was_read_twice(many, tmp_path, capsys):
 
 
 def test_further_files_of_a_stream_are_prepared_like_the_first(tmp_path, capsys):
+    pytest.importorskip("pandas")
     A = csv_file(tmp_path, table(X[:90], "a,b,c"), "A.csv")
     B = csv_file(tmp_path, table(X[90:, [2, 0, 1]], "c,a,b"), "B.csv")
     words = ["-k", "2", "-m", "40", "--ell", "9", "--sigma", "2", "--standardize"]
@@ -1205,6 +1207,46 @@ def test_a_gap_among_categories_was_a_category(ending, tmp_path, capsys):
     assert np.array_equal(kp.prepared_points(model, polars.DataFrame(columns)), Z)
 
 
+def test_ids_beside_a_gap_were_cut_to_a_letter(tmp_path, capsys):
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"i": ["aa", None, "c,c"], "a": [1.0, 2.0, 4.0]})
+    frame["whole"] = pandas.array([1, None, 9007199254740993], "Int64")
+    for ending in (".parquet", ".feather", ".csv"):
+        path = write_table(tmp_path, frame, ending)
+        words = [
+            "embed",
+            path,
+            "--columns",
+            "a",
+            "-k",
+            "1",
+            "--sigma",
+            "1",
+            "-o",
+            tmp_path / "o.npz",
+        ]
+        done(capsys, *words, "--id", "i")
+        with np.load(tmp_path / "o.npz") as arrays:
+            assert arrays["id"].tolist() == ["aa", "", "c,c"]
+    done(capsys, *words, "--id", "whole")
+    with np.load(tmp_path / "o.npz") as arrays:
+        assert arrays["id"].tolist() == ["1", "", "9007199254740993"]
+
+
+def test_categories_were_equal_beyond_the_digits_of_a_float():
+    values = ["9007199254740993", "9007199254740992", "007", "7.0", "1.50", "1.5", "1e999", " x "]
+    assert kp._category_texts(values).tolist() == [
+        "9007199254740993",
+        "9007199254740992",
+        "7",
+        "7",
+        "1.5",
+        "1.5",
+        "1e999",
+        "x",
+    ]
+
+
 def test_rows_without_values_were_points_if_a_column_had_categories(tmp_path, capsys):
     path = csv_file(tmp_path, "a,color\n1,red\n,\n3, red \n5,blue\n")
     words = ["--categorical", "color", "--missing", "median", "-k", "1", "-o", tmp_path / "o.npy"]
@@ -1302,6 +1344,8 @@ def test_all_columns_that_are_no_coordinates_are_told_at_once(tmp_path, capsys):
         ),
         (".csv", b"x,y\n5,1\n6,2\n", ["--id", "x"], "--id needs -o FILE.csv or FILE.npz"),
         (".csv", b"a,b\n1,\n3,\n", [], "got b (has no values): pass --drop b"),
+        (".csv", b"a\n1\n  \n3\n7\n", ["--missing", "drop"], "lines of blanks must be removed"),
+        (".csv", b'"x""y,",a\nq,2\nr,5\n', [], """pass --drop '"x""y,"', or"""),
         (
             ".csv",
             b"Clinic,,\nid,a,b\n1,2,3\n",
@@ -1423,6 +1467,7 @@ def test_apply_took_columns_in_another_order_than_the_model(tmp_path, capsys):
 def test_apply_ended_in_a_traceback_for_a_csv_file_if_the_model_had_no_columns(
     points, tmp_path, capsys
 ):
+    pytest.importorskip("pandas")
     model, path, out = tmp_path / "m.npz", tmp_path / "X.csv", tmp_path / "o.npy"
     np.savetxt(path, X, "%.17g", ",", header="a,b,c", comments="")
     done(capsys, "embed", points, "-k", "2", "--model", model)
@@ -2033,6 +2078,7 @@ def test_the_source_works_when_pasted_or_executed(tmp_path, name):
 
 
 def test_a_model_of_standardized_points_took_frames_that_were_not_prepared(tmp_path, capsys):
+    pytest.importorskip("pandas")
     points = np.random.default_rng(0).standard_normal((60, 3)) * [1.0, 1e5, 1.0] + [0.0, 1e6, 0.0]
     np.savetxt(tmp_path / "points.csv", points, "%.17g", ",", header="a,b,c", comments="")
     words = ["embed", str(tmp_path / "points.csv"), "-k", "2", "--model", str(tmp_path / "m.npz")]
