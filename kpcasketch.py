@@ -11522,11 +11522,13 @@ def _without_objects(y, text):
     return y
 
 
-def _require_few_classes(classes, n):
+def _require_few_classes(name, classes, n):
     """Refuse labels that are hardly ever equal, such as names of points, and too many indicators."""
     most = max(32, n // 2)
-    _require(classes <= most, f"y must have at most {most} classes for {n} points, got {classes}")
-    _fits("y", 16.0 * n * classes)  # indicators and a copy
+    _require(
+        0 < classes <= most, f"{name} must have 1 to {most} classes for {n} points, got {classes}"
+    )
+    _fits(name, 16.0 * n * classes)  # indicators and a copy
 
 
 def _as_targets(y):
@@ -11542,7 +11544,7 @@ def _as_targets(y):
     if not categories and (kind == "f" or kind in "iu" and len(kinds) > 32):
         return labels
     _require(kind != "f" or _all_below(labels), "y must have no missing categories")
-    _require_few_classes(len(kinds), len(labels))
+    _require_few_classes("y", len(kinds), len(labels))
     return np.eye(len(kinds))[which]
 
 
@@ -11883,7 +11885,7 @@ def _define_classifier(base, _, Ridge):
                 self.classes_ = np.unique(y[weights > 0.0])
                 many = len(self.classes_)
                 _require(many > 1, "y must have at least two classes, got one class")
-                _require_few_classes(many, len(y))
+                _require_few_classes("y", many, len(y))
                 # A row without weight may have another class. It does not matter which.
                 which = np.searchsorted(self.classes_, y).clip(max=many - 1)
                 T = 2.0 * np.eye(many)[which] - 1.0
@@ -12643,7 +12645,7 @@ def _coordinate(prepared, column):
     categories = prepared.get("categories", {})
     names = [name for name in prepared.get("columns", []) if name not in categories]
     for name, kinds in categories.items():
-        names += [f"{name}_{kind}" for kind in kinds]  # as pandas names them
+        names += [f"{name}_{kind}" for kind in kinds]  # as in pandas.get_dummies
     return names[column] if names else column + 1
 
 
@@ -12833,12 +12835,13 @@ def _learn_scales(options, points):
 
 _TABLES_HELP = """Tables are .csv, .csv.gz, .parquet, .feather and .xlsx files (of which the first sheet is read). A CSV
 file is UTF-8 text, or has another --encoding. Commas separate columns, and numbers have decimal points. With another
---delimiter, they may have decimal commas. Line 1 is a header if no field in it is a number; --header or --no-header
-overrides this. Columns must be numbers, except for those of --drop, --labels, --id and --categorical. They have names,
-or numbers from 1. A field is missing if it is empty, . ? NA na #N/A N/A n/a <NA> NaN nan -NaN -nan NULL null #NULL! or
-None. -o FILE.csv has a header, and row numbers in column 1. Tables need pandas, and some need pyarrow or openpyxl."""
+--delimiter, they may have decimal commas. Blank lines are skipped. Line 1 is a header if no field in it is a number;
+--header or --no-header overrides this. Columns must be numbers, except for those of --drop, --labels, --id and
+--categorical. They have names, or numbers from 1. A field is missing if it is empty, . ? NA na #N/A N/A n/a <NA> NaN
+nan -NaN -nan NULL null #NULL! or None. -o FILE.csv has a header, and row numbers in column 1. Tables need pandas, and
+some need pyarrow or openpyxl."""
 _DELIMITERS = {",": ",", ";": ";", "tab": "\t"}
-_CHUNK = 65_536  # rows of a table in memory
+_CHUNK = 65_536  # rows of a table in memory: 10 MB for 20 columns
 
 
 class _Table(NamedTuple):
@@ -13056,6 +13059,8 @@ def _require_coordinates(options, frame, begin, own):
         elif _only_counts(frame[first]):
             wrong[first] = "counts the rows"
     told = ", ".join(f"{column} ({why})" for column, why in wrong.items())
+    if re.search(r"'\d+[.,]\d+' in row", told):
+        told += ": numbers must have decimal points or (with another --delimiter) commas, not both"
     drop = [*(options.drop or []), *wrong]
     for j, name in enumerate(drop):
         if re.search('[,"]', name):
@@ -13095,8 +13100,7 @@ def _load_table(path, options, prepared):
                     for name in categorical
                 }
                 for name in categorical:
-                    few = 0 < len(kinds[name]) <= max(32, len(frame) // 2)
-                    _require(few, f"{name} must have few categories, got {len(kinds[name])}")
+                    _require_few_classes(name, len(kinds[name]), len(frame))
                 prepared["categories"] = kinds
             # With --columns, a table without a header may have the model's columns.
             frame_of_model = frame[columns].set_axis(prepared["columns"], axis=1)
@@ -13192,7 +13196,7 @@ def _check_files(options):
 def _plot(path, points, model, values):
     rows = points.some(10_000)  # in random order, so that no class hides the others
     Z = np.column_stack([features(points.rows(rows), model), rows])  # there may be one component
-    labels = rows + 1 if points.labels is None else points.labels.ravel()[rows]
+    labels = rows + 1 if points.labels is None else points.labels[rows]
     names, colors = np.unique(labels.astype(str), return_inverse=True)
     few = len(names) <= 10
     if not few:
@@ -13299,7 +13303,7 @@ def _warn_of_one_column(points):
         return
     variances = points.rows(points.some(1000)).var(0, dtype=np.float64)
     share = variances.max() / max(variances.sum(), 1e-300)
-    if len(variances) > 1 and share > 0.8:
+    if len(variances) > 1 and share > 0.8:  # the others are less than half of it in distance
         column = _coordinate(points.prepared, variances.argmax())
         _to_stderr(
             f"column {column} has {100.0 * share:.0f} % of the squared distances: --standardize scales "
@@ -13318,7 +13322,7 @@ def _embed(options):
     _warn_of_one_column(points)
     model, _ = _fitted(method, points.rows(fitted), kernel, options)
     model = model._replace(names=_names_of(points.prepared))
-    some = points.rows(points.some(2000, options.seed))
+    some = points.rows(points.some(2000, options.seed))  # 4 million kernel values
     with contextlib.suppress(ValueError):  # if points do not differ, there is no variance
         shares = " ".join(f"{share:.2g}" for share in explained_variance_ratio(some, model))
         _to_stderr(f"shares of variance of the components: {shares}")
@@ -13358,7 +13362,7 @@ def _take_blocks(options, state, points, begun):
     n = len(points.X)
     _require(
         np.array_equal(points.X[taken - 1 : taken].ravel(), last, equal_nan=True),
-        f"{points.path}: FILE has changed in the rows that were read",
+        "FILE has changed in the rows that were read",
     )
     saved = time.perf_counter()
     # A single point cannot be centered. If only one is left, the block before includes it.
@@ -13400,16 +13404,17 @@ def _follow(options):
         state = _made_from(begun, options.state)
         _require("options" in begun, "state must be a file that --state has written")
     for path in options.files:
-        points = _load_points(path, options, state)
-        _require(not _is_sparse(points.X), f"{path} must be dense: streams take no sparse points")
-        now = {name: vars(options)[name] for name in _REMEMBERED}
-        if not begun:
-            state = _started(options, points)._replace(names=_names_of(points.prepared))
-            begun = {"options": json.dumps(now)}
-        before = json.loads(str(begun["options"]))
-        other = {name: before.get(name) for name in now if now[name] != before.get(name)}
-        _require(not other, f"state must go on with the options {other}")
-        state = _take_blocks(options, state, points, begun)
+        with _about_file(path):
+            points = _load_points(path, options, state)
+            _require(not _is_sparse(points.X), "FILE must be dense: streams take no sparse points")
+            now = {name: vars(options)[name] for name in _REMEMBERED}
+            if not begun:
+                state = _started(options, points)._replace(names=_names_of(points.prepared))
+                begun = {"options": json.dumps(now)}
+            before = json.loads(str(begun["options"]))
+            other = {name: before.get(name) for name in now if now[name] != before.get(name)}
+            _require(not other, f"state must go on with the options {other}")
+            state = _take_blocks(options, state, points, begun)
     model = finish(state) if record.most is None else finish(state, options.k)
     _write_results(options, points, model)
 

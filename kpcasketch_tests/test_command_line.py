@@ -86,7 +86,7 @@ def read(tmp_path, capsys, content, *words):
 
 
 def test_help_lists_what_counts_as_a_gap():
-    listed = kp._TABLES_HELP.split("missing if it is empty, ")[1].split("or\nNone. ")[0]
+    listed = kp._TABLES_HELP.split("missing if it is empty, ")[1].split("or None. ")[0]
     assert {*listed.split(), "", "None"} == kp._MISSING
 
 
@@ -1032,7 +1032,7 @@ def test_csv_files_are_read_as_help_says(tmp_path, capsys, content, words, rows,
         (
             "a\tb\n1,5\t2.5\n",
             ["--delimiter", "tab"],
-            "columns must be numbers, got b ('2.5' in row 1)",
+            "b ('2.5' in row 1): numbers must have decimal points or",
         ),
         ("a;b\n1.234,5;2\n", ["--delimiter", ";"], "a ('1.234,5' in row 1)"),
         ("a,b\n1,2\n", ["--delimiter", "ab"], "--delimiter: invalid choice: 'ab'"),
@@ -1256,7 +1256,9 @@ def test_rows_without_values_were_points_if_a_column_had_categories(tmp_path, ca
 def test_a_number_was_a_category_in_each_row(tmp_path, capsys):
     path = csv_file(tmp_path, "a,b\n" + "".join(f"{i * i},{i * 0.3}\n" for i in range(60)))
     words = ["--categorical", "b", "-k", "1", "-o", tmp_path / "o.npy"]
-    assert "b must have few categories, got 60" in refused(capsys, "embed", path, *words)
+    assert "b must have 1 to 32 classes for 60 points, got 60" in refused(
+        capsys, "embed", path, *words
+    )
     words = ["--categorical", "b", "--drop", "b", "-k", "1", "-o", tmp_path / "o.npy"]
     assert "--categorical is for columns that are not left out" in refused(
         capsys, "embed", path, *words
@@ -2311,6 +2313,17 @@ def test_a_header_with_an_unnamed_index_was_a_point_where_values_may_be_missing(
     assert "--header or --no-header" in refused(capsys, *words)
     done(capsys, *words, "--header")
     assert kp.load(tmp_path / "m.npz").points.tolist() == [[1, 5, 2], [3, 1, 4], [4, 4, 4]]
+
+
+def test_errors_within_a_stream_name_the_file(tmp_path, capsys):
+    path = tmp_path / "last.npy"
+    np.save(path, X)
+    words = ["stream", path, *STREAM, "--state", tmp_path / "s.npz"]
+    done(capsys, *words)
+    np.save(path, X + 1.0)
+    assert "last.npy: FILE has changed in the rows that were read" in refused(capsys, *words)
+    np.save(path, np.vstack([X, X[:1], 1e200 * X[:3]]))
+    assert "last.npy: X must be finite" in refused(capsys, *words)
 
 
 def test_a_negative_block_was_one_block(points, capsys):
