@@ -11268,7 +11268,7 @@ def choose(
         X: (n, d) array or scipy sparse matrix. Points.
         Y: (n,) or (n, t) array, or None. Targets. Squared errors of all targets are added.
         landmarks: Landmarks, ReducedSet, CertifiedNystrom, row numbers or points. For `kernel_ridge`,
-            pass np.arange(n), if n is at most a few thousand.
+            pass np.arange(n), if n is at most about 1000.
         kernel: Kernel. Positive semidefinite: gaussian(median_bandwidth(X)), or one chosen before.
         k: int, at least 1. Number of components. Ignored unless Y is None.
         lam: float, or None. The only ridge to try. None tries 10^-9.5 (float32: 10^-7), ..., 1 times
