@@ -10887,7 +10887,7 @@ def _arrays_in(path, mapped=None, kept=None):
         raise
     except Exception as error:  # damaged files cause many types of exceptions
         text = str(error) or type(error).__name__
-        if text.startswith("This file contains pickled"):  # NumPy says so of any other file
+        if "pickled" in text:  # NumPy says so of any other file
             text = "it is not a .npy or .npz file"
         raise ValueError(f"cannot read {path}: {text}") from None
 
