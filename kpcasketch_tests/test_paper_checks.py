@@ -10,7 +10,7 @@ import re
 
 import numpy as np
 import pytest
-from scipy import stats
+from scipy import integrate, stats
 
 import kpcasketch as kp
 from paper_checks import __main__ as command
@@ -20,6 +20,7 @@ from paper_checks import (
     data,
     headlines,
     implicit_steps,
+    published,
     report,
     rls2017,
     rls2017_experiments,
@@ -904,3 +905,23 @@ def test_random_noisy_has_the_spectrum_of_its_description():
     variances = np.linalg.eigvalsh(A.T @ A / 4000)[::-1]
     expected = np.append((1 - np.arange(20) / 20) ** 2, np.zeros(40)) + 0.01
     assert np.allclose(variances, expected, rtol=0.12, atol=0.02)
+
+
+def test_variances_of_orthogonal_frequencies_are_those_of_a_quadrature():
+    # in two dimensions the frequencies are r1 (cos t, sin t) and r2 (-sin t, cos t), with Rayleigh's lengths
+    def mean_cosine(x):
+        return integrate.quad(lambda r: r * np.exp(-r * r / 2) * np.cos(r * x), 0, 12)[0]
+
+    for z in (0.5, 2.0):
+        turned = integrate.quad(
+            lambda t: mean_cosine(z * np.cos(t)) * mean_cosine(z * np.sin(t)), 0, np.pi / 2
+        )[0]
+        covariance = turned / (np.pi / 2) - np.exp(-z * z)
+        variance = (1 - np.exp(-z * z)) ** 2 / 2
+        exact = published.ratio_of_variances(2, z)
+        assert exact == pytest.approx(1 + covariance / variance, rel=1e-6)
+    assert published.ratio_of_variances(1, 0.7) == 1.0
+    # the formula of the paper is the limit
+    assert published.ratio_of_variances(10_000, 1.0) == pytest.approx(
+        published.limit_of_variances(10_000, 1.0), rel=2e-3
+    )
