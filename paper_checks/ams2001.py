@@ -728,9 +728,9 @@ def theorem_1_with_its_hypothesis(options):
     )
 
 
-def bits_without_half(K, seed):
-    """K^ of one bit (b = 1) that is +b with probability K_ij/b, which is wrong."""
-    up = np.random.default_rng(seed).random(K.shape) < K
+def bits_of_half_slope(K, seed):
+    """K^ of one bit (b = 1) that is +b with probability 1/2 + K_ij/(4b), which is wrong."""
+    up = np.random.default_rng(seed).random(K.shape) < 0.5 + K / 4
     return symmetric(np.where(up, 1.0, -1.0))
 
 
@@ -739,7 +739,7 @@ def bits_without_half(K, seed):
     "ams",
     "The rule |E| <= 4 sigma sqrt(m), sigma^2 the largest variance of an entry, for sampling and for quantization.",
     measures="|E| / (sigma sqrt(m))",
-    control="one bit is +b with probability K_ij/b",
+    control="one bit is +b with probability 1/2 + K_ij/(4b)",
 )
 def four_sigma_rule(options):
     found, trivial, seed = {}, math.inf, options.seed
@@ -755,7 +755,7 @@ def four_sigma_rule(options):
             unit = sigma * math.sqrt(len(X))
             found[f"m = {len(X)}, {name}"] = error / unit
             trivial = min(trivial, norm(K) / unit)
-    wrong = norm(bits_without_half(K, seed) - K) / math.sqrt(len(X))
+    wrong = norm(bits_of_half_slope(K, seed) - K) / math.sqrt(len(X))
     X, kernel = points(options, 500)
     K = kp.gram(X, X, kernel)
 
@@ -1268,7 +1268,7 @@ def rounded_expansions(options):
         trials,
         held[0][1],
         (wrong, 20),
-        f"Its mean is {gap:.1f} standard errors from 0.",
+        f"The mean of f^ - f is {gap:.1f} standard errors from 0.",
         f"m = {m}, a = 1/sqrt(m), s = 5, Gaussian kernel",
         details=f"Of {trials} trials, beyond t with c = max abs(k) = 1: {'; '.join(texts)}. The paper says an interval "
         f"of width c; it is to contain 0, as [0, c] does. k in [{v.min():.2f}, {v.max():.2f}], c = {width:.2f}, s = 5, "
@@ -2005,7 +2005,7 @@ def rounded_support_vectors(options):
         trials,
         tail,
         (sum(fails(s, trial, signed=False) for trial in range(20)), 20),
-        "abs(f^ - f) is then beyond its stated 1 % limit.",
+        "A failure is abs(f^ - f) beyond the stated 1 % limit.",
         f"digits, odd against even, {m} support vectors, s = 2 sqrt(m), c = {c:.2f}",
         details=f"Exact decision values agree with scikit-learn's to "
         f"{agreement:.1g}, accuracy {(np.sign(exact) == y[1200:]).mean():.3f}; rounded, "
