@@ -397,7 +397,7 @@ def random_matrices(options, m=540):
         "sampling, s = 2": errors_of(kp.sample_gram, X, wide, 2.0),
         "sampling, equal points": errors_of(kp.sample_gram, same, wide, 2.0),
         "sampling, s = 4, two draws' difference": lambda seed: (
-            fourth(seed + 2**40) - fourth(seed + 2**41)
+            fourth(seed + 10**6) - fourth(seed + 2 * 10**6)
         ),
         "one bit": errors_of(kp.quantize_gram, X, apart),
         "one bit, equal points": errors_of(kp.quantize_gram, same, kp.linear()),
@@ -558,6 +558,9 @@ def differences_of_draws(options):
 
     both = rounded(f.coef)
     return {
+        "sampling at s = 1": relative(
+            kp.dense(kp.sample_gram(X, kernel, 1.0, seed)), kp.gram(X, X, kernel)
+        ),
         "sampled entries of permuted points": relative(B, 3 * kp.gram(Y, Y, kernel) * (A != 0)),
         "symmetry": max(relative(one, one.T) for one in sketches),
         "projections of permuted points": relative(Q, P[order]),
@@ -1339,6 +1342,35 @@ def law_of_rounding(options):
         details=f"{int((chances == 1).sum())} coefficients stay in every draw. Those that survive are sign(a_i)/s or "
         f"a_i to {apart:.1g}. The linear kernel at x = 0 leaves the offset, to {shift:.1g}.",
         needs={"the values": apart < 1e-12, "the offset": shift < 1e-12},
+    )
+
+
+@claim(
+    "AMS-S4-count",
+    "ams",
+    "Section 4: f^(x) needs a kernel value for each coefficient that is not 0, of which there are s sqrt(m) on average "
+    "where all a_i are equal, far fewer than m.",
+    measures="-log10 of the binomial p-value of the counted kernel values of a new point",
+    control="a kernel value for each of the m coefficients",
+    no_trivial=CHANCE,
+)
+def rounding_evaluates_what_it_keeps(options):
+    m, s, new = 2500, 5.0, np.random.default_rng(options.seed).standard_normal((7, 2))
+    (kernel, count), X = counted_kernel(3.0), np.random.default_rng(options.seed).random((m, 2))
+    f = kp.Expansion(X, np.full((m, 1), m**-0.5), np.ones(1), kernel)
+    rounded = kp.round_expansion(f, s, options.seed)
+    kept = np.count_nonzero(rounded.coef)
+    found = count(lambda: kp.features(new, rounded))
+    chance, each = s / math.sqrt(m), found / len(new)
+    return bounded(
+        -math.log10(p_value(round(each), m, chance)),
+        6.0,
+        -math.log10(max(p_value(m, m, chance), 1e-300)),
+        f"The features of {len(new)} points take {found} kernel values, {each:g} each, where s sqrt(m) is "
+        f"{s * math.sqrt(m):g}.",
+        f"m = {m}, s = {s:g}, a = 1/sqrt(m)",
+        details=f"The kernel counts them itself. {kept} coefficients are not 0.",
+        needs={"one for each coefficient that is not 0": found == kept * len(new)},
     )
 
 
