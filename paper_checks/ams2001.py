@@ -124,7 +124,9 @@ def farthest_value(draws, law):
     return np.min([np.abs(draws - value) for value, _ in law], 0).max()
 
 
-def judge_unbiased(sketch, wrong, law, K, variance, size, options, parameters, trials=400):
+def judge_unbiased(
+    sketch, wrong, law, K, variance, size, options, parameters, *, trials=400, needs=(), details=""
+):
     """Sums of E and of its squares over entries, diagonals, rows, columns and all, the values, and the largest entry,
     against the stated ones. `wrong` is the control's sketch, a function of the seed like `sketch`."""
     sums, (K, variance, size) = groups(len(K)), map(upper, (K, variance, size))
@@ -147,10 +149,12 @@ def judge_unbiased(sketch, wrong, law, K, variance, size, options, parameters, t
         max(deviations(wrong)[1].values()),
         f"Standard errors: {', '.join(f'{value:.1f} {what}' for what, value in found.items())}.",
         f"{parameters}, {trials} seeds",
-        details=f"The largest abs(E_ij) over its bound is {largest:.4f}. Values are those of the law to {apart:.1g}.",
+        details=f"The largest abs(E_ij) over its bound is {largest:.4f}. Values are those of the law to {apart:.1g}."
+        + details,
         needs={
             "the size, attained": 0.99 < largest <= 1 + 1e-12,
             "the values of the law": apart < 1e-12 * size.max(),
+            **dict(needs),
         },
     )
 
@@ -266,7 +270,9 @@ def quantization_is_unbiased(options):
         np.fill_diagonal(heads, True)
         return symmetric(np.where(heads, b, -b))
 
-    verdict = judge_unbiased(
+    A = kp.quantize_gram(points(options, 1024)[0], kernel, options.seed)
+    held, bits = kp.nbytes(A), A.n**2 // 8
+    return judge_unbiased(
         lambda seed: kp.quantize_gram(X, kernel, seed),
         larger_bound,
         lambda K: [(b, 0.5 + K / (2 * b)), (-b, 0.5 - K / (2 * b))],
@@ -275,21 +281,17 @@ def quantization_is_unbiased(options):
         b + K,
         options,
         f"m = {len(X)}",
+        needs={
+            "one bit an entry": bits <= held <= bits + 4 * A.n,
+            "the bits of the dense matrix": np.array_equal(bits_of(A), kp.dense(A)),
+            "b = max abs(K_ij)": all(
+                np.isclose(one.scale, most) and np.allclose(np.abs(kept.data), 2 * most)
+                for one, kept, most in largest_entries()
+            ),
+        },
+        details=f" Bytes held for m = {A.n}: {held}, stated m^2/8 = {bits} up to the last word of a column. b is the "
+        f"largest abs(K_ij), also of entries beside the diagonal, and of negative ones.",
     )
-    A = kp.quantize_gram(points(options, 1024)[0], kernel, options.seed)
-    held, bits = kp.nbytes(A), A.n**2 // 8
-    verdict.details += (
-        f" Bytes held for m = {A.n}: {held}, stated m^2/8 = {bits} up to the last word of a column. b is the largest "
-        f"abs(K_ij) on and beside the diagonal, and of negative entries."
-    )
-    if not bits <= held <= bits + 4 * A.n:
-        raise ValueError(f"{held} bytes are not one bit an entry")
-    if not np.array_equal(bits_of(A), kp.dense(A)):
-        raise ValueError("the bits are not those of the dense matrix")
-    for one, kept, b in largest_entries():
-        if not np.isclose(one.scale, b) or not np.allclose(np.abs(kept.data), 2 * b):
-            raise ValueError(f"the values are not +-{b}")
-    return verdict
 
 
 @claim(
