@@ -8,6 +8,7 @@ K_n = (1/n) sum_i k_{x_i} (x) k_{x_i} on the feature space, Kbar_n the same with
 
 import functools
 import importlib.util
+import itertools
 import math
 
 import numpy as np
@@ -20,6 +21,7 @@ from paper_checks.claims import (
     EXACT,
     IDENTITY,
     MENDED,
+    QUOTIENT,
     SHARP,
     SLOPE,
     Erratum,
@@ -41,6 +43,7 @@ from paper_checks.tools import (
     hermite,
     interval,
     processor_seconds,
+    seeds,
     slope,
     timed,
     users_rows,
@@ -92,6 +95,22 @@ def blob(options, n=600):
 def one_sided(count, eps, at=1 - 1e-9):
     """The worst case: every point but the center itself just inside the shadow's edge, on one side."""
     return np.concatenate([[[0.0]], np.full((count, 1), eps * at)])
+
+
+# kernels, and their values by NumPy
+BY_HAND = {
+    "gaussian": (
+        kp.gaussian(1.5),
+        lambda X, Y: np.exp(-spatial.distance.cdist(X, Y, "sqeuclidean") / 4.5),
+    ),
+    "laplacian": (kp.laplacian(2.0), lambda X, Y: np.exp(-spatial.distance.cdist(X, Y) / 2.0)),
+    "polynomial": (kp.polynomial(2, 0.5, 1.0), lambda X, Y: (0.5 * X @ Y.T + 1.0) ** 2),
+}
+
+
+def uneven_points(n, *key):
+    """Normal points with three different variances, so that leading eigenvalues are simple."""
+    return np.random.default_rng(key).standard_normal((n, 3)) * [2.0, 1.3, 0.7]
 
 
 def two_clusters(count, sigma, ell):
@@ -714,6 +733,227 @@ def manifold_methods(options):
     )
 
 
+def in_feature_space(K):
+    """Points with these inner products, a row each."""
+    values, vectors = np.linalg.eigh(K)
+    kept = values > 1e-15 * values[-1]
+    return vectors[:, kept] * np.sqrt(values[kept])
+
+
+def projection(A):
+    """Onto the span of the columns of A."""
+    Q = np.linalg.qr(A)[0]
+    return Q @ Q.T
+
+
+def leading(A, D):
+    """The projection onto the D leading eigenvectors of A."""
+    return projection(np.linalg.eigh(A)[1][:, -D:])
+
+
+def mixed(model, seed):
+    """The model with a rotation of its components, and a change of their lengths and signs."""
+    rng, k = np.random.default_rng(seed), model.coef.shape[1]
+    Q = np.linalg.qr(rng.standard_normal((k, k)))[0] * rng.uniform(0.5, 2.0, k)
+    offset = None if model.offset is None else model.offset @ Q
+    return model._replace(coef=model.coef @ Q, offset=offset)
+
+
+def models_and_projections(X, found, kernel, K):
+    """Models of X and of its reduced set, and the projections onto their spans, computed densely in feature space."""
+    n, w = len(X), found.weights
+    Phi = in_feature_space(K)
+    of_X, of_C = Phi[:n], Phi[n:]
+    shifted_X, shifted_C = of_X - of_X.mean(0), of_C - w @ of_C / n
+    A, B = of_X.T @ of_X, of_C.T @ (w[:, None] * of_C)
+    vectors = np.linalg.eigh(B)[1][:, -3:]
+    return (
+        (kp.kpca(X, kernel, 1, centered=False), leading(A, 1)),
+        (kp.kpca(X, kernel, 3, centered=False), leading(A, 3)),
+        (kp.kpca(X, kernel, 2), leading(shifted_X.T @ shifted_X, 2)),
+        (kp.rskpca(found, kernel, 3, centered=False), projection(vectors)),
+        (kp.rskpca(found, kernel, 2), leading(shifted_C.T @ (w[:, None] * shifted_C), 2)),
+        (kp.weighted_nystrom(X, found, kernel, 3), projection(A @ vectors)),
+    ), (of_X, of_C)
+
+
+@claim(
+    "RSKPCA-20",
+    "rskpca",
+    "(20), (22), theorem 5.4: the MMD, the distance of operators and that of projections are those of the points in "
+    "feature space; so models of one span are at distance 0.",
+    measures="difference of squared distances, in units of k(x, x), its square, and 1",
+    control="the overlaps of equal components alone, in the distance of projections",
+    no_trivial=IDENTITY,
+)
+def distances_are_those_of_the_feature_space(options):
+    n, worst, control, farthest = 400, 0.0, math.inf, 0.0
+    X = uneven_points(n, options.seed)
+    found = kp.shadow_select(X, 1.0)
+    w, P = found.weights, np.concatenate([X, found.centers])
+    for kernel, by_hand in BY_HAND.values():
+        K = by_hand(P, P)
+        pairs, (of_X, of_C) = models_and_projections(X, found, kernel, K)
+        unit = K.diagonal().max()
+        means = of_X.mean(0) - w @ of_C / n
+        operators = (of_X.T @ of_X - of_C.T @ (w[:, None] * of_C)) / n
+        worst = max(
+            worst,
+            abs(kp.mmd(X, found, kernel) ** 2 - means @ means) / unit,
+            abs(kp.operator_distance(X, found, kernel) ** 2 - (operators**2).sum()) / unit**2,
+        )
+        pairs += tuple((mixed(model, options.seed), P) for model, P in pairs)
+        for (one, P_one), (other, P_other) in itertools.product(pairs, repeat=2):
+            square = ((P_one - P_other) ** 2).sum()
+            worst = max(worst, abs(kp.projection_distance(one, other) ** 2 - square))
+            farthest = max(farthest, square)
+        Q = np.linalg.qr(np.random.default_rng(options.seed).standard_normal((3, 3)))[0]
+        control = min(control, 2 * 3 - 2 * (Q.diagonal() ** 2).sum())
+    return bounded(
+        worst,
+        1e-9,
+        control,
+        f"{len(pairs)} models of each kernel, half of them mixed within their spans: all pairs, in both orders, are at "
+        f"the distance of the dense projections, up to {math.sqrt(farthest):.3g}.",
+        f"n = {n}, m = {len(w)}; {', '.join(BY_HAND)} kernels; exact and reduced kernel PCA, weighted Nystrom",
+    )
+
+
+def coordinates(new, X, centers, kernel):
+    """{what: numbers} of every function that takes weighted centers, up to the signs of components."""
+    models = {
+        "rskpca": kp.rskpca(centers, kernel, 3, centered=False),
+        "rskpca, centered": kp.rskpca(centers, kernel, 3),
+        "weighted_nystrom": kp.weighted_nystrom(X, centers, kernel, 3),
+        "diffusion_map": kp.diffusion_map(centers, kernel, 3),
+        "laplacian_eigenmap": kp.laplacian_eigenmap(centers, kernel, 3),
+        "normalized_cut": kp.normalized_cut(centers, kernel, 3),
+    }
+    numbers = {name: np.abs(kp.features(new, model)) for name, model in models.items()}
+    numbers |= {f"values, {name}": model.values for name, model in models.items()}
+    # their squares have rounding errors of 1e-15
+    numbers["mmd"] = np.square(kp.mmd(X, centers, kernel))
+    numbers["operator_distance"] = np.square(kp.operator_distance(X, centers, kernel))
+    return numbers
+
+
+def farthest_apart(found, others):
+    """(the largest difference of two such dictionaries over the largest number of its kind, its name)."""
+    gaps = {
+        name: np.abs(values - others[name]).max() / np.abs(values).max()
+        for name, values in found.items()
+    }
+    name = max(gaps, key=gaps.get)
+    return gaps[name], name
+
+
+@claim(
+    "RSKPCA-13",
+    "rskpca",
+    "(9), (10), (13): a center of weight w stands for w points, in models, maps and distances.",
+    measures="largest difference over the largest number of its kind",
+    control="weights n / m",
+    no_trivial=IDENTITY,
+)
+def weights_are_repetitions(options):
+    kernel, new = kp.gaussian(1.5), uneven_points(50, options.seed, 1)
+    X = uneven_points(400, options.seed)
+    found = kp.shadow_select(X, 1.0)
+    C, w = found.centers, found.weights
+    n, m = len(X), len(w)
+    expected = coordinates(new, X, found, kernel)
+    points = np.repeat(C, w.astype(int), 0)
+    halves = np.concatenate([[w[0] / 2], w[1:], [w[0] / 2, 0.0]])
+    same = {
+        "points": points,
+        "halves": kp.ReducedSet(np.concatenate([C, C[:1], new[:1]]), halves),
+    }
+    gaps = {
+        what: farthest_apart(coordinates(new, X, centers, kernel), expected)
+        for what, centers in same.items()
+    }
+    for name, centered in (("rskpca", False), ("rskpca, centered", True)):
+        model = kp.kpca(points, kernel, 3, centered=centered)
+        exact = {name: np.abs(kp.features(new, model)), f"values, {name}": model.values}
+        gaps[f"kpca {name}"] = farthest_apart(exact, expected)
+    equal = coordinates(new, X, kp.ReducedSet(C, np.full(m, n / m)), kernel)
+    apart = min(
+        np.abs(values - expected[name]).max() / np.abs(expected[name]).max()
+        for name, values in equal.items()
+    )
+    what = max(gaps, key=gaps.get)
+    return bounded(
+        gaps[what][0],
+        1e-8,
+        apart,
+        f"Weighted centers, their copies, centers cut in two halves with one of weight 0 added, and kernel PCA of the "
+        f"copies give the same {len(expected)} kinds of numbers; they differ most in {gaps[what][1]} ({what}).",
+        f"n = {n}, m = {m}; {', '.join(expected)}",
+    )
+
+
+@claim(
+    "RSKPCA-19",
+    "rskpca",
+    "(19): a radial kernel sees distances over sigma alone, and the sums over points have no order; so reduced sets, "
+    "models and distances do not depend on the order, a rotation, a translation or the unit.",
+    measures="largest difference over the largest number of its kind",
+    control="a kernel of the city-block distance under the rotation",
+    no_trivial=IDENTITY,
+)
+def nothing_depends_on_axes_order_and_unit(options):
+    rng = np.random.default_rng(options.seed)
+    X, new = uneven_points(400, options.seed), uneven_points(50, options.seed, 1)
+    Q = np.linalg.qr(rng.standard_normal((3, 3)))[0]
+    found = kp.shadow_select(X, 1.0)
+    C, w = found.centers, found.weights
+    order, of_centers = rng.permutation(len(X)), rng.permutation(len(C))
+
+    def moved(points):
+        return points @ Q + [1.0, -2.0, 3.0]
+
+    def rotated(kernel):
+        return coordinates(moved(new), moved(X), kp.ReducedSet(moved(C), w), kernel)
+
+    gaps = {}
+    for kernel, tripled in (
+        (kp.gaussian(1.5), kp.gaussian(4.5)),
+        (kp.laplacian(2.0), kp.laplacian(6.0)),
+    ):
+        expected = coordinates(new, X, found, kernel)
+        permuted = kp.ReducedSet(C[of_centers], w[of_centers])
+        for what, numbers in (
+            ("rotation", rotated(kernel)),
+            ("order", coordinates(new, X[order], permuted, kernel)),
+            ("unit", coordinates(3 * new, 3 * X, kp.ReducedSet(3 * C, w), tripled)),
+        ):
+            gaps[what] = max(gaps.get(what, (0.0, "")), farthest_apart(numbers, expected))
+    selections = {
+        "shadows": lambda X: kp.shadow_select(X, 1.0),
+        "k-means": lambda X: kp.kmeans_select(X, 20, options.seed),
+        "herding": lambda X: kp.herd(X, kp.gaussian(1.5), 20),
+        "kernel thinning": lambda X: kp.kernel_thin(X, kp.gaussian(1.5), 20, options.seed),
+    }
+    for name, select in selections.items():
+        here, there = select(X), select(moved(X))
+        gap = np.abs(moved(here.centers) - there.centers).max()
+        gaps[name] = max(gap, np.abs(here.weights - there.weights).max()), "centers"
+    herded = [kp.herd(points, kp.gaussian(1.5), 20).centers for points in (X, X[order])]
+    gaps["herding's order"] = np.abs(herded[0] - herded[1]).max(), "centers"
+    city_block = kp.laplacian(2.0, norm=1)
+    control = farthest_apart(rotated(city_block), coordinates(new, X, found, city_block))[0]
+    what = max(gaps, key=gaps.get)
+    return bounded(
+        gaps[what][0],
+        1e-8,
+        control,
+        f"Models, maps and distances are the same after a rotation and a translation, in another order, in another "
+        f"unit, and {', '.join(selections)} take the moved points; the largest difference is in {gaps[what][1]} "
+        f"({what}).",
+        f"n = {len(X)}, m = {len(C)}; gaussian and laplacian kernels",
+    )
+
+
 @claim(
     "RSKPCA-C",
     "rskpca",
@@ -790,6 +1030,244 @@ def shadows_take_m_n(options):
         "n = 8000, 16000, 32000; m = 100, 200, 400 clusters in 30 dimensions",
         measured=max(found.values()),
         bound=1.25,
+    )
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# The other reduced sets of section 6, by their definitions and quality.
+
+
+def rows_of(centers, X):
+    """The row of X that is equal to each center, and whether all centers are different rows."""
+    distances = spatial.distance.cdist(centers, X)
+    rows = distances.argmin(1)
+    return rows, not distances.min(1).any() and len(np.unique(rows)) == len(rows)
+
+
+def herding_loss(K, rows):
+    """The most by which a point of `rows` misses the herding objective's maximum over the points that are left.
+
+    The objective of point t + 1 is mean_i k(x_i, x) - sum_{s <= t} k(x_s, x) / (t + 1) (Chen, Welling, Smola 2010).
+    """
+    means, sums, taken, worst = K.mean(1), np.zeros(len(K)), np.zeros(len(K)), 0.0
+    for t, row in enumerate(rows):
+        objective = means - sums / (t + 1) - taken
+        worst = max(worst, objective.max() - objective[row])
+        sums += K[row]
+        taken[row] = math.inf
+    return worst
+
+
+def misplaced(K, rows, labels):
+    """The most by which the squared distance of a point to its center exceeds that to its nearest, in feature space."""
+    squares = K[rows, rows] - 2 * K[:, rows]  # up to k(x, x)
+    return (squares[np.arange(len(K)), labels] - squares.min(1)).max()
+
+
+@claim(
+    "RSKPCA-H",
+    "rskpca",
+    "Section 6, quoted: kernel herding takes the points by the rule of Chen, Welling, Smola (2010), each of weight "
+    "n / m.",
+    measures="loss of the rule's objective against its best point, over the largest k(x, x)",
+    control="the points of the largest density, without repulsion",
+    no_trivial=IDENTITY,
+)
+def herding_follows_its_rule(options):
+    n, m, loss, control, alike, distinct = 700, 60, 0.0, math.inf, True, True
+    X = uneven_points(n, options.seed)
+    for kernel, by_hand in BY_HAND.values():
+        K, found = by_hand(X, X), kp.herd(X, kernel, m)
+        rows, all_distinct = rows_of(found.centers, X)
+        unit = K.diagonal().max()
+        loss = max(loss, herding_loss(K, rows) / unit, misplaced(K, rows, found.labels) / unit)
+        control = min(control, herding_loss(K, np.argsort(-K.mean(1))[:m]) / unit)
+        alike &= (found.weights == n / m).all()
+        alike &= np.array_equal(kp.herd(X, kernel, 9).centers, found.centers[:9])
+        distinct &= all_distinct
+    return bounded(
+        loss,
+        1e-12,
+        control,
+        f"Each of {m} points attains the maximum of the objective by NumPy, and labels give the nearest center in "
+        f"feature space, both to {loss:.1e}. The first 9 points are those of a set of 9.",
+        f"n = {n}, m = {m}; {', '.join(BY_HAND)} kernels",
+        needs={"m different points": distinct, "weights n / m, the first j for m = j": alike},
+    )
+
+
+def mmd_of_rows(K, rows):
+    """MMD of all points and of these with equal weights, from the Gram matrix."""
+    return math.sqrt(max(0.0, K.mean() - 2 * K[rows].mean() + K[np.ix_(rows, rows)].mean()))
+
+
+def mmd_of_random_rows(K, m):
+    """Root mean square of the MMD of all points and of m random ones: the variance of a finite population's mean."""
+    n = len(K)
+    return math.sqrt((n - m) / (n - 1) / m * (K.diagonal().mean() - K.mean()))
+
+
+@claim(
+    "RSKPCA-H-rate",
+    "rskpca",
+    "Section 6, quoted: points of kernel herding are good representatives: their MMD falls faster in m than that of "
+    "random points, m^-1/2 (Chen, Welling, Smola 2010, have m^-1 in finite dimension).",
+    measures="exponent of the MMD in m",
+    control="the points of the largest density, without repulsion",
+    no_trivial=SLOPE,
+)
+def herding_represents_all_points(options):
+    n, replicates, sizes = 1000, 20, (4, 8, 16, 32, 64)
+    kernel, by_hand = BY_HAND["gaussian"]
+    herded, densest, at_random = np.zeros((3, len(sizes), replicates))
+    for r in range(replicates):
+        X = uneven_points(n, options.seed, r)
+        K, centers = by_hand(X, X), kp.herd(X, kernel, sizes[-1]).centers
+        orders = rows_of(centers, X)[0], np.argsort(-K.mean(1))
+        for s, m in enumerate(sizes):
+            herded[s, r], densest[s, r] = (mmd_of_rows(K, rows[:m]) for rows in orders)
+            at_random[s, r] = mmd_of_random_rows(K, m)
+    late = np.array(sizes) ** 2 >= sizes[0] * sizes[-1]
+
+    def exponent(distances):
+        return slope(np.array(sizes)[late], distances[late].mean(1))
+
+    share = (herded / at_random)[-1]
+    return rate(
+        [bootstrapped(exponent, herded, options.seed)],
+        -1.2,
+        -0.65,
+        bootstrapped(exponent, densest, options.seed),
+        f"At m = {sizes[-1]} the MMD is {share.mean():.2g} of the root mean square of random points.",
+        f"n = {n}, m = {', '.join(map(str, sizes))}, {replicates} sets",
+        needs={"below half of random points": share.max() < 0.5},
+    )
+
+
+def kmeans_defect(X, found, nearest):
+    """The largest defect of a k-means set: a weight that is no count, a center that is not the mean of its points, and,
+    if `nearest`, a point with a nearer center."""
+    m = len(found.centers)
+    counts = np.bincount(found.labels, minlength=m)
+    means = np.array([X[found.labels == j].mean(0) for j in range(m)])
+    squares = spatial.distance.cdist(X, found.centers, "sqeuclidean")
+    farther = (squares[np.arange(len(X)), found.labels] - squares.min(1)).max() if nearest else 0.0
+    return max(np.abs(found.weights - counts).max(), np.abs(found.centers - means).max(), farther)
+
+
+@claim(
+    "RSKPCA-M",
+    "rskpca",
+    "Section 6, quoted: the reduced set of k-means has the means of the points nearest to each center, weighted by "
+    "their counts (Zhang, Kwok 2010).",
+    measures="largest defect of a weight, a mean, or a squared distance",
+    control="weights n / m",
+    no_trivial=IDENTITY,
+)
+def kmeans_sets_are_means_and_counts(options):
+    n, m, worst, control = 1500, 40, 0.0, math.inf
+    X = uneven_points(n, options.seed)
+    for most in (1, 2, 300):
+        found = kp.kmeans_select(X, m, options.seed, max_iterations=most)
+        worst = max(worst, kmeans_defect(X, found, most == 300))
+        equal = found._replace(weights=np.full(m, n / m))
+        control = min(control, kmeans_defect(X, equal, most == 300))
+    # k-means++ never takes a place twice while another one has points
+    places, counts = X[:m], np.random.default_rng(options.seed).integers(1, 30, m)
+    copies = np.repeat(places, counts, 0)
+    for seed in range(5):
+        found = kp.kmeans_select(copies, m, seed)
+        order = rows_of(found.centers, places)[0]
+        worst = max(
+            worst,
+            np.abs(found.centers - places[order]).max(),
+            np.abs(found.weights - counts[order]).max(),
+        )
+    return bounded(
+        worst,
+        1e-9,
+        control,
+        f"{m} centers are the means of their points, with the counts as weights, also where the passes are limited to "
+        f"1 and 2; at convergence no point has a nearer center. Copies of {m} places give these and their counts.",
+        f"n = {n}, m = {m}",
+    )
+
+
+@claim(
+    "RSKPCA-M-start",
+    "rskpca",
+    "k-means++ (Arthur, Vassilvitskii 2007): the next center is a point, with probability proportional to its squared "
+    "distance from those before, and the best of several starts is returned.",
+    measures="standard errors of the number of starts that end in the worse partition",
+    control="distances in the place of their squares",
+    no_trivial=CHANCE,
+)
+def kmeans_starts_by_squared_distances(options):
+    # On a line at 0, 10, 16. Only a start at the last two ends in the partition {0, 10}, {16}, which is the worse one.
+    places, counts, trials = np.array([0.0, 10.0, 16.0]), np.array([1, 6, 3]), 1000
+    X = np.repeat(places, counts)[:, None]
+
+    def chance(power):
+        """That a start has the second and third place, where the powers of distances count."""
+        moves = counts * np.abs(places[:, None] - places) ** power
+        moves /= moves.sum(1, keepdims=True)
+        shares = counts / counts.sum()
+        return shares[1] * moves[1, 2] + shares[2] * moves[2, 1]
+
+    def score(count, probability):
+        return abs(count / trials - probability) / math.sqrt(
+            probability * (1 - probability) / trials
+        )
+
+    def worse(restarts):
+        seeds = range(trials * options.seed, trials * (options.seed + 1))
+        sets = (kp.kmeans_select(X, 2, seed, restarts=restarts) for seed in seeds)
+        return sum(7 in found.weights for found in sets)
+
+    found = {restarts: worse(restarts) for restarts in (1, 3)}
+    return bounded(
+        max(score(found[restarts], chance(2) ** restarts) for restarts in found),
+        mean_limit(2),
+        score(trials * chance(1), chance(2)),
+        f"{found[1]} of {trials} starts end in the worse partition for {trials * chance(2):.0f} by the law, and "
+        f"{found[3]} of the best of three for {trials * chance(2) ** 3:.0f}.",
+        "1, 6 and 3 points at 0, 10, 16; two centers",
+    )
+
+
+@claim(
+    "RSKPCA-Thin",
+    "rskpca",
+    "Kernel thinning and Compress++ (Dwivedi, Mackey 2021; Shetty, Dwivedi, Mackey 2022): m points of weight n / m "
+    "that are nearer to all points than random ones, of which Compress++ keeps 8 n^1/2 on its way.",
+    measures="MMD over the root mean square of m random points', of Compress++ and twice that of kernel thinning",
+    control="random points in the place of the balanced halves",
+    no_trivial=QUOTIENT,
+)
+def thinned_points_represent_all(options):
+    n, m, draws, sigma = 4096, 128, 6, 3.0
+    kernel, kept = kp.gaussian(sigma), int(8 * math.sqrt(n))
+    X = uneven_points(n, options.seed)
+    K = np.exp(-spatial.distance.cdist(X, X, "sqeuclidean") / (2 * sigma**2))
+    thinned, compressed, right = [], [], True
+    for seed in seeds(options, draws):
+        for found, shares in (
+            (kp.kernel_thin(X, kernel, m, seed), thinned),
+            (kp.compress_thin(X, kernel, m, seed, g=2), compressed),
+        ):
+            rows, distinct = rows_of(found.centers, X)
+            right &= distinct and (found.weights == n / m).all()
+            right &= misplaced(K, rows, found.labels) < 1e-12
+            shares.append(mmd_of_rows(K, rows) / mmd_of_random_rows(K, m))
+    thinned, compressed = (np.linalg.norm(s) / math.sqrt(draws) for s in (thinned, compressed))
+    return bounded(
+        max(2 * thinned, compressed),
+        0.38,
+        mmd_of_random_rows(K, kept) / mmd_of_random_rows(K, m),
+        f"Root mean square of {draws} draws: {thinned:.2g} for kernel thinning and {compressed:.2g} for Compress++, of "
+        f"the MMD of random points.",
+        f"{m} of {n} points, g = 2; {kept} kept",
+        needs={"m different points, weights n / m, nearest labels": right},
     )
 
 
