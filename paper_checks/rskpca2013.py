@@ -775,7 +775,7 @@ def eigenspaces_are_close(options):
 def manifold_methods(options):
     X, sigma = blob(options, 400)
     found, kernel = kp.shadow_select(X, sigma / 3), gaussian(sigma)
-    C, w = found.centers, found.weights
+    C = found.centers
     K = kp.gram(C, C, kernel)[np.ix_(found.labels, found.labels)]
     to_X = kp.gram(X, C, kernel)[:, found.labels]
 
