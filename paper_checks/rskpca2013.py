@@ -1347,8 +1347,8 @@ def kmeans_starts_by_squared_distances(options):
         )
 
     def worse(restarts):
-        seeds = range(trials * options.seed, trials * (options.seed + 1))
-        sets = (kp.kmeans_select(X, 2, seed, restarts=restarts) for seed in seeds)
+        draws = range(trials * options.seed, trials * (options.seed + 1))
+        sets = (kp.kmeans_select(X, 2, seed, restarts=restarts) for seed in draws)
         return sum(7 in found.weights for found in sets)
 
     found = {restarts: worse(restarts) for restarts in (1, 3)}
@@ -1611,8 +1611,7 @@ def no_worse_than_weighted_nystrom(options):
         bound=0.05,
         lacking=without_sets(options, EMBEDDING_SETS, True),
         details=f"Tukey's test of the four methods over the splits; centers of k-means (20 passes). With 95 % "
-        f"intervals "
-        f'of the paired difference: {"; ".join(rows)}. "No worse" is a test that did not reject.',
+        f"intervals of the paired difference: {'; '.join(rows)}. No worse means that a test did not reject.",
     )
 
 
