@@ -29,6 +29,7 @@ from paper_checks.claims import (
     counterexample,
     rate,
 )
+from paper_checks.implicit_steps import features_of, second_features
 from paper_checks.tools import fourier, hermite, norm, sin2, slope
 
 UNIT = kp.gaussian(1.0)
@@ -171,6 +172,213 @@ def update_rules(options):
         good=MENDED,
         note="with the initial functions of (4)",
         needs={"the gradient": gradient < 1e-8, "an empty sum stays": still == 0},
+    )
+
+
+def view_features(state, X, Y):
+    """phi of the first view, and psi of the second one or of slices, where there are functions of these."""
+    return [features_of(state.feature_map, X)] + (
+        [second_features(state, Y)] if state.other_coef is not None else []
+    )
+
+
+def sides(state, n):
+    """Which of n points W is the mean over, and which the gradient: both halves of them, for KCCA and KSIR."""
+    half = n // 2 if state.constraint is not None else 0
+    return (slice(half), slice(half, n)) if half else (slice(n), slice(n))
+
+
+def listed_parts(state, X, Y):
+    """(W, [(coefficients after their decay, eta g phi^T of every feature)] of each view), by algorithms 1, 3 and 4.
+
+    All is a mean over points. The Hebbian rule keeps the triangle of W; lam is the ridge of KCCA and KSIR.
+    """
+    features = view_features(state, X, Y)
+    coefs = [state.coef, state.other_coef][: len(features)]
+    early, late = sides(state, len(X))
+
+    def centered(A):
+        return A - A.mean(0) if state.centered else A
+
+    def mean_product(A, B):
+        return A.T @ B / (len(A) - state.centered)
+
+    values = [phi @ coef for phi, coef in zip(features, coefs)]
+    own, other = values[0], values[-1]
+    W = mean_product(centered(own[early]), centered(other[early]))
+    W = W + W.T if len(values) == 2 else W
+    own, other = centered(own[late]), centered(other[late])
+    correlated = state.constraint is not None
+    gradients = [other - own @ W, own - other @ W] if correlated else [other, own]
+    decay = np.triu(W) if state.task == "single components" else state.lam * W if correlated else W
+    eta = state.theta0 / (1 + state.theta1 * state.step)
+    kept = [coef - eta * coef @ decay for coef in coefs]
+    if state.slices is not None:
+        kept[1] = coefs[1]
+    return W, [
+        (coef, eta * mean_product(phi[late], gradient))
+        for coef, phi, gradient in zip(kept, features, gradients)
+    ]
+
+
+def changed_features(state, moved, X, Y):
+    """The first and the last feature whose coefficients changed by more than their decay, and the next one's number."""
+    kept = listed_parts(state, X, Y)[1][0][0]
+    changed = np.flatnonzero(np.abs(moved.coef - kept).max(1) > 1e-9 * np.abs(kept).max())
+    return (int(changed[0]), int(changed[-1]) + 1) if len(changed) else (0, 0)
+
+
+def listed(state, block, X, Y):
+    """Coefficients of both views after a step whose features are those of the block."""
+    _, parts = listed_parts(state, X, Y)
+    out = []
+    for view, (kept, added) in enumerate(parts):
+        of_slices = view == 1 and state.slices is not None  # they have no features to draw
+        chosen = slice(None) if of_slices else slice(*block)
+        moved = kept.copy()
+        moved[chosen] += added[chosen] / (1 if of_slices else block[1] - block[0])
+        out.append(moved)
+    return out
+
+
+def coefficients(state):
+    return [state.coef] + ([state.other_coef] if state.other_coef is not None else [])
+
+
+def apart(found, expected, before):
+    """Largest difference of coefficients over the step's largest move."""
+    return max(
+        np.abs(one - other).max() / np.abs(one - old).max()
+        for one, other, old in zip(found, expected, before)
+    )
+
+
+def starts_of_all(X, Y, m, centered, seed, steps):
+    """A start of each problem with m features, k = 2."""
+    maps = [
+        kp.fourier_features_map(kp.gaussian(sigma), view.shape[1], m, seed + s, paired=False)
+        for s, (view, sigma) in enumerate(((X, 2.0), (Y, 1.5)))
+    ]
+    words = {"steps": steps, "centered": centered}
+    return {
+        "KPCA": kp.dsgd_start(X, maps[0], 2, **words),
+        "GHA": kp.dsgd_start(X, maps[0], 2, individual=True, **words),
+        "KSVD": kp.dsgd_ksvd_start(X, Y, *maps, 2, **words),
+        "KCCA": kp.dsgd_kcca_start(X, Y, *maps, 2, lam=0.1, **words),
+        "KSIR": kp.dsgd_ksir_start(X, Y, maps[0], 2, slices=4, lam=0.1, **words),
+    }
+
+
+def constraint_of(state, X, Y):
+    """E u u^T + E v v^T + lam (Gram matrix of functions) of KCCA and KSIR, which is to be I; I of the others."""
+    if state.constraint is None:
+        return np.eye(state.coef.shape[1])
+    early, _ = sides(state, len(X))
+    views = [
+        phi[early] @ coef for phi, coef in zip(view_features(state, X, Y), coefficients(state))
+    ]
+    views = [u - u.mean(0) if state.centered else u for u in views]
+    held = coefficients(state)[: 1 if state.slices is not None else 2]  # slices have no ridge
+    return sum(u.T @ u / (len(u) - state.centered) for u in views) + sum(
+        state.lam * state.used * coef.T @ coef for coef in held
+    )
+
+
+def result_error(state, M, C):
+    """Relative error of what finish and dsgd_values tell, from the eigenpairs of M against C, or M's diagonal."""
+    values, turn = linalg.eigh(M, C)
+    values, turn = values[::-1], turn[:, ::-1]
+    if state.task == "single components":
+        values, turn = np.diagonal(M), np.eye(len(M))
+    model = kp.finish(state)
+    first = model.first if hasattr(model, "first") else model
+    exact = math.sqrt(len(coefficients(state))) * state.coef @ turn
+    told = np.concatenate([kp.dsgd_values(state) / values, first.values / values])
+    return max(np.abs(told - 1).max(), distances(first.coef, exact[: state.used]).max())
+
+
+class Followed(NamedTuple):
+    """Steps beside the listing: the largest differences, and what they should not be equal to; the steps' features."""
+
+    difference: float
+    of_first_features: float  # from the listing with features from 0 on in each step
+    result: float  # of the functions and values in the end, from means with weight t + 1 of W and the constraint
+    blocks: list
+
+
+def followed(state, steps, draw):
+    """Steps of update from a state on mini-batches draw() = (X, Y)."""
+    difference, wrong, blocks, M, C = 0.0, math.inf, [], 0.0, 0.0
+    for t in range(steps):
+        X, Y = draw()
+        moved = kp.update(state, X, Y if state.other_coef is not None else None)
+        block = changed_features(state, moved, X, Y)
+        before, found = coefficients(state), coefficients(moved)
+        difference = max(difference, apart(found, listed(state, block, X, Y), before))
+        if block[0] > 0:
+            first = (0, block[1] - block[0])
+            wrong = min(wrong, apart(found, listed(state, first, X, Y), before))
+        share = (t + 1) / ((steps + 1) * steps / 2)
+        M = M + share * listed_parts(state, X, Y)[0]
+        C = C + share * constraint_of(state, X, Y)
+        blocks.append(block)
+        state = moved
+    return Followed(difference, wrong, result_error(state, M, C), blocks)
+
+
+def tiled(blocks, first, m):
+    """Whether the blocks, in this order, are all numbers from first to m, each once."""
+    ends = [first, *(stop for _, stop in blocks)]
+    return [start for start, _ in blocks] == ends[:-1] and ends[-1] == m
+
+
+@claim(
+    "DSGD-Algs",
+    "dsgd",
+    "Algorithms 1 to 4, line by line: a step evaluates the functions so far, draws new features, gives these the "
+    "coefficients eta phi h, and lets all earlier ones decay; with the Hebbian rule, KSVD, KCCA and KSIR alike.",
+    measures="largest difference of a coefficient from the listing's, over the step's largest move",
+    control="the features of a step drawn from number 0 on, and not new",
+    no_trivial=IDENTITY,
+)
+def steps_are_the_listing(options):
+    rng, m, initial, blocks = np.random.default_rng([options.seed, 8]), 110, 10, 4
+    steps = kp.DSGDSteps(feature_batch=32, theta0=0.2, theta1=0.05, initial=initial)
+
+    def draw(d=3, count=24):
+        X = rng.standard_normal((count, d))
+        return X, X[:, :2] + 0.3 * rng.standard_normal((count, 2))
+
+    found = {
+        f"{name}{', centered' if centered else ''}": followed(state, 3 * blocks, draw)
+        for centered in (False, True)
+        for name, state in starts_of_all(*draw(count=60), m, centered, options.seed, steps).items()
+    }
+    turns = all(
+        tiled(one.blocks[:blocks], initial, m)
+        and tiled(sorted(one.blocks[blocks : 2 * blocks]), 0, m)
+        and tiled(sorted(one.blocks[2 * blocks :]), 0, m)
+        for one in found.values()
+    )
+    # so many coordinates that a step draws its frequencies in parts
+    wide = kp.fourier_features_map(kp.gaussian(50.0), 3000, 400, options.seed, stored=False)
+    state = kp.dsgd_start(draw(3000, 40)[0], wide, 2, steps=steps, centered=False)
+    found["3000 coordinates"] = followed(state, 14, lambda: draw(3000, 8))
+    results = max(one.result for one in found.values())
+    return bounded(
+        max(one.difference for one in found.values()),
+        1e-9,
+        min(one.of_first_features for one in found.values()),
+        f"{len(found)} descents follow the listing, written in NumPy, coefficient by coefficient.",
+        f"{m} features, 4 steps that draw 25 each, 8 that revisit; 24 points a step",
+        needs={
+            "new features in each step, then each of them once a turn": turns,
+            "the results": results < 1e-9,
+        },
+        details=f"Descents: {', '.join(found)}. The features of a step lie behind the last ones until all are drawn; "
+        f"then each of the {blocks} blocks comes once a turn. KCCA and KSIR take W from one half of a mini-batch and "
+        f"the gradient from the other. Functions and values in the end are those of the means of W and of the "
+        f"constraint with weight t + 1, to {results:.0e}.",
     )
 
 
