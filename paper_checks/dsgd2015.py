@@ -6,11 +6,13 @@ largest angle between two subspaces; of functions, in L2(p), for H_t does not li
 """
 
 import functools
+import itertools
 import math
+import tracemalloc
 from typing import NamedTuple
 
 import numpy as np
-from scipy import linalg
+from scipy import linalg, stats
 
 import kpcasketch as kp
 from paper_checks.claims import (
@@ -27,10 +29,21 @@ from paper_checks.claims import (
     bounded,
     claim,
     counterexample,
+    mean_limit,
     rate,
 )
 from paper_checks.implicit_steps import features_of, second_features
-from paper_checks.tools import fourier, hermite, norm, sin2, slope
+from paper_checks.tools import (
+    fourier,
+    hermite,
+    lag_limit,
+    lag_score,
+    norm,
+    processor_seconds,
+    settled,
+    sin2,
+    slope,
+)
 
 UNIT = kp.gaussian(1.0)
 # of the standard normal law
@@ -469,6 +482,297 @@ def singular_functions(options):
         f"sqrt(2) times the results (a note: the paper claims no norm).",
         "200 steps, 8192 features, k = 2",
         trivial=1.0,
+    )
+
+
+class Descent(NamedTuple):
+    """What the descents take whose mini-batches are read off their results: features enough to solve for the points."""
+
+    points: int = 48
+    batch: int = 32
+    feature_batch: int = 96
+    count: int = 40
+    initial: int = 64
+
+    @property
+    def features(self):
+        return self.initial + self.count * self.feature_batch
+
+    @property
+    def steps(self):
+        return kp.DSGDSteps(
+            self.count,
+            self.batch,
+            self.feature_batch,
+            theta0=0.1,
+            theta1=0.01,
+            initial=self.initial,
+        )
+
+    def ranges(self):
+        """(features so far, those of the step) of each step."""
+        ends = self.initial + self.feature_batch * np.arange(self.count + 1)
+        return [(slice(start), slice(start, stop)) for start, stop in zip(ends, ends[1:])]
+
+
+DESCENT = Descent()
+KERNELS_OF_VIEWS = kp.gaussian(1.5), kp.gaussian(2.0)
+
+
+def two_views(seed, n):
+    """Points of five coordinates, and two of these with noise, which lie farther out."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, 5))
+    return X, 2 * X[:, :2] + rng.standard_normal((n, 2))
+
+
+def solved_weights(phi, coef, block):
+    """w_i of coef_j = sum_i w_i phi_j(x_i) for the features j of a block."""
+    return linalg.lstsq(phi[:, block].T, coef[block, 0])[0]
+
+
+def batches_of(views):
+    """How often each point enters each step, (views, steps, points), from the results of algorithm 1 or 3, k = 1.
+
+    views: (model, points) of each. New coefficients are a constant times sum_i c_i h_i phi(x_i), c_i the number of
+    times that x_i was drawn and h_i the function, of the other view if there are two, by earlier coefficients. All
+    of these have decayed by the same factor since.
+    """
+    features = [features_of(model.feature_map, points) for model, points in views]
+    counts = np.empty((len(views), DESCENT.count, len(views[0][1])))
+    for t, (earlier, block) in enumerate(DESCENT.ranges()):
+        values = [
+            phi[:, earlier] @ model.coef[earlier, 0] for phi, (model, _) in zip(features, views)
+        ]
+        for view, (phi, other) in enumerate(zip(features, values[::-1])):
+            shares = solved_weights(phi, views[view][0].coef, block) / other
+            counts[view, t] = shares * DESCENT.batch / shares.sum()
+    return counts
+
+
+def batches_of_gradients(views):
+    """The same of algorithm 4, of the halves of which the gradients are means; and the spread of W within a step.
+
+    The coefficients of a point are c (v - W u) and c (u - W v): two equations for c and c W.
+    """
+    features = [features_of(model.feature_map, points) for model, points in views]
+    counts, spread = np.empty((DESCENT.count, len(views[0][1]))), 0.0
+    for t, (earlier, block) in enumerate(DESCENT.ranges()):
+        u, v = (
+            phi[:, earlier] @ model.coef[earlier, 0] for phi, (model, _) in zip(features, views)
+        )
+        first, second = (
+            solved_weights(phi, model.coef, block) for phi, (model, _) in zip(features, views)
+        )
+        c = (first * v - second * u) / (v * v - u * u)
+        of_W = (first * u - second * v) / (v * v - u * u)
+        scale = DESCENT.batch / 2 / c.sum()
+        counts[t] = c * scale
+        spread = max(spread, np.abs(of_W * scale - of_W.sum() / c.sum() * counts[t]).max())
+    return counts, spread
+
+
+def with_replacement(counts, draws):
+    """p-values of numbers of draws, (steps, points): of each point's total, and within steps, by chi squared."""
+    steps, n = counts.shape
+    totals = counts.sum(0)
+    between = ((totals - totals.mean()) ** 2).sum() / totals.mean()
+    within = ((counts - draws / n) ** 2).sum() / (
+        draws / n
+    )  # the sum of the steps', of mean n - 1 each
+    spread = math.sqrt(steps * 2 * (n - 1) * (draws - 1) / draws)
+    law = stats.chi2(n - 1)
+    return [
+        2 * min(law.cdf(between), law.sf(between)),
+        2 * stats.norm.sf(abs(within - steps * (n - 1)) / spread),
+    ]
+
+
+def share_of_the_rest(seed):
+    """How much of a place where the last fifth of 2500 points lies is in the span of a start's two functions."""
+    X = np.repeat([0.0, 8.0], [2000, 500])[:, None]
+    still = kp.DSGDSteps(1, 16, 256, theta0=1e-12, initial=256)
+    model = kp.dsgd_kpca(X, UNIT, 2, 512, seed, steps=still, centered=False)
+    return float((kp.features(X[-1:], model) ** 2).sum())
+
+
+@functools.lru_cache
+def descents(seed):
+    """Draws of a descent of KPCA, KSVD and KCCA each, with seeds of their own; of KPCA also its model and points."""
+    X, Y = two_views([seed, 9], DESCENT.points)
+    m, words = DESCENT.features, {"steps": DESCENT.steps, "centered": False}
+    one = kp.dsgd_kpca(X, KERNELS_OF_VIEWS[0], 1, m, 3 * seed, **words)
+    singular = kp.dsgd_ksvd(X, Y, *KERNELS_OF_VIEWS, 1, m, 3 * seed + 1, **words)
+    canonical = kp.dsgd_kcca(X, Y, *KERNELS_OF_VIEWS, 1, m, 3 * seed + 2, **words)
+    return (
+        (one, X, batches_of([(one, X)])[0]),
+        batches_of([(singular.first, X), (singular.second, Y)]),
+        batches_of_gradients([(canonical.first, X), (canonical.second, Y)]),
+    )
+
+
+def replayed(model, X, counts):
+    """Relative difference of a result and of update from the same start on the mini-batches of these numbers."""
+    state = kp.dsgd_start(X, model.feature_map, 1, steps=DESCENT.steps, centered=False)
+    for row in counts.round().astype(int):
+        state = kp.update(state, np.repeat(X, row, axis=0))
+    return float(distances(model.coef, kp.finish(state).coef)[0])
+
+
+@claim(
+    "DSGD-batches",
+    "dsgd",
+    "Algorithms 1, 3 and 4: each step samples points x_i ~ P(x), which are new and independent of earlier ones.",
+    measures="correlation of numbers of draws between steps and between points, standard errors",
+    control="the first mini-batch in each step",
+    no_trivial=CHANCE,
+)
+def fresh_batches(options):
+    (model, X, alone), pairs, (halves, _) = descents(options.seed)
+    drawn = {"KPCA": (alone, 32), "KSVD": (pairs[0], 32), "KCCA": (halves, 16)}
+    exact = max(np.abs(counts - counts.round()).max() for counts, _ in drawn.values())
+    alike = [p for counts, draws in drawn.values() for p in with_replacement(counts.round(), draws)]
+    deviations = np.concatenate(
+        [
+            (counts.round() - draws / DESCENT.points) / math.sqrt(draws)
+            for counts, draws in drawn.values()
+        ]
+    )
+    again = replayed(model, X, alone)
+    start = share_of_the_rest(options.seed)
+    return bounded(
+        lag_score(deviations),
+        lag_limit(deviations),
+        lag_score(np.tile(deviations[0], (len(deviations), 1))),
+        f"The points of {len(deviations)} steps, solved for from results, are drawn alike and independently.",
+        f"{DESCENT.points} points, steps of {DESCENT.batch} of them and {DESCENT.feature_batch} features",
+        needs={
+            "whole numbers": exact < 0.01,
+            "each point as often, with replacement": min(alike) > 1e-6 / len(alike),
+            "update on the same mini-batches gives the same": again < 1e-9,
+            "the start is of all points": start > 0.5,
+        },
+        details=f"New coefficients of a step are a sum over its points, so that the numbers of draws solve linear "
+        f"equations; they are whole to {exact:.0e}. The least p-value of the points' totals, and of steps as draws "
+        f"with replacement, is {min(alike):.2g}. `update` from the same start on these mini-batches ends at the same "
+        f"function to {again:.0e}. A start from 2500 points, the last fifth far away, has {start:.2f} of that place "
+        f"in the span of its two functions.",
+    )
+
+
+@claim(
+    "DSGD-pairs",
+    "dsgd",
+    "Algorithms 3 and 4, line 2: x_i ~ P(x) and y_i ~ P(y) are sampled.",
+    measures="largest difference of how often x and y of a pair enter a step",
+    control="y of the mini-batches of the next step, which is to draw it separately",
+    no_trivial=IDENTITY,
+    errata=[
+        Erratum(
+            "E70",
+            "misprint",
+            "Algorithms 3 and 4, line 2",
+            "x_i ~ P(x), y_i ~ P(y), drawn separately",
+            "(x_i, y_i) ~ P(x, y); of separate draws E k(x, .) l(y, .) has rank one, whatever the joint law",
+        )
+    ],
+)
+def pairs_drawn_together(options):
+    _, (first, second), (_, spread) = descents(options.seed)
+    X, Y = two_views([options.seed, 9], DESCENT.points)
+    views = [exact_features(*view) for view in zip((X, Y), KERNELS_OF_VIEWS)]
+    together = linalg.svdvals(views[0].T @ views[1] / DESCENT.points)
+    separate = linalg.svdvals(
+        np.outer(views[0].mean(0), views[1].mean(0))
+    )  # the mean over all n^2 pairs
+    return bounded(
+        max(np.abs(first - second).max(), spread),
+        0.01,
+        np.abs(first - np.roll(second, -1, axis=0)).max(),
+        f"Both views of KSVD and KCCA take the same rows; of separate draws the second singular value is 0, of pairs "
+        f"{together[1]:.2g}.",
+        f"{DESCENT.points} pairs, {DESCENT.count} steps of {DESCENT.batch}",
+        good=MENDED,
+        note="with pairs drawn together",
+        needs={
+            "rank one of separate draws": separate[1] < 1e-12 < 0.01 < together[1],
+        },
+        details=f"Separate draws have the operator E k(x, .) E l(y, .), whatever the joint law, so that the listing "
+        f"cannot find singular functions or correlations. Singular values: {together[0]:.3g} and "
+        f"{together[1]:.2g} of the pairs, {separate[0]:.3g} and {separate[1]:.0e} of separate draws. For KCCA, one W "
+        f"solves the equations of all points of a step to {spread:.0e}.",
+    )
+
+
+def direct_sum(X, stored, coef):
+    """sum_j coef_j sqrt(2) cos(r_j x + gamma_j) in NumPy, gamma by the features of 0 and of a point, r the map's."""
+    probe = np.zeros((2, X.shape[1]))
+    probe[1, 0] = 0.5
+    cosines = features_of(stored, probe) / math.sqrt(2)
+    turn = stored.frequencies[:, 0] * 0.5
+    sines = (cosines[0] * np.cos(turn) - cosines[1]) / np.sin(turn)
+    angles = X @ stored.frequencies.T
+    return math.sqrt(2) * (np.cos(angles) * cosines[0] - np.sin(angles) * sines) @ coef
+
+
+# coordinates and features: more than any part in which they are drawn, of few coordinates and of many
+SIZES = ((1, 1_600_000), (20, 90_000), (3000, 700), (9000, 300))
+
+
+@claim(
+    "DSGD-Alg2",
+    "dsgd",
+    "Algorithm 2: h(x) is the sum over features i of alpha_i phi_i(x), each drawn anew from its seed.",
+    measures="relative difference from the sum in NumPy over the map's frequencies",
+    control="the second half of the features drawn as the first ones again",
+    no_trivial=IDENTITY,
+)
+def evaluation(options):
+    rng = np.random.default_rng([options.seed, 10])
+    errors, wrong, other, different = [], [], [], []
+    for d, m in SIZES:
+        X, coef = rng.standard_normal((3, d)), rng.standard_normal((m, 2)) / math.sqrt(m)
+        words = {"kernel": kp.gaussian(math.sqrt(d)), "d": d, "m": m, "seed": options.seed + d}
+        stored, drawn = (
+            kp.fourier_features_map(**words, stored=stored, paired=False)
+            for stored in (True, False)
+        )
+        exact = direct_sum(X, stored, coef)
+        phi = features_of(drawn, X)
+        state = kp.dsgd_start(
+            rng.standard_normal((20, d)), drawn, 2, steps=kp.DSGDSteps(initial=16), centered=False
+        )._replace(coef=coef, used=m)
+        models = (
+            kp.FourierExpansion(drawn, coef, np.ones(2)),
+            kp.FourierExpansion(stored, coef, np.ones(2)),
+            state,
+        )
+        found = [kp.features(X, model) for model in models] + [phi @ coef]
+        errors.append(max(np.abs(one - exact).max() for one in found))
+        again = np.concatenate([phi[:, : m // 2], phi[:, : m - m // 2]], axis=1)
+        wrong.append(np.abs(again @ coef - exact).max())
+        other.append(
+            np.abs(
+                np.corrcoef(stored.frequencies[: m // 2, 0], stored.frequencies[-(m // 2) :, 0])[
+                    0, 1
+                ]
+            )
+        )
+        different.append(len(np.unique(stored.frequencies[:, 0])) > 0.999 * m)
+    together = max(share * math.sqrt(m // 2) for share, (_, m) in zip(other, SIZES))
+    return bounded(
+        max(errors),
+        1e-7,
+        min(wrong),
+        f"Functions of up to {max(m for _, m in SIZES):,} features are the sums in NumPy to {max(errors):.0e}.",
+        "coefficients of norm about 1, frequencies stored and drawn anew, models and states",
+        needs={
+            "frequencies that differ": all(different),
+            "independent halves": together < mean_limit(len(SIZES)),
+        },
+        details=f"{'; '.join(f'd = {d:,}: {m:,} features' for d, m in SIZES)}. Frequencies are those of the stored "
+        f"map, and phases those that its features have at 0 and at a point. The frequencies of a map differ; its "
+        f"halves are uncorrelated to {together:.2g} standard errors.",
     )
 
 
@@ -1234,8 +1538,20 @@ def closed_form(options):
     )
 
 
+def arrays_of(value):
+    """All arrays in a state."""
+    if isinstance(value, np.ndarray):
+        return [value]
+    return (
+        [array for part in value for array in arrays_of(part)]
+        if type(value) not in (str, bytes) and isinstance(value, tuple)
+        else []
+    )
+
+
 def held(state):
-    return sum(a.nbytes for a in (state.coef, state.moment, state.feature_map.frequencies))
+    """Bytes of all arrays of a state."""
+    return sum(array.nbytes for array in arrays_of(state))
 
 
 def state_of(X, d, features, k, stored, seed=3, **more):
@@ -1245,41 +1561,115 @@ def state_of(X, d, features, k, stored, seed=3, **more):
     return kp.dsgd_start(X, drawn, k, steps=kp.DSGDSteps(**more), centered=False)
 
 
+def peak_of(call):
+    """Bytes that a call takes at most besides what is there."""
+    call()
+    tracemalloc.start()
+    call()
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    return peak
+
+
 @claim(
     "DSGD-C",
     "dsgd",
-    "Section 4: memory O(t), independent of d, features being regenerated from their seeds; step i costs O(i).",
-    measures="bytes of a state at d = 5625",
+    "Section 4: memory is O(t) and independent of d: a state has k numbers for each feature drawn by step t, and "
+    "regenerates the features from their seeds.",
+    measures="bytes of a state and of a step's arrays at d = 4000, and half of those of all frequencies",
     control="frequencies stored",
 )
-def costs(options):
-    sizes, same = [], True
-    for d in (2, 5625):
-        X = np.random.default_rng(options.seed).standard_normal((128, d))
-        states, used = [], []
-        for stored in (False, True):
-            state = state_of(X, d, 512, 2, stored, initial=64, feature_batch=32)
-            for _ in range(20):
-                used.append(state.used)
-                state = kp.update(state, X)
-            states.append(state)
-        same &= np.array_equal(states[0].coef, states[1].coef) and np.array_equal(
-            *(kp.features(X, state) for state in states)
-        )
-        sizes.append([held(state) for state in states])
-    linear = np.array_equal(used[:20], np.minimum(64 + 32 * np.arange(20), 512))
+def memory(options):
+    k, m, dimensions, ends = 2, 4096, (2, 4000), {}
+    rng = np.random.default_rng(options.seed)
+    points = {d: rng.standard_normal((64, d)) for d in dimensions}
+    words = {"initial": 64, "feature_batch": 64}
+    for d, stored in itertools.product(dimensions, (False, True)):
+        state = state_of(points[d], d, 512, k, stored, **words)
+        while state.used < 512:
+            state = kp.update(state, points[d])
+        ends[d, stored] = state
+    same = all(np.array_equal(ends[d, False].coef, ends[d, True].coef) for d in dimensions)
+    sizes = [held(ends[d, False]) for d in dimensions]
+    # a late step
+    drawn, kept = (state_of(points[4000], 4000, m, k, stored, **words) for stored in (False, True))
+    late = drawn._replace(used=m, coef=rng.standard_normal((m, k)) / m)
+    peak = peak_of(lambda: kp.update(late, points[4000]))
     return bounded(
-        sizes[1][0],
-        8 * (512 * 2 + 4),
-        sizes[1][1],
-        f"bytes of a state of 512 features, k = 2: {sizes[0][0]} for d = 2 and {sizes[1][0]} for d = 5625; "
-        f"the same bits with frequencies stored. A step evaluates the features so far and its own: "
-        f"{used[0]}, {used[1]}, ... {used[-1]}.",
-        "512 features, 32 a step",
-        trivial=sizes[1][1],
+        held(late) + peak,
+        8 * m * 4000 / 2,
+        held(kept),
+        f"After 512 features a state takes {sizes[0]} bytes for d = 2 and {sizes[1]} for d = 4000, 16 for a feature "
+        f"and 32 more.",
+        f"{m} features, 64 a step, mini-batches of 64, k = 2",
+        trivial=8 * m * 4000,
         needs={
-            "the same bits": same,
-            "equal for both d": sizes[0][0] == sizes[1][0],
-            "O(i)": linear,
+            "k numbers for each feature, and the mean of W": sizes == [8 * (512 * k + k * k)] * 2,
+            "the same bits with frequencies stored": same,
         },
+        details=f"All arrays of the state are counted. A step with {m} features takes {peak / 1e6:.2g} MB more at its "
+        f"peak, where their frequencies take {8 * m * 4000 / 1e6:.3g} MB. Descents with frequencies drawn anew and "
+        f"stored end at the same bits.",
+    )
+
+
+def features_read(state, X):
+    """The features on which a step depends: those whose frequency, made NaN, is noticed."""
+    expected = kp.update(state, X).coef
+
+    def is_read(j):
+        spoiled = state.feature_map.frequencies.copy()
+        spoiled[j] = math.nan
+        try:
+            moved = kp.update(
+                state._replace(feature_map=state.feature_map._replace(frequencies=spoiled)), X
+            )
+        except ValueError:
+            return True
+        return not np.array_equal(moved.coef, expected)
+
+    return [j for j in range(state.feature_map.m) if is_read(j)]
+
+
+@claim(
+    "DSGD-C-steps",
+    "dsgd",
+    "Sections 1 and 4: step i costs O(i): it evaluates the features drawn so far and its own, and no later ones.",
+    measures="features that a step reads, over those drawn by its end",
+    control="a state that takes all features for drawn ones",
+)
+def costs_of_steps(options):
+    m, batch, first = 160, 16, 32
+    rng = np.random.default_rng([options.seed, 11])
+    state = state_of(
+        rng.standard_normal((60, 3)), 3, m, 2, True, initial=first, feature_batch=batch
+    )
+    every, found = state._replace(used=m), []
+    for i in range(4):
+        X = rng.standard_normal((20, 3))
+        found.append(features_read(state, X))
+        if i == 0:
+            wrong = len(features_read(every, X)) / (first + batch)
+        state = kp.update(state, X)
+    drawn = first + batch * np.arange(1, 5)
+    X = rng.standard_normal((512, 20))
+    sizes = 2048, 32_768
+    early = [state_of(X, 20, size, 2, False, initial=512, feature_batch=512) for size in sizes]
+    seconds = [processor_seconds(lambda: kp.update(one, X)) for one in early]
+    return bounded(
+        max(len(one) / so_far for one, so_far in zip(found, drawn)),
+        1.0,
+        wrong,
+        f"Steps 1 to 4 read features 0 to {', '.join(str(one[-1]) for one in found)} of {m}, each of them.",
+        f"{m} features, {batch} a step after {first}",
+        trivial=m / drawn[0],
+        needs={
+            "exactly those drawn so far": all(
+                one == list(range(so_far)) for one, so_far in zip(found, drawn)
+            ),
+            "seconds that do not grow with the features to come": seconds[1] < 4 * seconds[0],
+        },
+        details=f"A feature counts as read if the step notices that its frequency is not a number. Processor time of "
+        f"the first step with frequencies drawn anew: {1e3 * seconds[0]:.2g} ms with {sizes[0]} features in all and "
+        f"{1e3 * seconds[1]:.2g} ms with {sizes[1]}; all of these would take {sizes[1] / sizes[0]:g} times as long.",
     )
