@@ -94,16 +94,17 @@ def setting(options):
         np.linalg.norm(K @ alpha - n * lam * alpha),
         1e-8,
         np.linalg.norm(K @ alpha - lam * alpha),
-        f"largest entry of alpha^T K alpha - I and of the functions' second moments less their eigenvalues "
-        f"{max(norm, moments):.0e}. Features: |mean - k| at most {bias:.2g} standard errors in 820 entries, "
-        f"size at most {size:.4f}.",
+        f"K alpha = n lambda alpha; features average to the kernel in 820 entries, to {bias:.2g} standard errors.",
         "n = 200, m = 200,000",
         good=MENDED,
         note="with n lambda alpha",
         needs={
             "norms and moments": max(norm, moments) < 1e-10,
-            "unbiased features, at most sqrt(2)": bias < 5.5 and size <= math.sqrt(2) * (1 + 1e-12),
+            "unbiased features": bias < mean_limit(820),
+            "features of at most sqrt(2)": size <= math.sqrt(2) * (1 + 1e-12),
         },
+        details=f"The largest entry of alpha^T K alpha - I and of the functions' second moments less their eigenvalues "
+        f"is {max(norm, moments):.0e}, the largest feature {size:.4f}.",
     )
 
 
@@ -129,7 +130,7 @@ def gradient_error(rng):
     "Updates (1)-(3): G + eta (I - G G^T) A G is a gradient step of the Lagrangian; random points "
     "and features give it on average; Algorithm 1 carries it in coefficients.",
     measures="deviation of the mean move, standard errors",
-    control="against no move at all",
+    control="eta A H, without the term of the constraint",
     no_trivial=CHANCE,
     errata=[
         Erratum(
@@ -172,19 +173,21 @@ def update_rules(options):
         - at_grid @ (H.T @ (WEIGHTS[:, None] * H))
     )
     error = moves.std(0) / math.sqrt(trials)
+    free = eta * kp.gram(grid, NODES[:, None], UNIT) @ (WEIGHTS[:, None] * H)
     still = np.abs(kp.update(base._replace(coef=np.zeros((48, 2))), np.ones((5, 1))).coef).max()
     gradient = gradient_error(rng)
+    score, of_free = ((np.abs(moves.mean(0) - move) / error).max() for move in (expected, free))
     return bounded(
-        (np.abs(moves.mean(0) - expected) / error).max(),
-        5.0,
-        (np.abs(moves.mean(0)) / error).max(),
-        f"mean move of the functions on 9 places against eta (A - H H^T A) H; gradient against finite "
-        f"differences {gradient:.0e}. From an empty sum, as the listing begins, all coefficients stay "
-        f"{still:g}: Algorithm 1 needs the initial functions V_0 that (4) has.",
+        score,
+        mean_limit(moves[0].size),
+        of_free,
+        f"The functions move by eta (A - H H^T A) H on average, to {score:.2g} standard errors at 9 places.",
         f"{trials} steps of 64 points and 8 features",
         good=MENDED,
         note="with the initial functions of (4)",
         needs={"the gradient": gradient < 1e-8, "an empty sum stays": still == 0},
+        details=f"That is half of the Lagrangian's gradient, to {gradient:.0e} by finite differences. From an empty "
+        f"sum, as the listing begins, all coefficients stay {still:g}: Algorithm 1 needs the initial functions V_0 of (4).",
     )
 
 
@@ -404,29 +407,30 @@ def steps_are_the_listing(options):
     control="without the triangle: a basis of the same subspace",
 )
 def single_eigenfunctions(options):
-    X = np.random.default_rng(options.seed).standard_normal((100_000, 1))
+    count, batch = 400, 256
+    X = np.random.default_rng(options.seed).standard_normal((count * batch, 1))
 
     def found(individual):
         first = kp.dsgd_start(
             X[:2000],
-            kp.fourier_features_map(UNIT, 1, 8192, options.seed, paired=False),
+            kp.fourier_features_map(UNIT, 1, 4096, options.seed, paired=False),
             3,
             individual=individual,
             centered=False,
         )
         turn = linalg.qr(np.random.default_rng(1).standard_normal((3, 3)))[0]
         state = first._replace(coef=first.coef @ turn)  # any basis of the same subspace
-        for t in range(400):
-            state = kp.update(state, X[(512 * t) % 99_000 :][:512])
+        for t in range(count):
+            state = kp.update(state, X[batch * t :][:batch])
         return np.abs(products(kp.features(NODES[:, None], state)) - np.eye(3)).max()
 
+    turned = found(True)
     return bounded(
-        found(True),
-        0.1,
+        turned,
+        0.2,
         found(False),
-        "largest deviation from I of the inner products with the true "
-        "eigenfunctions, after a start turned at random.",
-        "400 steps, k = 3",
+        f"From a turned basis the functions come to the true ones: their inner products are I to {turned:.2g}.",
+        f"{count} steps of {batch} points, k = 3",
         trivial=1.0,
     )
 
@@ -476,12 +480,12 @@ def singular_functions(options):
         np.max(apart),
         0.1,
         [*shorter, distances(views[1][:, :k], truth[1]).max()],
-        f"largest relative distance of the functions (times sqrt(2)) from the exact ones of the operator of {n} pairs "
-        f"with y other than x: first view {apart[0].max():.2g}, second view {apart[1].max():.2g}; singular values "
-        f"{values[0]:.3g} and {values[1]:.3g}. The stacked (U; V) has norm 1, so that unit singular functions are "
-        f"sqrt(2) times the results (a note: the paper claims no norm).",
-        "200 steps, 8192 features, k = 2",
+        f"The functions are within {apart[0].max():.2g} (first view) and {apart[1].max():.2g} (second) of the exact "
+        f"singular functions.",
+        f"{n} pairs with y other than x, 200 steps, 8192 features, k = 2",
         trivial=1.0,
+        details=f"Singular values: {values[0]:.3g} and {values[1]:.3g}. The stacked (U; V) has norm 1, so that unit "
+        f"singular functions are sqrt(2) times the results (a note: the paper claims no norm).",
     )
 
 
@@ -844,20 +848,21 @@ def canonical_correlations(options):
         abs(ends[1024] - best),
         0.01,
         best - ends[1],
-        f"best linear correlation {best:.3f}; independent batches for W and the gradient reach {kept:.3f}. "
-        f"With W and the gradient from one mini-batch of B pairs, as algorithm 4 is listed for one pair, "
-        f"the mean step has a share 1/B of fourth moments (checked by 20,000 mini-batches of 16: "
-        f"{score:.2g} standard errors), and ends at "
-        f"{', '.join(f'{end:.3f} (B = {B})' for B, end in ends.items())}: a note, as the paper runs "
-        f"mini-batches of 1024. The functions of dsgd_kcca, which halves its mini-batches, reach "
-        f"{ours:.3f}.",
+        f"The printed rule reaches the best correlation {best:.3f} with mini-batches of 1024, and {ends[1]:.3f} with "
+        f"one pair.",
         "400,000 pairs, kurtosis 30",
         trivial=best,
         needs={
-            "the bias falls with B": ends[1] < ends[16] < ends[1024] and score < 5,
+            "the bias falls with B": ends[1] < ends[16] < ends[1024],
+            "the mean step": score < mean_limit(2),
             "independent batches": abs(kept - best) < 0.01,
             "ours": ours > best - 0.02,
         },
+        details=f"With W and the gradient from one mini-batch of B pairs, as algorithm 4 is listed for one pair, the "
+        f"mean step has a share 1/B of fourth moments (checked by 20,000 mini-batches of 16: {score:.2g} standard "
+        f"errors), and ends at {', '.join(f'{end:.3f} (B = {B})' for B, end in ends.items())}: a note, as the paper "
+        f"runs mini-batches of 1024. Independent batches for W and the gradient reach {kept:.3f}. The functions of "
+        f"dsgd_kcca, which halves its mini-batches, reach {ours:.3f}.",
     )
 
 
@@ -894,11 +899,12 @@ def sliced_inverse_regression(options):
         sin2(by_slices, solved(linalg.inv(Cyy))),
         1e-6,
         sin2(by_slices, solved(np.eye(9))),
-        f"Correlation of the function found with the regression function: {ours:.3f} (linear sliced inverse "
-        f"regression {linear:.3f}).",
-        "40,000 points, 10 slices",
+        f"Both problems span the same plane; the function found has correlation {ours:.3f} with the regression "
+        f"function.",
+        "40,000 points, 10 slices of several sizes",
         trivial=1.0,
         needs={"a function where a direction does not do": ours > 0.95 > linear},
+        details=f"Linear sliced inverse regression has correlation {linear:.3f}.",
     )
 
 
@@ -1003,7 +1009,7 @@ IN_EXPECTATION = (
 
 
 # (k, 2 c gap, points of a mini-batch, runs): with a sufficient step, without and with the hypothesis; a small step
-SUFFICIENT = (2, 3.2, 20, 60), (1, 3.2, 128, 30), (2, 3.2, 2048, 12)
+SUFFICIENT = (2, 3.2, 20, 60), (1, 3.2, 256, 30), (2, 3.2, 2048, 12)
 SMALL = 2, 0.4, 20, 20
 HALFWAY = -0.7  # O(1/t) is -1, and the small step has 2 c gap = .4
 
@@ -1118,7 +1124,7 @@ def growth(k, sine, draws, rng):
     G (for F_t) has k equal angles with V, towards the next eigenfunctions. Steps of `update`, as G_(t+1) and
     F_(t+1) have the same growth to first order (lemma 3).
     """
-    found, eta, batch = LAWS[k], 1e-5, 4096
+    found, eta, batch = LAWS[k], 1e-5, 8192
     V, beside = found.vectors[:, :k], found.vectors[:, k : 2 * k]
     A = found.features.T @ found.features / len(found.points)
     state = law_state(found, math.sqrt(1 - sine**2) * V + sine * beside, eta, 1.0)
@@ -1159,7 +1165,7 @@ def growth(k, sine, draws, rng):
 )
 def recurrence(options):
     rows, short, sums, overstated, deviations, falls = [], {}, {}, [], [], {}
-    draws, rng = 2000, np.random.default_rng(options.seed)
+    draws, rng = 1000, np.random.default_rng(options.seed)
     for k, sine in ((1, 0.015), (2, 0.006)):
         found, deviation = growth(k, sine, draws, rng)
         deviations.append(deviation)
@@ -1173,30 +1179,30 @@ def recurrence(options):
         )
     return counterexample(
         short[2],
-        5.0,
-        f"A step of the proof sketch of lemma 2, for theorem 1. Path by path, as printed, it fails at k = 1 already: "
-        f"the squared cosine falls in {falls[1]:.0%} of the steps. In expectation, growth over eta in {draws} steps "
-        f"of update with independent mini-batches, equal angles, |A - A_t| to {max(deviations):.2g} gap/8: "
-        f"{'; '.join(rows)}. So (5) holds in expectation for k = 1; for k = 2 the least cosine changes by "
-        f"the least eigenvalue of a random matrix of size |A - A_t| sin. Its mean is 0, but its least eigenvalue has a "
-        f"negative mean. The sum of the squared sines in the place of the largest mends it.",
-        "kernels of 8 dimensions on a circle, k = 1, 2, gap .25, mini-batches of 4096",
+        mean_limit(1),
+        f"At k = 2 the least cosine grows by {short[2]:.2g} standard errors less than promised, in expectation.",
+        "kernels of 8 dimensions on a circle, k = 1, 2, gap .25, mini-batches of 8192",
         good=STEP,
         note="(5) is that step: false path by path, in expectation right for k = 1, and for k > 1 only for the sum "
         "over angles; lemma 2 and theorem 1 are not contradicted",
         mended=bounded(
             max(-value for value in sums.values()),
-            5.0,
+            mean_limit(2),
             overstated,
-            "Standard errors by which the sum of the squared cosines grows less than promised. Its control "
-            "promises 3 eta in the place of 2 eta.",
+            "The sum of the squared cosines grows as promised; the control promises 3 eta in the place of 2 eta.",
             no_trivial=CHANCE,
         ),
         needs={
             "the hypothesis": max(deviations) < 1,
-            "not at k = 1": short[1] < 5,
+            "not at k = 1": short[1] < mean_limit(1),
             "path by path": falls[1] > 0.01,
         },
+        details=f"It is a step of the proof sketch of lemma 2, for theorem 1. Path by path, as printed, it fails at k "
+        f"= 1 already: the squared cosine falls in {falls[1]:.0%} of the steps. In expectation, growth over eta in "
+        f"{draws} steps of update with independent mini-batches, equal angles, |A - A_t| to {max(deviations):.2g} "
+        f"gap/8: {'; '.join(rows)}. So (5) holds in expectation for k = 1; for k = 2 the least cosine changes by the "
+        f"least eigenvalue of a random matrix of size |A - A_t| sin. Its mean is 0, but its least eigenvalue has a "
+        f"negative mean. The sum of the squared sines in the place of the largest mends it.",
     )
 
 
@@ -1230,9 +1236,8 @@ def first_order(options):
         1.8,
         2.2,
         Estimate(order(start, kp.update, lambda state, X: state)),
-        f"{orders[0]:.3f} (G orthonormal), {orders[1]:.3f} (not); a step of update by 30 points and the "
-        f"orthogonalised one.",
-        "a kernel of 8 dimensions on a circle, k = 2",
+        f"The two steps differ in order {orders[0]:.3f} (G orthonormal) and {orders[1]:.3f} (not) of eta.",
+        "30 points, a kernel of 8 dimensions on a circle, k = 2",
     )
 
 
@@ -1330,7 +1335,7 @@ def hermite_runs(d, k, c, t0, runs, steps, seed):
 DELTAS = (0.3, 0.1)
 SETTINGS = ((2, 1, 6.0, 4.0), (1, 2, 8.0, 8.0))  # d, k, c and t0 of steps c / (t + t0)
 TOO_SMALL = (2, 1, 0.05, 4.0)
-HALF_RATE = -0.5  # ln(t / delta) / t is about -.85 here, steps that are too small have about 0
+HALF_RATE = -0.4  # ln(t / delta) / t is about t^-.85 here, and steps that are too small have t^0
 
 
 def hermite_sizes(options):
@@ -1498,12 +1503,12 @@ def error_in_two_parts(options):
         max(worst["(6)"], worst["projected"]),
         1.0,
         [worst["(6) without 2"], worst["oblique"]],
-        f"(6) {worst['(6)']:.3g} and 1 - cos^2 {worst['projected']:.3g}, the largest over the runs of theorem 4, "
-        f"their steps, 4 places x and the eigenfunctions v. With w = G~^T v, |v - z|^2 comes to "
-        f"{worst['oblique']:.3g} times 1 - cos^2, as G~ is orthonormal only roughly. For kernels with k(x, x) = "
-        f"kappa below 1 the factor is 2 kappa.",
+        f"(6) comes to {worst['(6)']:.3g} of its bound, |v - z|^2 to {worst['projected']:.3g} of 1 - cos^2.",
         "Hermite data, k = 1, 2",
         rounding=1e-6,
+        details=f"The largest over the runs of theorem 4, their steps, 6 places x and the eigenfunctions v. With w = "
+        f"G~^T v, |v - z|^2 comes to {worst['oblique']:.3g} times 1 - cos^2, as G~ is orthonormal only roughly. For "
+        f"kernels with k(x, x) = kappa below 1 the factor is 2 kappa.",
     )
 
 
@@ -1518,8 +1523,8 @@ def error_in_two_parts(options):
 def companions_stay_roughly_orthonormal(options):
     words, apart, longer = [], [], []
     for setting in SETTINGS:
-        t, found, _ = hermite_runs(*setting, *hermite_sizes(options), options.seed)
-        sizes = np.stack([found["least of G~^T G~"], found["largest of G~^T G~"]])[:, settled(t)]
+        _, found, _ = hermite_runs(*setting, *hermite_sizes(options), options.seed)
+        sizes = np.stack([found["least of G~^T G~"], found["largest of G~^T G~"]])[:, -1]
         apart.append(np.abs(sizes - 1).max())
         longer.append(np.abs(2 * sizes - 1).max())
         words.append(f"k = {setting[1]}: {sizes.min():.2f} to {sizes.max():.2f}")
@@ -1527,8 +1532,7 @@ def companions_stay_roughly_orthonormal(options):
         max(apart),
         0.5,
         min(longer),
-        f"Eigenvalues of G~^T G~ in all runs of theorem 4, from a fifth of the steps on: {'; '.join(words)}. They "
-        f"come to 1, from a start of 40 features.",
+        f"Eigenvalues of G~^T G~ at the end of all runs of theorem 4: {'; '.join(words)}.",
         "Hermite data, k = 1, 2",
         trivial=1.0,
     )
@@ -1541,6 +1545,7 @@ def companions_stay_roughly_orthonormal(options):
     measures="residual of the eigenproblem",
     control="a bandwidth 10 % off",
     no_trivial=IDENTITY,
+    arithmetic=True,
 )
 def closed_form(options):
     x, w = np.polynomial.hermite_e.hermegauss(120)
@@ -1559,7 +1564,7 @@ def closed_form(options):
         max(sums, *(residual(s, ell, ell) for s, ell in cases)),
         1e-10,
         residual(1.0, 1.0, 1.1),
-        "residual of K phi = lambda phi by quadrature for j < 4, and of sum lambda_j = k(x, x) = 1.",
+        "K phi = lambda phi by quadrature for j < 4, and sum lambda_j = k(x, x) = 1.",
         "(s, l) = (1, 1), (.7, 2), (1.5, .8)",
     )
 

@@ -609,7 +609,9 @@ def draw_rates(axes, options):
         ("error", "|v - H w|$^2$"),
         ("noise", "|companion - H|$^2$"),
     ):
-        right.plot(t, np.quantile(worst_place(measured[which]), 0.9, axis=1), "o-", ms=3, label=name)
+        right.plot(
+            t, np.quantile(worst_place(measured[which]), 0.9, axis=1), "o-", ms=3, label=name
+        )
     right.plot(t, np.log(t / 0.1) / t, "k--", lw=0.8, label="ln(t / .1) / t")
     finish([left, right], "xy", xlabel="t + t$_0$", ylabel="potential, or squared error")
 
