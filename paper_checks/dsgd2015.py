@@ -73,7 +73,14 @@ def products(H):
     errata=[
         Erratum(
             "E29", "misprint", "section 3", "K alpha = lambda alpha", "K alpha = n lambda alpha"
-        )
+        ),
+        Erratum(
+            "E71",
+            "note",
+            "section 3",
+            "P(omega) = exp(-sigma^2 |omega|^2 / 2)",
+            "divided by its integral; and phi has a uniform phase, which P(omega) does not name",
+        ),
     ],
 )
 def setting(options):
@@ -139,7 +146,14 @@ def gradient_error(rng):
             "Algorithm 1",
             "the listing begins without functions",
             "with the initial functions V_0 of (4)",
-        )
+        ),
+        Erratum(
+            "E72",
+            "note",
+            "section 4.1",
+            "gradient descent on the Lagrangian",
+            "ascent: (1) adds the gradient of what is maximised",
+        ),
     ],
 )
 def update_rules(options):
@@ -204,13 +218,17 @@ def sides(state, n):
     return (slice(half), slice(half, n)) if half else (slice(n), slice(n))
 
 
+def coefficients(state):
+    return [state.coef] + ([state.other_coef] if state.other_coef is not None else [])
+
+
 def listed_parts(state, X, Y):
     """(W, [(coefficients after their decay, eta g phi^T of every feature)] of each view), by algorithms 1, 3 and 4.
 
     All is a mean over points. The Hebbian rule keeps the triangle of W; lam is the ridge of KCCA and KSIR.
     """
     features = view_features(state, X, Y)
-    coefs = [state.coef, state.other_coef][: len(features)]
+    coefs = coefficients(state)
     early, late = sides(state, len(X))
 
     def centered(A):
@@ -238,7 +256,7 @@ def listed_parts(state, X, Y):
 
 
 def changed_features(state, moved, X, Y):
-    """The first and the last feature whose coefficients changed by more than their decay, and the next one's number."""
+    """The range (first, behind the last) of the features whose coefficients changed by more than their decay."""
     kept = listed_parts(state, X, Y)[1][0][0]
     changed = np.flatnonzero(np.abs(moved.coef - kept).max(1) > 1e-9 * np.abs(kept).max())
     return (int(changed[0]), int(changed[-1]) + 1) if len(changed) else (0, 0)
@@ -255,10 +273,6 @@ def listed(state, block, X, Y):
         moved[chosen] += added[chosen] / (1 if of_slices else block[1] - block[0])
         out.append(moved)
     return out
-
-
-def coefficients(state):
-    return [state.coef] + ([state.other_coef] if state.other_coef is not None else [])
 
 
 def apart(found, expected, before):
@@ -351,8 +365,8 @@ def tiled(blocks, first, m):
 @claim(
     "DSGD-Algs",
     "dsgd",
-    "Algorithms 1 to 4, line by line: a step evaluates the functions so far, draws new features, gives these the "
-    "coefficients eta phi h, and lets all earlier ones decay; with the Hebbian rule, KSVD, KCCA and KSIR alike.",
+    "Algorithms 1, 2, 3 and 4, line by line: a step evaluates the functions so far, draws new features, gives these "
+    "the coefficients eta phi h, and lets all earlier ones decay; with the Hebbian rule, KSVD, KCCA and KSIR alike.",
     measures="largest difference of a coefficient from the listing's, over the step's largest move",
     control="the features of a step drawn from number 0 on, and not new",
     no_trivial=IDENTITY,
