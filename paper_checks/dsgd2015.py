@@ -650,7 +650,7 @@ def descents(seed):
 def replayed(model, X, counts):
     """Relative difference of a result and of update from the same start on the mini-batches of these numbers."""
     state = kp.dsgd_start(X, model.feature_map, 1, steps=DESCENT.steps, centered=False)
-    for row in counts.round().astype(int):
+    for row in counts.round().astype(int).clip(0):
         state = kp.update(state, np.repeat(X, row, axis=0))
     return float(distances(model.coef, kp.finish(state).coef)[0])
 
