@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Laws of random landmarks: the recursive algorithms of RLS in NumPy, the kernel values that a call evaluates, and
-exact tests of independent coins and of finite laws."""
+"""Laws of random landmarks: the algorithms of RLS in NumPy, the kernel values that a call evaluates, and exact tests of
+independent coins and of finite laws."""
 
 import ctypes
-import itertools
 import math
 
 import numba
@@ -11,6 +10,7 @@ import numpy as np
 from scipy import stats
 
 import kpcasketch as kp
+from paper_checks.tools import lag_score
 
 # ----------------------------------------------------------------------------------------------------------------------
 # Which kernel values are evaluated.
@@ -18,11 +18,16 @@ import kpcasketch as kp
 _watched = []
 
 
+def numbered(X):
+    """Points for a watched kernel: a column of numbers before their coordinates."""
+    return np.column_stack([np.arange(len(X)), X])
+
+
 def watched_kernel(n, sigma):
-    """(Gaussian kernel of points after their first coordinate, a number from 0 to n - 1; evaluated(call): (n, n) flags
-    of the pairs of numbers at which a call evaluates it)."""
+    """(Gaussian kernel of numbered points; evaluated(call): the pairs of numbers at which a call evaluates it, (n, n)
+    flags)."""
     seen = np.zeros((n, n), np.uint8)
-    _watched.append(seen)  # kept as long as the kernel, which is valid until the process ends
+    _watched.append(seen)  # as long as the kernel, which lives as long as the process
     place = seen.ctypes.data
     mark = ctypes.CDLL(None).memset
     mark.argtypes = (ctypes.c_void_p, ctypes.c_int, ctypes.c_size_t)
@@ -46,17 +51,17 @@ def watched_kernel(n, sigma):
     return kp.custom(evaluate), evaluated
 
 
-def numbered(X):
-    """Points for a watched kernel: a column of numbers before their coordinates."""
-    return np.column_stack([np.arange(len(X)), X])
-
-
 # ----------------------------------------------------------------------------------------------------------------------
 # The algorithms as the paper prints them.
 
 
+def exact_scores(K, lam):
+    """(K (K + lam)^-1)_ii."""
+    return np.linalg.solve(K + lam * np.eye(len(K)), K).diagonal()
+
+
 def scores_by_sample(K, rows, weights, lam):
-    """(1/lam) (K - K S (S^T K S + lam)^-1 S^T K)_ii, lemma 6, at most 1."""
+    """(1/lam) (K - K S (S^T K S + lam)^-1 S^T K)_ii (lemma 6), at most 1."""
     inner = K[np.ix_(rows, rows)] + np.diag(lam / weights**2)
     rest = K.diagonal() - (K[rows] * np.linalg.solve(inner, K[rows])).sum(0)
     return np.minimum(1, rest / lam)
@@ -64,13 +69,13 @@ def scores_by_sample(K, rows, weights, lam):
 
 def largest_rank(s, constant, delta):
     """The largest k with c k log(2 k / delta) <= s, at least 1."""
-    return max(k for k in range(1, s + 1) if k == 1 or constant * k * math.log(2 * k / delta) <= s)
+    fits = (k for k in range(1, s + 1) if constant * k * math.log(2 * k / delta) <= s)
+    return max(fits, default=1)
 
 
-def tail_ridge(K, rows, weights, k):
-    """(1/k) sum_{i>k} sigma_i(S^T K S)."""
-    values = np.linalg.eigvalsh(K[np.ix_(rows, rows)] * np.outer(weights, weights))
-    return values[:-k].sum() / k
+def tail_ridge(values, k):
+    """(1/k) sum_{i>k} sigma_i, at least rounding: a sample of k points has no tail."""
+    return max(np.sort(values)[:-k].sum() / k, 2.2e-16 * values.sum())
 
 
 def drawn_by_size(rng, sizes, s):
@@ -78,126 +83,145 @@ def drawn_by_size(rng, sizes, s):
     return np.sort(np.argsort(rng.exponential(size=len(sizes)) / sizes)[:s])
 
 
-def recursion(rng, K, delta, *, lam=None, s=0, constant=0.0, factor, oversampling, top=None):
-    """(rows, weights) of algorithm 2 (lam) or 3 (s, constant c); with `top`, (number, size for k), the practical method,
-    which has one delta, and draws that number of landmarks at the top level."""
-    n = len(K)
-    if n <= (s or 192 * math.log(1 / delta)):
-        return np.arange(n), np.ones(n)
-    half = np.flatnonzero(rng.random(n) < 0.5)
-    below, weights = recursion(
-        rng,
-        K[np.ix_(half, half)],
-        delta if top else delta / 3,
-        lam=lam,
-        s=s,
-        constant=constant,
-        factor=factor,
-        oversampling=oversampling,
-        top=top and (0, s),
-    )
-    rows = half[below]
-    number, size = top or (0, s)
-    k = 0 if s == 0 else largest_rank(size, constant, delta)
-    ridge = lam or tail_ridge(K, rows, weights, k)
-    scores = np.minimum(1, factor * scores_by_sample(K, rows, weights, ridge))
-    many = scores.sum() if s == 0 else 2 * k
-    p = np.minimum(1, oversampling * math.log(many / delta) * scores)
-    if number:
-        return drawn_by_size(rng, p, number), np.ones(number)
-    kept = np.flatnonzero(rng.random(n) < p)
-    return kept, p[kept] ** -0.5
+def fair_half(rng, n):
+    return rng.random(n) < 0.5
+
+
+def alternate_half(rng, n):
+    """Every second point: a wrong half."""
+    return np.arange(n) % 2 == rng.integers(2)
+
+
+def exact_half(rng, n):
+    """Half of the points to the point: a wrong half."""
+    return rng.permutation(n) < n // 2
+
+
+class Recursion:
+    """Algorithms 2 and 3, and the practical methods of section 5, in NumPy.
+
+    lam: the ridge of algorithm 2. s, c: size and constant of algorithm 3, whose ridge is (1/k) sum_{i>k} sigma_i of the
+    sample. factor, oversampling: 3/2 and 16, 5 and 16, or 1 and 1. top: landmarks that a practical method draws at the
+    top level, by the size `top_size`. A practical method has one delta.
+    """
+
+    def __init__(
+        self, delta, factor, oversampling, *, lam=0.0, s=0, c=0.0, top=0, top_size=0, half=fair_half
+    ):
+        self.delta, self.factor, self.oversampling = delta, factor, oversampling
+        self.lam, self.s, self.c = lam, s, c
+        self.top, self.top_size, self.half = top, top_size, half
+
+    def chances(self, rng, K, delta, size):
+        """p_i of all points, from a sample of their half."""
+        half = np.flatnonzero(self.half(rng, len(K)))
+        below = self.sample(rng, K[np.ix_(half, half)], delta if self.top else delta / 3)
+        rows, weights = half[below[0]], below[1]
+        lam, k = self.lam, 0
+        if not lam:
+            k = largest_rank(size, self.c, delta)
+            inner = K[np.ix_(rows, rows)] * np.outer(weights, weights)
+            lam = tail_ridge(np.linalg.eigvalsh(inner), k)
+        scores = np.minimum(1, self.factor * scores_by_sample(K, rows, weights, lam))
+        many = 2 * k or scores.sum()
+        return np.minimum(1, self.oversampling * math.log(many / delta) * scores)
+
+    def sample(self, rng, K, delta, level=1):
+        """(rows, weights). Below the top, s uniform points replace a sample of at most k points, which has no tail: the
+        paper leaves that case open."""
+        n = len(K)
+        if n <= (self.s or 192 * math.log(1 / delta)):
+            return np.arange(n), np.ones(n)
+        p = self.chances(rng, K, delta, self.s)
+        rows = np.flatnonzero(rng.random(n) < p)
+        if self.s and level and rows.size <= largest_rank(self.s, self.c, delta):
+            return np.sort(rng.permutation(n)[: self.s]), np.full(self.s, math.sqrt(n / self.s))
+        return rows, p[rows] ** -0.5
+
+    def landmarks(self, rng, K):
+        if not self.top:
+            return self.sample(rng, K, self.delta, 0)[0]
+        return drawn_by_size(rng, self.chances(rng, K, self.delta, self.top_size), self.top)
 
 
 # ----------------------------------------------------------------------------------------------------------------------
-# Exact tests.
+# Exact tests: p-values of what was drawn, if its law is the right one.
 
 
-def p_of_coins(kept, p):
-    """p-values of independent coins: kept (trials, n), 1 with probability p (a number, or one for each column).
+def fair(kept, p, rng):
+    """Signs of fair coins, independent where kept (trials, n) are independent with the probabilities p."""
+    uniform = np.where(kept, 1 - p * rng.random(kept.shape), (1 - p) * rng.random(kept.shape))
+    return np.where(uniform > 0.5, 1.0, -1.0)
 
-    Counts of each coin, numbers of each draw, and pairs at every distance (in the draw, and between draws)."""
+
+def p_of_coins(kept, p, rng):
+    """{test: p-value} of independent coins, kept (trials, n), with probabilities p, a number or (n,): how often each is
+    kept, how many a trial keeps, which of six are kept together, and any two in all places and at all distances."""
     trials, n = kept.shape
     p = np.broadcast_to(p, n)
-    free = (p > 0) & (p < 1)
-    standard = np.where(free, (kept - p) / np.sqrt(np.where(free, p * (1 - p), 1)), 0)
-    each = [
-        stats.binomtest(int(count), trials, chance).pvalue
-        for count, chance in zip(kept.sum(0), p)
-        if 0 < chance < 1
-    ]
-    certain = (kept[:, p == 0] == 0).all() and (kept[:, p == 1] == 1).all()
-    spread = (standard.sum(1) ** 2).sum() / free.sum()
-    tails = stats.chi2.cdf(spread, trials), stats.chi2.sf(spread, trials)
+    signs = fair(kept, p, rng)
+    counts = kept.sum(0)
+    tails = stats.binom.cdf(counts, trials, p), stats.binom.sf(counts - 1, trials, p)
+    each = 2 * np.min(tails) * n
+    spread = (signs.sum(1) ** 2).sum() / n
+    numbers = 2 * min(stats.chi2.cdf(spread, trials), stats.chi2.sf(spread, trials))
+    near = np.arange(n - n % 6).reshape(-1, 6)
+    together = min(p_of_subsets(signs > 0, columns) for columns in (near, near.reshape(6, -1).T))
+    pairs = 4 * signs.size + trials**2 + n**2
     return {
-        "certain": float(certain),
-        "each": min(1.0, min(each) * len(each)),
-        "numbers": min(1.0, 2 * min(tails)),
+        "each": each,
+        "numbers": numbers,
+        "subsets of six": 2 * together,
+        "pairs": pairs * math.exp(-(lag_score(signs) ** 2) / 2),
     }
 
 
 def p_of_subsets(kept, columns):
-    """p-value of all subsets of a few coins being equally likely: columns (sets, few) of kept (trials, n)."""
+    """All subsets of a few coins are equally likely: columns (sets, few) of kept (trials, n)."""
     few = columns.shape[1]
-    patterns = kept[:, columns].astype(int) @ (1 << np.arange(few))
-    counts = np.bincount(patterns.ravel(), minlength=2**few)
-    return float(stats.chisquare(counts).pvalue)
+    patterns = kept[:, columns] @ (1 << np.arange(few))
+    return stats.chisquare(np.bincount(patterns.ravel(), minlength=2**few)).pvalue
 
 
-def p_of_law(counts, chances):
-    """p-value of counts of outcomes of a finite law; outcomes that are expected less than five times go together."""
-    counts, chances = np.asarray(counts), np.asarray(chances)
-    trials = counts.sum()
-    rare = trials * chances < 5
-    seen, expected = counts[~rare], trials * chances[~rare]
-    if rare.any():
-        seen = np.append(seen, counts[rare].sum())
-        expected = np.append(expected, trials * chances[rare].sum())
-    if expected[-1] < 5 and len(expected) > 1:  # those together are still too few
-        return p_of_law(seen[:-1], expected[:-1] / expected[:-1].sum()) if seen[-1] == 0 else float(
-            min(1.0, stats.poisson.sf(seen[-1] - 1, max(expected[-1], 1e-300)))
-        )
-    return float(stats.chisquare(seen, expected).pvalue)
+def p_of_law(drawn, law):
+    """Outcomes have a finite law, {outcome: probability}; what is expected less than ten times goes together."""
+    counts = {outcome: 0 for outcome in law}
+    for one in drawn:
+        if one not in law:
+            return 0.0
+        counts[one] += 1
+    seen, expected = np.array(list(counts.values())), len(drawn) * np.array(list(law.values()))
+    order = np.argsort(expected)
+    seen, expected = seen[order], expected[order]
+    # the least ones together
+    merged = max(1, int(np.searchsorted(np.cumsum(expected), 10)) + 1, (expected < 10).sum())
+    starts = np.append(0, np.arange(merged, len(seen)))
+    seen, expected = np.add.reduceat(seen, starts), np.add.reduceat(expected, starts)
+    return stats.chisquare(seen, expected).pvalue
 
 
 def p_of_two(first, second):
-    """p-value of two samples of whole numbers having one law: their histograms, rare values merged with neighbours."""
+    """Two samples of numbers have one law: their histograms, with at least 20 numbers in a bin."""
     both = np.sort(np.concatenate([first, second]))
-    # edges at least 20 numbers apart
-    edges, place = [both[0] - 0.5], 0
-    while place + 20 < len(both) and both[place + 20] + 0.5 < both[-1]:
-        edges.append(both[place + 20] + 0.5)
-        place = np.searchsorted(both, edges[-1])
-    edges.append(both[-1] + 0.5)
-    if len(edges) > 2 and (both > edges[-2]).sum() < 20:
-        edges.pop(-2)
-    if len(edges) == 2:
-        return 1.0
-    table = np.array([np.histogram(one, edges)[0] for one in (first, second)])
-    return float(stats.chi2_contingency(table, correction=False).pvalue)
+    edges = [-math.inf]
+    while (left := both[both > edges[-1]]).size >= 40 and left[-1] > left[19]:
+        edges.append(left[19])
+    if (both > edges[-1]).sum() < 20:
+        edges.pop()
+    table = [
+        np.bincount(np.searchsorted(edges[1:], one), minlength=len(edges))
+        for one in (first, second)
+    ]
+    return stats.chi2_contingency(table, correction=False).pvalue if len(edges) > 1 else 1.0
 
 
-def pivot_law(K, s):
+def law_of_pivots(K, s, steps=()):
     """{ordered pivots: probability} of s steps of randomly pivoted Cholesky on a small matrix."""
-    law = {(): (1.0, K)}
-    for _ in range(s):
-        after = {}
-        for chosen, (chance, rest) in law.items():
-            diagonal = rest.diagonal().clip(0)
-            for i in np.flatnonzero(diagonal > 1e-12):
-                after[(*chosen, int(i))] = (
-                    chance * diagonal[i] / diagonal.sum(),
-                    rest - np.outer(rest[i], rest[i]) / rest[i, i],
-                )
-        law = after
-    return {chosen: chance for chosen, (chance, _) in law.items()}
-
-
-def subset_law(chances):
-    """Probability of each subset, as a number in binary, of independent coins."""
-    return np.array(
-        [
-            np.prod(np.where(bits, chances, 1 - chances))
-            for bits in map(np.array, itertools.product((False, True), repeat=len(chances)))
-        ]
-    )
+    if s == 0:
+        return {steps: 1.0}
+    found, diagonal = {}, K.diagonal().clip(0)
+    for i in np.flatnonzero(diagonal > 1e-12):
+        rest = K - np.outer(K[i], K[i]) / K[i, i]
+        for pivots, chance in law_of_pivots(rest, s - 1, (*steps, int(i))).items():
+            found[pivots] = chance * diagonal[i] / diagonal.sum()
+    return found
