@@ -212,7 +212,11 @@ def list_claims(argv):
     with_paper(out)
     with_claim(out)
     print(
-        *(f"{one.name:26}{one.statement}" for one in chosen_claims(out.parse_args(argv))), sep="\n"
+        *(
+            f"{one.name:26}{one.kind:12}{one.statement}"
+            for one in chosen_claims(out.parse_args(argv))
+        ),
+        sep="\n",
     )
 
 
@@ -271,7 +275,7 @@ def draw_pictures(argv):
 
 
 COMMANDS = {
-    "list": (list_claims, "names and statements of the claims"),
+    "list": (list_claims, "names, kinds and statements of the claims"),
     "errata": (table_command("errata", errata), "where text and mathematics differ, in short"),
     "index": (
         table_command("index", claims.index),

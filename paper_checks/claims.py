@@ -89,7 +89,7 @@ UNDECIDED = "undecided: raise the number of trials"
 LOST = "FAILS: what the paper shows was seen at this seed, and is not any more"
 
 # Kinds of what is registered. Only claims judge the toolkit.
-CLAIM, ARITHMETIC, EXPERIMENT = "claim", "arithmetic of the paper", "experiment"
+CLAIM, ARITHMETIC, EXPERIMENT = "claim", "arithmetic", "experiment"
 
 VACUOUS_AT = 0.8  # a bound above this share of the trivial one says nothing
 SHARP_AT = 0.95  # the share of a sharp bound that the check itself must attain
@@ -135,7 +135,9 @@ class Verdict:
     def words(self):
         """The label, its note, and in brackets the critical effort and whether it is arithmetic of the paper."""
         label = f"{self.verdict}: {self.note}" if self.note else self.verdict
-        more = "; ".join(filter(None, (self.effort, ARITHMETIC if self.arithmetic else "")))
+        more = "; ".join(
+            filter(None, (self.effort, "arithmetic of the paper" if self.arithmetic else ""))
+        )
         return f"{label} ({more})" if more else label
 
 
