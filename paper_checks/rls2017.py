@@ -22,7 +22,6 @@ from paper_checks.claims import (
     GAP,
     HOLDS,
     IDENTITY,
-    MENDED,
     QUOTIENT,
     SHARP,
     Effort,
@@ -198,11 +197,12 @@ def scores_are_one_thing(options):
         worst,
         1e-9,
         control,
-        f"largest difference of the three forms (of the third, that of a solved system, a hundredth); d_eff "
-        f"= {', '.join(f'{d:.4g}' for d in dimensions)} at lam = .1, 1, 30. Note: section 3.2 calls d_eff "
+        f"The three forms agree to {worst:.1g}, scores lie in [0, 1], and d_eff falls as lam grows.",
+        "n = 600, D = 150",
+        details="Of the third form, that of a solved system, a hundredth of the difference counts. d_eff = "
+        f"{', '.join(f'{d:.4g}' for d in dimensions)} at lam = .1, 1, 30. Note: section 3.2 calls d_eff "
         f"essentially the smallest rank for an error of lam; for K = I_100, lam = 2 it is {flat:.4g} where "
         f"rank 0 does. It is meant for falling spectra.",
-        "n = 600, D = 150",
         needs={"d_eff falls": dimensions == sorted(dimensions, reverse=True)},
     )
 
@@ -227,6 +227,7 @@ def spectral_deviation(A, landmarks):
     measures="P(|Y| >= t) over its bound",
     control="twice the exponent",
     no_trivial=QUOTIENT,
+    arithmetic=True,
 )
 def matrix_bernstein(options):
     """Exactly: Y diagonal, its d entries sums of n independent jumps of +-1/sqrt(n), with chances falling like j^-2, so
@@ -264,10 +265,10 @@ def matrix_bernstein(options):
         quotients["4 tr Z / |Z|"],
         1.0,
         quotients["twice the exponent"],
-        f"largest quotient over 5 diagonal sums and all values t that they take, {informative} of them with "
-        f"a bound below 1: entries of unequal variance, of which tr Z / |Z| counts less than 2, and rare "
-        f"jumps.",
+        f"Largest quotient over 5 diagonal sums and all values t, {informative} of them with a bound below 1.",
         "d = 1, 100, 1000; n = 30, 400; chances of a jump from 1 to .02",
+        details="Entries have unequal variances, of which tr Z / |Z| counts less than 2, and rare jumps. Laws are "
+        "convolved exactly.",
         needs={"informative": informative > 100},
     )
 
@@ -310,14 +311,15 @@ def sampling_by_scores_keeps_the_spectrum(options):
         trials,
         delta,
         (sum(x > 0.5 for x in wrong), trials),
-        f"Largest deviation; d_eff = {scores.sum():.3g}, sum p = {p.sum():.4g} of {n}, "
+        f"Largest deviation {max(norms):.3g}, where 1/2 is allowed.",
+        f"uneven, n = {n}, gaussian(1.5), lam = {lam}, delta = {delta}",
+        details=f"d_eff = {scores.sum():.3g}, sum p = {p.sum():.4g} of {n}, "
         f"{np.mean(p >= 1):.2g} of the points have p = 1. The printed proof takes the Bernstein "
         f"exponent for 2 L; with its own variance and norm, 1/(16 L) each (the printed 1/(192 log) is "
         f"half of the second term), it is (1/8)/(1/16 + 1/96) L = {exponent:.4g} L, enough for d/delta "
         f">= 49 with the prefactor 4 of theorem 12 but not for all delta < 1/8; 22 in place of 16 gives "
         f"{(1 / 8) / (1 / 22 + 1 / 132):.4g} >= 7/3, always enough. A step of the proof; the lemma is "
         f"not refuted.",
-        f"uneven, n = {n}, gaussian(1.5), lam = {lam}, delta = {delta}",
         measured=max(norms),
         bound=0.5,
         trivial=norm(A.T @ A),
@@ -375,11 +377,12 @@ def samples_are_counted(options):
         trials,
         0.1,
         ((counts > 0.98).sum(), trials),
-        f"Largest count over sum p, where the scores with p < 1 sum to {scores[p < 1].sum():.3g} >= 1, "
-        f"which the proof assumes; least {counts.min():.3g}. Note: without that assumption an additive "
+        f"Counts are {counts.min():.3g} to {counts.max():.3g} times sum p.",
+        f"n = {n}; delta = .1 and .001",
+        details=f"The scores with p < 1 sum to {scores[p < 1].sum():.3g} >= 1, as the proof assumes. Without "
+        f"that assumption an additive "
         f"term is needed: one point with p = 1 and the others summing to 1 exceed 2 sum p in {beyond} "
         f"of {many} exact draws at delta = {small_delta}; 2 sum p + (8/3) log(2/delta) held.",
-        f"n = {n}; delta = .1 and .001",
         measured=counts.max(),
         bound=2.0,
         note="where the scores with p < 1 sum to at least 1, as its proof assumes",
@@ -421,8 +424,9 @@ def weights_do_not_matter(options):
         max(excess["2/min p"]),
         1e-9,
         min(excess["1/2"]),
-        "minus the smallest eigenvalue of C B^T S S^T B + lam - B^T B over B^T B + lam; 12 samples.",
+        f"B^T B stays below C B^T S S^T B + lam in 12 samples, by {-max(excess['2/min p']):.3g} of B^T B + lam.",
         f"uneven, n = {n}, lam = {lam}",
+        details="Measured is minus the smallest eigenvalue of C B^T S S^T B + lam - B^T B over B^T B + lam.",
     )
 
 
@@ -466,9 +470,10 @@ def algorithm_1_keeps_its_promise(options):
         trials,
         delta,
         (wrong, trials),
-        f"Largest error; sum p = {total:.4g} of {n} points, d_eff = {scores.sum():.3g}; smallest "
-        f"eigenvalue of K - K~ {lowest:.1g}.",
+        f"Largest error {max(errors) / lam:.2g} lam, where lam is allowed.",
         f"n = {n}, lam = |K|/30, delta = {delta}",
+        details=f"sum p = {total:.4g} of {n} points, d_eff = {scores.sum():.3g}; smallest eigenvalue of K - K~ "
+        f"{lowest:.1g}.",
         measured=max(errors),
         bound=lam,
         trivial=whole,
@@ -484,6 +489,7 @@ def algorithm_1_keeps_its_promise(options):
     measures="d_eff(eps lam) over d_eff(lam)/eps",
     control="eps = 2, which is not meant",
     no_trivial=QUOTIENT,
+    arithmetic=True,
     errata=[Erratum("E46", "note", "Corollary 4", "range of eps not stated", "eps <= 1")],
 )
 def tighter_errors_cost_their_share(options):
@@ -497,8 +503,9 @@ def tighter_errors_cost_their_share(options):
         max(quotient(lam, eps) for lam in (1e-2, 1.0, 100.0) for eps in (0.9, 0.5, 0.1, 0.01)),
         1.0,
         quotient(1.0, 2.0),
-        'largest d_eff(eps lam) / (d_eff(lam)/eps). eps <= 1 is meant, as "tighter" says.',
-        "n = 1000, three lam, four eps",
+        "d_eff(eps lam) <= d_eff(lam)/eps for three lam and four eps.",
+        "n = 1000, lam = .01, 1, 100, eps = .9, .5, .1, .01",
+        details='eps <= 1 is meant, as "tighter" says.',
     )
 
 
@@ -554,7 +561,8 @@ def scores_from_half_of_the_points(options):
         trials,
         delta,
         (wrong, trials),
-        "Scores are capped at 1. Its control has 64 in the place of the factor 16.",
+        "Scores are capped at 1.",
+        details="Its control has 64 in the place of the factor 16.",
         effort=Effort(
             "constant of the bound",
             64.0,
@@ -564,13 +572,13 @@ def scores_from_half_of_the_points(options):
     return counterexample(
         printed / trials,
         delta,
-        f"Part 1 is right: no score of {checks} x {n} below the exact one (largest shortfall "
+        f"Part 2, without a cap, is exceeded in {printed} of {trials} exact draws, where delta = {delta} is allowed.",
+        f"copies: 5 x {N} + 1; rough: n = {n}, lam = |K|/10",
+        details=f"Part 1 is right: no score of {checks} x {n} below the exact one (largest shortfall "
         f"{below:.1g}). Part 2, as stated, is false: an outlier that the half missed has the score "
         f"k/lam, unbounded, and it stands in the logarithm of everybody's p. Five sites of {N} "
-        f"copies and one outlier, lam = {lam}, d_eff = {d:.3g}: sum p > {bound:.4g} in {printed} of "
-        f"{trials} exact draws, delta = {delta}. Scores capped at 1 are still overestimates; on points, "
-        f"largest sum p {max(sums):.4g} <= {stated:.4g} < n. Of the mended form: {form.effort}.",
-        f"copies: 5 x {N} + 1; rough: n = {n}, lam = |K|/10",
+        f"copies and one outlier, lam = {lam}, d_eff = {d:.3g}: the bound of sum p is {bound:.4g}. Scores capped at 1 "
+        f"are still overestimates; on points, largest sum p {max(sums):.4g} <= {stated:.4g} < n.",
         trivial=1.0,
         mended=form,
         note="part 2; with scores capped at 1 it is not contradicted",
@@ -626,10 +634,11 @@ def scores_without_the_matrix(options):
         max(gap(X, weights, kernel), gap(numbers, weights, spoiled)),
         1e-9,
         gap(X, np.ones(m), kernel),
-        f"largest difference from b_i^T (B^T S S^T B + lam)^-1 b_i, with repeated points and landmarks, "
-        f"also where all but the s columns of K and its diagonal, {len(np.unique(rows))} n + n values, are "
+        f"Equal to b_i^T (B^T S S^T B + lam)^-1 b_i, also where all but {len(np.unique(rows))} n + n values are "
         f"spoiled.",
         f"n = {n} + 60 duplicates, s = {m}",
+        details="Points and landmarks are repeated. Spoiled is all of K but the s columns and the diagonal. RLS-Counts "
+        "counts the values.",
     )
 
 
@@ -692,9 +701,10 @@ def constants_of_algorithm_2(options):
             min(off(weights) for weights in fewer),
             min(off(weights, division=1.0) for weights in drawn),
         ],
-        f"Largest distance over the levels of {runs} samples, K = I. The weights tell the levels: "
-        f"{len(depths[0][0])} above the base case for n = {n}, {len(once[0][0])} for n = 1558, none for n = {most}.",
+        f"Probabilities of all levels of {runs} samples are those of n/2^level points.",
         f"n = {n}, lam = {lam:g}, delta = {DELTA}",
+        details=f"K = I, and the weights tell the levels: {len(depths[0][0])} above the base case for n = {n}, "
+        f"{len(once[0][0])} for n = 1558, none for n = {most}.",
         needs={
             "two levels": all(len(found) == 2 and abs(w - 1) < 1e-6 for found, w in depths),
             "one level": all(len(found) == 1 and abs(w - 1) < 1e-6 for found, w in once),
@@ -712,6 +722,15 @@ def recursion_geometry(seed, name):
         return far_sites(6200, 4100, 2.0), 1200.0
     of = features(seed, 6600)
     return of, 2 * of.values[2]
+
+
+def largest_score(seed):
+    """3 k(x, x) / (2 lam) of both geometries: below 1 no score is capped."""
+    found = []
+    for name in ("features", "far sites"):
+        of, lam = recursion_geometry(seed, name)
+        found.append(1.5 * kp.gram_diagonal(of.points, of.kernel).max() / lam)
+    return max(found)
 
 
 @functools.lru_cache(maxsize=None)
@@ -775,34 +794,35 @@ def algorithm_2_keeps_its_promise(options):
     def missed(factor, trial):
         return of.error(recursive_sample(options.seed, "far sites", trial, factor)) > lam
 
-    base = size_bound(0.5, 1 / 33)
+    base, most_score = size_bound(0.5, 1 / 33), largest_score(options.seed)
     return probability(
         failures,
         trials,
         3 * DELTA,
         (wrong, halves),
-        f"In the worse of two geometries. Errors are judged at far sites. A sample spans all dimensions of the "
+        f"At far sites the largest error is {errors.max():.2g} lam, where lam is allowed.",
+        f"delta = {DELTA}, {trials} samples of each of two geometries",
+        measured=errors.max(),
+        bound=1.0,
+        trivial=of.values[0] / lam,
+        details="In the worse of two geometries. Errors are judged at far sites. A sample spans all dimensions of the "
         f"features, so their error is 0 at every oversampling, and only sizes are judged. {'; '.join(rows)}; in "
-        f"a sample of far "
-        f"sites every score times 3/2 is an overestimate. "
-        f"The library caps scores at 1 (RLS-L5). As printed the size bound fails for d_eff from .5, "
+        f"a sample of far sites every score times 3/2 is an overestimate. The algorithm is judged as printed: 3/2 of "
+        f"a score is at most 3 k(x, x)/(2 lam) = {most_score:.2g} < 1, so that the library's cap at 1 changes nothing. "
+        f"As printed the size bound fails for d_eff from .5, "
         f"where its proof begins, to .6: the base case returns all points (650 > {base:.4g} at d_eff = "
-        f".5, delta = 1/33; theorem 8 has d_eff + 1); and without the cap it rests on part 2 of lemma 5 "
+        f".5, delta = 1/33; theorem 8 has d_eff + 1); and it rests on part 2 of lemma 5 "
         f"(RLS-L5), whose outlier makes samples too large where lam is below 1e-20 k(x, x) (1e-30 for theorem 8) in "
         f"trials outside this suite. The "
         f"proof counts three events of four, and a constant c_2 of 40 for "
         f"{1.317**2 / (1 - 0.56 * 1.317**2):.3g}; both harmless. RLS-C counts kernel values.",
-        f"delta = {DELTA}, {trials} samples of each",
-        measured=errors.max(),
-        bound=1.0,
-        trivial=of.values[0] / lam,
         needs={
             "3/2 of each score": below < 1e-9,
             "corner": 650 > base,
             "the bound below n": max(shares) < 0.8,
+            "no score is capped": most_score < 1,
         },
-        good=MENDED,
-        note="with d_eff + 1 where d_eff < .6, as in theorem 8; judged with scores capped at 1",
+        note="read with d_eff + 1, as in theorem 8, where d_eff < .6, and with lam above 1e-20 k(x, x)",
         effort=Effort("oversampling", 16, missed),
     )
 
@@ -837,15 +857,18 @@ def recursion_keeps_the_spectrum(options):
         trials,
         3 * DELTA,
         (wrong, trials),
-        "In the worse of two geometries; largest deviations "
+        "Largest deviations "
         + ", ".join(f"{value:.3g} ({name})" for name, value in worst.items())
-        + ". The library caps scores at 1; as printed, the size rests on part 2 of lemma 5 (E39).",
-        f"delta = {DELTA}, {trials} samples of each",
+        + "; 1/2 is allowed.",
+        f"delta = {DELTA}, {trials} samples of each of two geometries",
+        details="In the worse of two geometries. The algorithm is judged as printed: no score comes to the library's "
+        "cap at 1. In general the size rests on part 2 of lemma 5 (E38, E39).",
+        needs={"no score is capped": largest_score(options.seed) < 1},
         measured=max(worst.values()),
         bound=0.5,
         trivial=trivial,
         good=GAP,
-        note="its size rests on part 2 of lemma 5, which is false; judged with scores capped at 1",
+        note="its size rests on part 2 of lemma 5, which is false",
         effort=Effort("oversampling at far sites", 16, deviates),
     )
 
@@ -857,6 +880,7 @@ def recursion_keeps_the_spectrum(options):
     measures="d_eff over k (1 + 1/eps)",
     control="eps of 1/2 judged as if it were 1",
     no_trivial=SHARP,
+    arithmetic=True,
     errata=[
         Erratum(
             "E47",
@@ -891,11 +915,12 @@ def ridges_from_tails(options):
         found.max(),
         1.0,
         max(quotient(*case, 0.5, 1.0) for case in cases),
-        f"largest d_eff / (k (1 + 1/eps)); never below {2 * found[0].min():.3g} k at eps = 1. Where (30) "
+        f"d_eff is {2 * found[0].min():.3g} k to {2 * found[0].max():.3g} k at eps = 1, over 302 spectra.",
+        "302 spectra, k to 50, eps = 1 and .3",
+        details="Where (30) "
         f"prints k eps lam, lam has the eps already: k lam. The logarithm in the proof of theorem 14 is of "
         f"2 k/(delta eps): at eps = {eps}, k = {k}, delta = {delta} sum p comes to {attained:.4g}, where "
         f"{printed:.4g} is printed and {right:.4g} is right. Theorem 14 has O(.), and is not affected.",
-        "302 spectra, k to 50",
         needs={
             "k/2 at least": 2 * found[0].min() >= 0.5,
             "the logarithm": printed < attained <= right,
@@ -987,14 +1012,15 @@ def algorithm_3_keeps_its_promise(options):
         trials,
         3 * DELTA,
         (wrong, trials),
-        f"In the worse of two geometries. {'; '.join(rows)}. The paper leaves c open; its own "
+        f"Largest deviation {worst:.2g}, where 1/2 is allowed, at c = {c:g}, which the paper leaves open.",
+        f"delta = {DELTA}, {trials} samples of each of two geometries",
+        details=f"In the worse of two geometries. {'; '.join(rows)}. The paper leaves c open; its own "
         f"accounting comes to 640. "
         f"Scores of all points from 5 samples of halves, times 5, are overestimates; their lambda~ is "
         f"{min(quotients):.3g} to {max(quotients):.3g} lambda'. The proof "
         f"takes lambda' <= lambda~ <= 3 lambda' from (47), which does not give it: a sample scaled by "
         f"sqrt(.9) meets (47) and has lambda~ = .9 lambda'. A step of the proof: the theorem, its c "
         f"left open, is not refuted.",
-        f"delta = {DELTA}, {trials} samples of each",
         measured=worst,
         bound=0.5,
         trivial=trivial,
@@ -1065,10 +1091,11 @@ def constants_of_algorithm_3(options):
         max(errors["paper"]),
         5.0,
         [min(errors[name]) for name in ("1.5", "4", "log", "1/k")],
-        f"Largest distance of sum h_j from n/2. Each h_j is whole to {whole:.1g}, p = {p.min():.3g} to "
+        f"By the printed constants each h_j is whole to {whole:.1g}, and sum h_j is n/2 to chance.",
+        f"{k + 1} places, n = {n}, s = {s}, c = {c:g}, k = {k}, {runs} samples",
+        details=f"h_j are the points of the half at place j; p = {p.min():.3g} to "
         f"{p.max():.3g}. So the comment beside step 9, which says 3/2, and the end of D.2, whose lambda' has no "
         f"1/k, are misprints of what the algorithm and its ridge have.",
-        f"{k + 1} places, n = {n}, s = {s}, c = {c:g}, k = {k}, {runs} samples",
         needs={"whole numbers": whole < 1e-6, "p < 1": p.max() < 1},
     )
 
@@ -1308,13 +1335,13 @@ def landmarks_have_the_law_of_the_algorithm(options):
 
 
 def rare_clusters(seed):
-    """(600 points in a tight cloud and four far clusters of 30, whether each is in a cluster, kernel)."""
+    """(800 points in a tight cloud and four far clusters of 20, whether each is in a cluster, kernel)."""
     rng = np.random.default_rng(seed)
-    centers = np.repeat(30.0 + 10.0 * np.arange(4), 30)[:, None]
+    centers = np.repeat(30.0 + 10.0 * np.arange(4), 20)[:, None]
     X = np.concatenate(
-        [0.3 * rng.standard_normal((600, 2)), centers + 0.05 * rng.standard_normal((120, 2))]
+        [0.3 * rng.standard_normal((800, 2)), centers + 0.05 * rng.standard_normal((80, 2))]
     )
-    return X, np.arange(len(X)) >= 600, kp.gaussian(1.0)
+    return X, np.arange(len(X)) >= 800, kp.gaussian(1.0)
 
 
 def streamed(X, kernel, s, seed):
@@ -1330,13 +1357,13 @@ def streamed(X, kernel, s, seed):
 @claim(
     "RLS-Rare",
     "rls",
-    "Section 5, for s landmarks: each method finds half to twice the landmarks in rare clusters that exact scores at "
-    "lam = (1/k) sum_{i>k} sigma_i do, and |K - K~| <= lam as in theorem 10, with probability .9.",
+    "Section 5, for s landmarks: with probability .9 each method has a third to three times as many of them in rare "
+    "clusters as exact scores at lam = (1/k) sum_{i>k} sigma_i, and |K - K~| <= lam, as in theorem 10.",
     measures="rate of draws with too few or too many landmarks in the clusters, or too large an error",
     control="uniform landmarks",
 )
 def rare_clusters_are_found(options):
-    s, delta, trials = 100, 0.1, 60
+    s, delta, trials = 110, 0.1, 60
     X, rare, kernel = rare_clusters(options.seed)
     K, k, rng = (
         kp.gram(X, X, kernel),
@@ -1357,7 +1384,7 @@ def rare_clusters_are_found(options):
     for name, sample in samplers.items():
         drawn = [sample(seed) for seed in seeds(options, trials)]
         found = np.array([rare[one.indices].sum() for one in drawn])
-        wrong = (found < exact / 2) | (found > 2 * exact)
+        wrong = (found < exact / 3) | (found > 3 * exact)
         if name != "accelerated":  # "nearly the quality": small groups may be missed
             errors = np.array([nystrom_error(K, X, one, kernel) for one in drawn])
             wrong |= errors > lam
@@ -1372,7 +1399,7 @@ def rare_clusters_are_found(options):
         (control, trials),
         f"Landmarks in rare clusters: {exact:.3g} by exact scores, {means['practical']:.3g} practical, "
         f"{means['uniform']:.3g} uniform.",
-        f"600 points in a cloud, 4 clusters of 30; s = {s}, k = {k}, lam = {lam:.3g}; {trials} seeds of each",
+        f"800 points in a cloud, 4 clusters of 20; s = {s}, k = {k}, lam = {lam:.3g}; {trials} seeds of each",
         details="Means of landmarks in the clusters: "
         + ", ".join(f"{mean:.3g} ({name})" for name, mean in means.items())
         + f". Of the accelerated method, which may miss small groups, the error is not judged. Most failures: {worst}.",
@@ -1460,10 +1487,11 @@ def only_the_matrix_counts(options):
 
 
 class Cost(NamedTuple):
-    """A call by a seed, and how many kernel values it may evaluate."""
+    """A call by a seed, how many kernel values it may evaluate, and of how many seeds the mean is taken."""
 
     call: Callable
     stated: float
+    draws: int = 1
 
 
 def stated_costs(X, kernel, s):
@@ -1481,14 +1509,17 @@ def stated_costs(X, kernel, s):
             lambda seed: kp.approximate_ridge_leverage_scores(X, few, kernel, 5.0),
             n * (s + 1) + small,
         ),
-        "practical": Cost(lambda seed: kp.recursive_rls_practical(X, kernel, s, seed), 2.5 * n * s),
+        "practical": Cost(
+            lambda seed: kp.recursive_rls_practical(X, kernel, s, seed), 2.5 * n * s, 8
+        ),
         "accelerated": Cost(
-            lambda seed: kp.recursive_rls_accelerated(X, kernel, s, seed), 3 * n * lower(n)
+            lambda seed: kp.recursive_rls_accelerated(X, kernel, s, seed), 3 * n * lower(n), 8
         ),
         "rpcholesky": Cost(lambda seed: kp.rpcholesky(X, kernel, s, seed), 1.2 * n * (s + 1)),
         "stream": Cost(
             lambda seed: streamed(X, kernel, s, seed),
             3 * n * lower(n // 2) + 2.2 * (2 * s) ** 2,
+            8,
         ),
         "nystrom_map": Cost(lambda seed: kp.nystrom_map(X, few, kernel), small),
         "nystrom": Cost(lambda seed: kp.nystrom(X, few, kernel), n * s + small),
@@ -1502,7 +1533,7 @@ def stated_costs(X, kernel, s):
     "rls",
     "Costs: n s kernel values for K~ and what is learned on it, n s + n for scores (lemma 6), about 2 n s for a "
     "practical sample, n (s + 1) for pivots, none for uniform landmarks. Samplers tell their numbers.",
-    measures="kernel values, as the check counts them, over those stated; means of 8 seeds",
+    measures="kernel values, as the check counts them, over those stated; of random ones the mean of 8 seeds",
     control="half of K, n (n + 1)/2, over what is stated for pivots and for the practical method",
     no_trivial=COUNT,
 )
@@ -1511,9 +1542,9 @@ def kernel_values_are_as_stated(options):
     kernel, count = counted_kernel(1.0)
     for n in (1500, 3000):
         costs = stated_costs(rng.standard_normal((n, 3)), kernel, s)
-        for name, (call, stated) in costs.items():
+        for name, (call, stated, draws) in costs.items():
             results, name = [], f"{name}, n = {n}"
-            counted = [count(lambda: results.append(call(seed))) for seed in seeds(options, 8)]
+            counted = [count(lambda: results.append(call(seed))) for seed in seeds(options, draws)]
             found[name] = np.mean(counted) / stated if stated else float(max(counted))
             if stated and isinstance(results[0], kp.Landmarks):
                 told[name] = [one.evaluations / c for one, c in zip(results, counted)]
@@ -1593,10 +1624,11 @@ def projection_costs_are_kept(options):
         trials,
         delta,
         (sum(c > 1 for c in wrong), trials),
-        f"Largest certificate: 1 or less proves the right inequality for every projection (Ky Fan), the "
+        f"Largest certificate {max(c for c, _ in found):.2g}; 1 proves the inequality for all projections.",
+        f"n = {len(X)}, laplacian(5), k = 3, eps = .5, delta = .1",
+        details="The certificate is Ky Fan's, of the right inequality. The "
         f"left one is K~ <= K; {min(s for _, s in found)} to {max(s for _, s in found)} samples, sum p "
         f"= {expected:.4g}.",
-        f"n = {len(X)}, laplacian(5), k = 3, eps = .5, delta = .1",
         measured=max(c for c, _ in found),
         bound=1.0,
         trivial=values[:k].sum() / (eps * values[k:].sum()),  # the certificate of K~ = 0
@@ -1647,10 +1679,11 @@ def kernel_pca_over_landmarks(options):
         trials,
         delta,
         (wrong, trials),
-        f"Largest loss over the least one. With 1 + eps, which the same proof gives through Weyl (a "
+        f"Largest loss {max(losses):.4g} times the least one, where 1 + 2 eps is allowed.",
+        f"n = {len(X)}, laplacian(5), k = 3, eps = .5",
+        details="With 1 + eps, which the same proof gives through Weyl (a "
         f"sharpening, no error): {sharper}. Directions orthonormal to {crooked:.1g}; the loss is tr K - "
         f"sum sigma_i(K~) to {gap:.1g}.",
-        f"n = {len(X)}, laplacian(5), k = 3, eps = .5",
         measured=max(losses),
         bound=1 + 2 * eps,
         trivial=np.trace(K) / tail,
@@ -1820,9 +1853,11 @@ def linear_machines(options):
         max(growth for growth, *_ in growths.values()),
         1.0,
         control,
-        f"largest growth of the optimum over lam |a|^2 / 2, lam = |K - K~|, and it never falls; optimum on "
-        f"K {exact:.4g}; {'; '.join(rows)}. A consequence of K~ <= K <= K~ + lam without chance.",
+        f"The optimum never falls, and grows by at most {max(growth for growth, *_ in growths.values()):.2g} of the "
+        f"bound for 600, 100 and 10 landmarks.",
         f"digits, odd against even, n = {n}, C = {C}",
+        details=f"lam = |K - K~|; optimum on "
+        f"K {exact:.4g}; {'; '.join(rows)}. A consequence of K~ <= K <= K~ + lam without chance.",
         needs={"it never falls": min(more for _, more in growths.values()) > -1e-6 * exact},
     )
 
@@ -1926,8 +1961,9 @@ def canonical_correlations(options):
     return counterexample(
         displayed,
         squared,
-        f"The sentence that identifies the two is false: at n = 1, K = lam = 1, the displayed "
-        f"program has optimum {displayed:.2g}, sigma_1(T) is {squared:.2g}; its constraint has "
+        f"At n = 1, K = lam = 1, the displayed program has optimum {displayed:.2g}, and sigma_1(T) is {squared:.2g}.",
+        "n = 1 exactly; 400 pairs of n <= 5, ridges from .01 to 100; 500 points",
+        details="The sentence that identifies the two is false: the program's constraint has "
         f"optimum sigma_1(P_x^1/2 P_y^1/2), P = K (K + lam)^-1, and T belongs to |(K + lam) alpha| = "
         f"1. The theorem, on sigma_1(T), is not contradicted: at most {additive:.2g} eps over 400 "
         f"random pairs and one of n = 1. The paper cites earlier work for it; what we can prove is 2 eps/(1 + eps), "
@@ -1937,15 +1973,15 @@ def canonical_correlations(options):
         f"100, K_y = 1, eps = .01 it allows K~_y = 0, and sigma_1(T) moves by {printed:g}: eps "
         f"lambda_y, as the theorem has it. Two views of 500 points, ridges 20 and 2: {exact:.3g}, and "
         f"{by_scores:.3g} over landmarks by scores at eps = .5.",
-        "n = 1 exactly; 400 pairs of n <= 5, ridges from .01 to 100; 500 points",
         good=GAP,
         note="it cites earlier work, and what we can prove is less; the sentence before it is false",
         mended=bounded(
             max(additive, provable),
             1.0,
             [exchanged, moved / 0.01],
-            "Distance of sigma_1(T) over eps, and over what is proved, of unequal ridges. Its controls have "
-            "the ridges exchanged, and the optimum of the displayed program.",
+            "sigma_1(T) moves by at most eps, and by less than is proved.",
+            details="Ridges are unequal. Its controls have the ridges exchanged, and the optimum of the displayed "
+            "program.",
             trivial=1 / 0.5,  # no correlation is above 1, and no eps above .5
         ),
         needs={
@@ -1986,7 +2022,7 @@ def contractions_do_not_add_dimension(options):
         max(one[0] for one in found),
         1.0,
         max(one[1] for one in found),
-        "largest quotient of 60 contractions, half of them samples of points. A rotation attains it.",
+        "d_eff does not grow in 60 contractions, half of them samples of points; a rotation attains it.",
         "n = 200",
     )
 
@@ -2037,11 +2073,11 @@ def kernel_values_grow_like_n_s(options):
         max(*found.values(), *recursive, *accelerated),
         9.0,
         [exact / (2000 * s), max(slow)],
-        "kernel values, counted as they are evaluated, over n s: "
-        + ", ".join(f"{name} {value:.3g}" for name, value in found.items())
+        "Kernel values over n s, as the check counts them, stay below 9, and do not grow with n.",
+        "far sites: n = 10,000, algorithm 3 with small constants; n = 4, 8 and 16 thousand, s = 100",
+        details=", ".join(f"{name} {value:.3g}" for name, value in found.items())
         + f" (far sites), practical {', '.join(f'{value:.3g}' for value in recursive)}, accelerated over n "
         f"times the lower samples {', '.join(f'{value:.3g}' for value in accelerated)}.",
-        "far sites: n = 10,000, algorithm 3 with small constants; n = 4, 8 and 16 thousand, s = 100",
         trivial=min(wholes),  # all of K
         needs={"recursive, no growth with n": max(recursive) < 2 * min(recursive)},
     )
@@ -2052,6 +2088,7 @@ def kernel_values_grow_like_n_s(options):
     "rls",
     "Theorems 7, 10: O(n s^2) time.",
     measures="largest exponent of seconds over the stated",
+    usual=None,
 )
 def time_grows_like_n_s_squared(options):
     rng, kernel = np.random.default_rng(options.seed), kp.gaussian(1.0)
@@ -2069,8 +2106,7 @@ def time_grows_like_n_s_squared(options):
     in_s = slope(landmarks, [seconds(20_000, s) for s in landmarks])
     return observation(
         {"in n": in_n <= 1.2, "in s": in_s / 2 <= 1.2},
-        f"exponents of the seconds of the recursion: "
-        f"{in_n:.2f} in n (1 stated), {in_s:.2f} in s (2 stated).",
+        f"Seconds of the recursion grow like n^{in_n:.2f} (1 stated) and s^{in_s:.2f} (2 stated).",
         f"n = {', '.join(map(str, sizes))}, s = 100; s = {', '.join(map(str, landmarks))}, n = 20,000",
         measured=max(in_n, in_s / 2),
         bound=1.2,
@@ -2130,12 +2166,13 @@ def sizes_of_table_1(options):
         max(found),
         1.0,
         control,
-        f"largest sum p over 16 d_eff/eps log(d_eff/(delta eps)) and over 32 k/eps log(2 k/(delta eps)), "
-        f"least {min(found):.2g}. Regression, components, clusters and correlations from "
+        f"sum p is {min(found):.2g} to {max(found):.2g} of the stated sizes; all four tasks read n s values.",
+        f"n = {n}, delta = {delta}, k = {k}",
+        details="Stated are 16 d_eff/eps log(d_eff/(delta eps)) and 32 k/eps log(2 k/(delta eps)). "
+        f"Regression, components, clusters and correlations from "
         f"{seen[0].shape[0]} x {seen[0].shape[1]} numbers are the same to the last bit when all of K but "
         f"the landmarks' columns and the diagonal is spoiled, and change with one entry of those columns. "
         f"Time, n s^2, follows from these products; RLS-C-time has that of the recursion.",
-        f"n = {n}, delta = {delta}, k = {k}",
         needs={
             "the same": all(map(np.array_equal, seen, other)) and seen[0].shape == (n, 60),
             "an entry that counts": not np.array_equal(seen[1], changed[1]),
@@ -2168,9 +2205,9 @@ def bounds_of_certificates(options):
         trials,
         0.002,
         (int(wrong), trials),
-        f"Stated: at most {chances.max():.1g}, and 0 for {(chances == 0).mean():.2g} of the seeds, whose bound "
-        f"is a trace. Bounds are {ratios.min():.5g} to {ratios.max():.3g} times the error, in the median "
-        f"{np.median(ratios):.3g}.",
+        f"Bounds are {ratios.min():.5g} to {ratios.max():.3g} times the error.",
         f"{trials} sets of {n} points, laplacian(3), error .05",
+        details=f"Stated: at most {chances.max():.1g}, and 0 for {(chances == 0).mean():.2g} of the seeds, whose bound "
+        f"is a trace. In the median the bound is {np.median(ratios):.3g} times the error.",
         needs={"mostly by products": (chances > 0).mean() > 0.5, "as stated": chances.max() < 1e-4},
     )
