@@ -143,6 +143,10 @@ def without_root(landmarks):
     return landmarks._replace(weights=landmarks.weights**2)
 
 
+def unweighted(landmarks):
+    return landmarks._replace(weights=np.ones(landmarks.weights.size))
+
+
 def ridged_factor(X, landmarks, kernel, lam):
     """F of the wrong K~ = K S (S^T K S + lam)^-1 S^T K = F F^T: a ridge where the paper has none."""
     Z = X[landmarks.indices]
@@ -461,6 +465,7 @@ def algorithm_1_keeps_its_promise(options):
     F = kp.nystrom(X, found[-1], kernel)
     lowest = np.linalg.eigvalsh(K - F @ F.T)[0]
 
+    @functools.cache
     def missed(factor, trial):
         few = sample(factor, trial)
         return few.indices.size == 0 or error(few) > lam
@@ -791,6 +796,7 @@ def algorithm_2_keeps_its_promise(options):
     )
     below = (1 / (of.values[of.places] + lam) - 1.5 * near).max()
 
+    @functools.cache
     def missed(factor, trial):
         return of.error(recursive_sample(options.seed, "far sites", trial, factor)) > lam
 
@@ -833,7 +839,7 @@ def algorithm_2_keeps_its_promise(options):
     "Theorem 8: the weighted S of algorithm 2 satisfies half and 3/2 of B^T B + lam with probability 1 - 3 delta; "
     "s <= 384 (d_eff + 1) log((d_eff + 1)/delta).",
     measures="deviation relative to B^T B + lam",
-    control="weights 1 / p",
+    control="landmarks without weights",
 )
 def recursion_keeps_the_spectrum(options):
     trials, worst, trivial, failures, wrong = 33, {}, 1.0, 0, 0
@@ -844,11 +850,12 @@ def recursion_keeps_the_spectrum(options):
         norms = np.array([of.deviation(one, lam) for one in found])
         sizes = np.array([one.indices.size for one in found])
         failures = max(failures, int(((norms > 0.5) | (sizes > allowed)).sum()))
-        wrong = sum(of.deviation(without_root(one), lam) > 0.5 for one in found)
+        wrong = sum(of.deviation(unweighted(one), lam) > 0.5 for one in found)
         worst[name], trivial = norms.max(), min(trivial, of.values[0] / (of.values[0] + lam))
 
     of, lam = recursion_geometry(options.seed, "far sites")
 
+    @functools.cache
     def deviates(factor, trial):
         return of.deviation(recursive_sample(options.seed, "far sites", trial, factor), lam) > 0.5
 
@@ -933,6 +940,7 @@ def fixed_size(k, c):
     return math.ceil(c * k * math.log(2 * k / DELTA))
 
 
+@functools.cache
 def fixed_sample(of, k, c, seed, oversampling=16.0):
     """A sample by algorithm 3 at that size."""
     return kp.recursive_rls_fixed(
@@ -1003,6 +1011,7 @@ def algorithm_3_keeps_its_promise(options):
         )
         below = max(below, float((1 / (of.values[of.places] + lam) - 5 * near).max()))
 
+    @functools.cache
     def deviates(factor, trial):
         one = fixed_sample(of, k, c, seeds(options, trials)[trial], factor)
         return of.deviation(one, lam) > 0.5
@@ -1664,6 +1673,7 @@ def projection_costs_are_kept(options):
     def certificate(F):
         return ky_fan(K, F, k, eps, values[:k].sum())
 
+    @functools.cache
     def fails(factor, trial):
         """Without a sample nothing is certified."""
         few = sample(factor, trial)
@@ -1707,6 +1717,7 @@ def kernel_pca_over_landmarks(options):
     def sample(factor, trial):
         return kp.sample_landmarks(scores, draws[trial], delta=delta, oversampling=factor)
 
+    @functools.cache
     def loses(factor, trial):
         few = sample(factor, trial)
         if few.indices.size < k:
@@ -1789,6 +1800,10 @@ def ridge_regression_keeps_its_risk(options):
         """Of the risk, for a smooth target and the worst one."""
         return max(risk_growth(K, low, lam, target) for target in (y, worst_target(K, low, lam)))
 
+    @functools.cache
+    def grows(factor, trial):
+        return growth(low_rank(factor, trial)) > 3 * eps
+
     drawn = [low_rank(16.0, trial) for trial in range(trials)]
     growths = np.array([growth(low) for low in drawn])
     wrong = [risk_growth(K, low, lam, np.ones(n), used=n * lam) for low in drawn]
@@ -1824,7 +1839,7 @@ def ridge_regression_keeps_its_risk(options):
             "by the eps reached": max(quotients) <= 1,
             "fewer than n": expected < 0.8 * n,
         },
-        effort=Effort("oversampling", 16, lambda *of: growth(low_rank(*of)) > 3 * eps),
+        effort=Effort("oversampling", 16, grows),
     )
 
 
@@ -1866,6 +1881,7 @@ def clusters_of_the_factor(options):
         """The larger side of the inequality, at most 1 where it holds."""
         return max((exact / near).max(), (near / exact).max() / (1 + eps))
 
+    @functools.cache
     def fails(oversampling, trial):
         F, clusterings = factor_of(oversampling, trial), (best.labels, anyhow)
         near = costs(kp.LowRank(F), clusterings) + np.trace(K) - (F**2).sum()
