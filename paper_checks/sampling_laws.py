@@ -92,6 +92,11 @@ def alternate_half(rng, n):
     return np.arange(n) % 2 == rng.integers(2)
 
 
+def odd_half(rng, n):
+    """The odd rows: a wrong half."""
+    return np.arange(n) % 2 == 1
+
+
 def exact_half(rng, n):
     """Half of the points to the point: a wrong half."""
     return rng.permutation(n) < n // 2
