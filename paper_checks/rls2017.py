@@ -13,6 +13,7 @@ import math
 from typing import Callable, NamedTuple
 
 import numpy as np
+from scipy import stats
 
 import kpcasketch as kp
 from paper_checks.claims import (
@@ -47,6 +48,7 @@ from paper_checks.sampling_laws import (
     odd_half,
     p_of_coins,
     p_of_law,
+    p_of_repeats,
     p_of_two,
     tail_ridge,
     watched_kernel,
@@ -1155,6 +1157,26 @@ def first_halves(options):
     }
 
 
+def p_of_levels(options):
+    """p-value of the coins of two levels of algorithm 3 being independent.
+
+    The landmarks of the level below are those that every point meets. Those that the top keeps, counted 1 / p_i, have
+    their number as mean, with the variance sum (1 - p_i) / p_i^2 over those kept.
+    """
+    kernel, evaluated = watched_kernel(400, 1.0)
+    X, excess, variance = numbered(100.0 * np.arange(400)[:, None]), 0.0, 0.0
+    for seed in seeds(options, 60):
+        drawn = []
+        sample = functools.partial(
+            kp.recursive_rls_fixed, X, kernel, 60, seed, delta=DELTA, constant=4.0, oversampling=0.3
+        )
+        below = evaluated(lambda: drawn.append(sample())).all(0)
+        counted = drawn[0].weights[below[drawn[0].indices]] ** 2
+        excess += counted.sum() - below.sum()
+        variance += (counted * (counted - 1)).sum()
+    return 2 * stats.norm.sf(abs(excess) / math.sqrt(variance))
+
+
 @claim(
     "RLS-Coins",
     "rls",
@@ -1186,6 +1208,7 @@ def coins_are_independent(options):
         drawn = [np.isin(coins, sample(seed).indices) for seed in seeds(options, trials)]
         for test, chance in p_of_coins(np.array(drawn), p[coins], rng).items():
             found[f"{name}: {test}"] = chance
+    found["recursive_rls_fixed: two levels"] = p_of_levels(options)
     measured, least = digits_of_chance(found)
     controls = [
         digits_of_chance(p_of_coins(np.array([half(rng, 200) for _ in range(trials)]), 0.5, rng))[0]
@@ -1198,7 +1221,8 @@ def coins_are_independent(options):
         f"{len(found)} tests of independent coins in six samplers; the least p-value is of {least}.",
         "halves of 700 points (25 seeds) and 200 points (120 seeds), K = I; 200 uneven points, lam = 5",
         details=f"The halves are read from the kernel values that are evaluated. Tests: how often each point is kept, "
-        f"how many a seed keeps, subsets of six points, near and far, any two points or seeds at all distances. "
+        f"how many a seed keeps, subsets of six points, near and far, any two points or seeds at any distance; if "
+        "the coins of two levels are independent. "
         f"Algorithm 1 has {len(coins)} points with p from {p[coins].min():.2g} to {p[coins].max():.2g}.",
         needs={"points by algorithm 1": len(coins) > 50},
     )
@@ -1220,10 +1244,15 @@ def finite_laws_of_draws(options):
     law, draws, found = law_of_pivots(K, s), seeds(options, trials), {}
     subsets = {one: 1 / 20 for one in itertools.combinations(range(n), s)}
     uniform = [kp.uniform_landmarks(n, s, seed) for seed in draws]
-    found["uniform_landmarks"] = p_of_law([tuple(one.indices.tolist()) for one in uniform], subsets)
+    chosen_sets = [tuple(one.indices.tolist()) for one in uniform]
+    found["uniform_landmarks"] = p_of_law(chosen_sets, subsets)
+    repeats = {"uniform_landmarks": p_of_repeats(chosen_sets, subsets)}
     for block in (1, 2, 64):
-        drawn = [kp.rpcholesky(X, kernel, s, seed, block=block).indices for seed in draws]
-        found[f"rpcholesky, block {block}"] = p_of_law([tuple(one.tolist()) for one in drawn], law)
+        name = f"rpcholesky, block {block}"
+        drawn = [kp.rpcholesky(X, kernel, s, seed, block=block).indices.tolist() for seed in draws]
+        found[name] = p_of_law(list(map(tuple, drawn)), law)
+        repeats[name] = p_of_repeats(drawn, law)
+    found |= {f"{name}, one seed and the next": p for name, p in repeats.items()}
     orders = [tuple(rng.permutation(one.indices).tolist()) for one in uniform]
     measured, least = digits_of_chance(found)
     # greedy pivots of a matrix whose diagonal is not constant

@@ -205,6 +205,12 @@ def p_of_law(drawn, law):
     return stats.chisquare(seen, expected).pvalue
 
 
+def p_of_repeats(drawn, law):
+    """A draw equals the one before as often as independent ones of that law do."""
+    equal = sum(one == other for one, other in zip(drawn, drawn[1:]))
+    return stats.binomtest(equal, len(drawn) - 1, sum(p * p for p in law.values())).pvalue
+
+
 def p_of_two(first, second):
     """Two samples of numbers have one law: their histograms, with at least 20 numbers in a bin."""
     both = np.sort(np.concatenate([first, second]))
