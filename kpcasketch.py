@@ -6860,9 +6860,9 @@ def fourier_features_map(kernel, d, m, seed=0, *, stored=True, paired=True):
     z_j(x) = sqrt(2 k(x, x) / m) cos(r_j.x + gamma_j), with r_j drawn from the kernel's spectral
     density and gamma_j uniform on [0, 2 pi). The mean squared error of z(x).z(y) is c / m, where c
     depends on x - y. For the Gaussian kernel at |x - y| = sigma, c is .40, or .70 if unpaired. For
-    d = 1, 3, 10 and 30, and multiples m of 2 d, `orthogonal_features_map` has c = .40, .20, .08 and
-    .05. The error of `quasi_features_map` falls faster than 1 / m: c is at most .004, .004, .04 and
-    .23 for m = 1000.
+    d = 1, 3, 10 and 30, and multiples m of 2 d, `orthogonal_features_map` has c = .40, .203, .083
+    and .048. The error of `quasi_features_map` falls faster than 1 / m: c is at most .004, .004,
+    .04 and .23 for m = 1000.
 
     Args:
         kernel: Kernel. gaussian, laplacian, matern, rational_quadratic or cauchy, scaled or not.

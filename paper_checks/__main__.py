@@ -157,6 +157,7 @@ def judge(chosen, options, written):
             for label, text in (
                 ("says", one.statement),
                 ("found", verdict.text),
+                ("details", verdict.details),
                 (
                     "control",
                     f"{one.control}: {verdict.from_control}" if verdict.from_control else "",
@@ -174,7 +175,7 @@ def judge(chosen, options, written):
         on_users += options.data is not None and options.data.used
         if written:
             written.add(one, verdict)
-    print(f"{len(chosen)} claims, {len(chosen) - bad} judged well, {bad} not")
+    print(f"{claims.counted(chosen)}: {len(chosen) - bad} end well, {bad} do not")
     if options.data is not None:
         rest = "; the others say why not" if on_users < len(chosen) and not options.quiet else ""
         print(f"{on_users} of {len(chosen)} on points of {options.data.name}{rest}")
@@ -211,7 +212,11 @@ def list_claims(argv):
     with_paper(out)
     with_claim(out)
     print(
-        *(f"{one.name:26}{one.statement}" for one in chosen_claims(out.parse_args(argv))), sep="\n"
+        *(
+            f"{one.name:26}{one.kind:12}{one.statement}"
+            for one in chosen_claims(out.parse_args(argv))
+        ),
+        sep="\n",
     )
 
 
@@ -270,7 +275,7 @@ def draw_pictures(argv):
 
 
 COMMANDS = {
-    "list": (list_claims, "names and statements of the claims"),
+    "list": (list_claims, "names, kinds and statements of the claims"),
     "errata": (table_command("errata", errata), "where text and mathematics differ, in short"),
     "index": (
         table_command("index", claims.index),

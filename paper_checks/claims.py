@@ -9,9 +9,13 @@ To add a claim, write in the paper's file, where the paper has it, a function of
 that measures (mathematics in short functions above it) and ends in one of the constructors below, which judge:
 `bounded` for a bound or an identity, `probability` for failures allowed with probability delta, `rate` for exponents,
 `counterexample` for a statement that is wrong as printed. What a paper's own runs show is an `@experiment`, and ends in
-`observation`. A bound is given its trivial one (`trivial=`), or the decorator one of the reasons for none
-(`no_trivial=`); numbers of the text come from the run. `options` has seed, full, data (the user's
-points) and data_dir; `--claim NAME` judges one. A new paper: one entry in PAPERS.
+`observation`. A claim that runs no code of kpcasketch is registered with `arithmetic=True`, and is counted apart. A
+bound is given its trivial one (`trivial=`), or the decorator one of the reasons for none (`no_trivial=`). The text of a
+verdict is one line; `details=` has the rest, and the numbers of both come from the run. `options` has seed, full, data
+(the user's points) and data_dir; `--claim NAME` judges one. A new paper: one entry in PAPERS.
+
+Level. Every accusation, of a paper or of a control, has the level 1e-6, whatever was judged before it. A run makes
+fewer than 1000 of them, so that all together are wrong with probability at most .001.
 
 Verdict. A claim that ends well ends in one of five labels: HOLDS, MENDED, REFUTED, STEP, GAP. Each but HOLDS has a note
 (`note=`), a few words that say what is meant: the mended form, the place that is false, the gap.
@@ -25,20 +29,26 @@ and a function of it, and the search by halving does the rest:
 
     probability(failures, trials, delta, control, text, effort=Effort("m", 275, fails), ...)
 
-where fails(m, trial) tells whether that trial fails with m features. Its 29 trials (delta = .1; as many as the judge
-needs) stop at the first failure, so a search costs about four times the trials of the claim. For `bounded` the function
-of the effort returns the number that is compared with the bound. Where two numbers go together, search over one, and
-let the function scale the other. SKPCA-L3.1 and AMS-T5 are examples.
+where fails(m, trial) tells whether that trial fails with m features. The verdict has an interval: below it, failures
+are more frequent than delta with confidence 95 %; above it, they are less frequent, with the same confidence. Each
+search has 29 trials (delta = .1; as many as the judge needs), and stops as soon as it is decided. For `bounded` the
+function of the effort returns the number that is compared with the bound, and the interval is the range over
+independent draws. Where two numbers go together, search over one, and let the function scale the other. SKPCA-L3.1 and
+AMS-T5 are examples.
 
-Rate. An exponent that is measured by random runs is an `Estimate`, with its standard error, by `bootstrapped`.
+Rate. An exponent that is measured by random runs is an `Estimate`, with its standard error, by `bootstrapped`. Its 95 %
+interval has to lie inside the limits. Transients are left out by a rule, `tools.settled`.
+
+Experiment. Its verdict at seed 0 is declared (`usual=`, and `with_sets=` where --data-dir has the papers' sets). One
+that was seen, and is not any more, fails the run.
 
 Counterexample. Its mended form is a verdict of its own, made by `bounded` or `probability`, with a control and a
 trivial bound like any other.
 """
 
+import collections
 import importlib
 import importlib.util
-import itertools
 import math
 import re
 import textwrap
@@ -76,6 +86,10 @@ NOT_REPRODUCED = "FAILS: the counterexample was not reproduced"
 VACUOUS = "FAILS: vacuous on these data"
 BROKEN = "FAILS: the check itself broke"
 UNDECIDED = "undecided: raise the number of trials"
+LOST = "FAILS: what the paper shows was seen at this seed, and is not any more"
+
+# Kinds of what is registered. Only claims judge the toolkit.
+CLAIM, ARITHMETIC, EXPERIMENT = "claim", "arithmetic", "experiment"
 
 VACUOUS_AT = 0.8  # a bound above this share of the trivial one says nothing
 SHARP_AT = 0.95  # the share of a sharp bound that the check itself must attain
@@ -93,7 +107,7 @@ REASONS = (IDENTITY, COUNT, CHANCE, QUOTIENT, SHARP, SLOPE, EXACT)
 
 @dataclass
 class Verdict:
-    """Outcome of a claim: measured against bound, and in words what was measured."""
+    """Outcome of a claim: measured against bound, in one line what was found, and its details."""
 
     verdict: str
     measured: float
@@ -106,7 +120,9 @@ class Verdict:
     data: str = ""  # whose points, if the user gave some
     table: tuple = ()  # (columns, rows) of words, where there are more numbers than a text should have
     note: str = ""  # what the label means here
+    details: str = ""  # what the line of text leaves out
     effort: str = ""  # the critical effort
+    arithmetic: bool = False  # of the paper: no code of kpcasketch was run
     no_trivial: str = ""  # why this one has no trivial bound; else the claim's words count
     mended: "Verdict | None" = None  # of a counterexample: the verdict on the mended form
 
@@ -117,22 +133,28 @@ class Verdict:
 
     @property
     def words(self):
-        """The label, its note and the critical effort."""
+        """The label, its note, and in brackets the critical effort and whether it is arithmetic of the paper."""
         label = f"{self.verdict}: {self.note}" if self.note else self.verdict
-        return f"{label} ({self.effort})" if self.effort else label
+        more = "; ".join(
+            filter(None, (self.effort, "arithmetic of the paper" if self.arithmetic else ""))
+        )
+        return f"{label} ({more})" if more else label
 
 
 class Effort(NamedTuple):
     """What a critical effort is searched over.
 
-    name: as the paper calls it. stated: the paper's number; an int is searched among ints. run: for `bounded`, a
-    function of the effort that returns the measured number; for `probability`, a function of the effort and of a trial,
-    0, 1, ..., that tells whether the trial fails.
+    name: as the paper calls it. stated: the number that goes with the claim; an int is searched among ints. run: for
+    `bounded`, a function of the effort that returns the measured number, and with several draws a function of the
+    effort and of a draw, 0, 1, ...; for `probability`, a function of the effort and of a trial, 0, 1, ..., that tells
+    whether the trial fails. source: whose number `stated` is. draws: how many independent draws `bounded` searches.
     """
 
     name: str
     stated: float
     run: Callable
+    source: str = "the paper's"
+    draws: int = 1
 
 
 class Estimate(NamedTuple):
@@ -177,6 +199,9 @@ class Claim:
     no_trivial: str = ""  # why no trivial bound is given, where none is
     errata: list = field(default_factory=list)  # tags
     points: int = 0  # how many of the user's it takes; 0 is any number
+    kind: str = CLAIM
+    usual: str = ""  # verdict of an experiment at seed 0 on the data that it draws; "" is not known
+    with_sets: str = ""  # and on the papers' sets
 
 
 @dataclass
@@ -193,9 +218,9 @@ class Figure:
 CLAIMS, ERRATA, FIGURES = [], [], []
 
 
-def claim(name, paper, statement, *, measures, control, no_trivial="", errata=()):
+def claim(name, paper, statement, *, measures, control, no_trivial="", errata=(), arithmetic=False):
     """Register a check; its function takes the run's options and returns a Verdict. Of errata, those of other claims by
-    their tags."""
+    their tags. `arithmetic` says that it runs no code of kpcasketch."""
     if not all((statement, measures, control)) or any(one.name == name for one in CLAIMS):
         raise ValueError(
             f"claim {name} must have a name of its own, a statement, a control, and words on what is "
@@ -203,36 +228,51 @@ def claim(name, paper, statement, *, measures, control, no_trivial="", errata=()
         )
     if no_trivial and no_trivial not in REASONS:
         raise ValueError(f"claim {name}: no_trivial must be one of {REASONS}")
-    return _registered(name, paper, statement, measures, control, no_trivial, errata)
+    return _registered(
+        errata,
+        name=name,
+        paper=paper,
+        statement=statement,
+        measures=measures,
+        control=control,
+        no_trivial=no_trivial,
+        kind=ARITHMETIC if arithmetic else CLAIM,
+    )
 
 
-def experiment(name, paper, statement, *, measures, errata=(), points=0):
-    """Register what a paper's own runs show: it can be seen or not, and has neither control nor trivial bound."""
-    return _registered(name, paper, statement, measures, "", QUOTIENT, errata, points)
+def experiment(
+    name, paper, statement, *, measures, errata=(), points=0, usual=SEEN, with_sets=None
+):
+    """Register what a paper's own runs show: it can be seen or not, and has neither control nor trivial bound.
+
+    `usual` is its verdict at seed 0 on the data that it draws, and `with_sets` that on the papers' sets; None is not
+    judged, as where seconds are compared.
+    """
+    return _registered(
+        errata,
+        name=name,
+        paper=paper,
+        statement=statement,
+        measures=measures,
+        no_trivial=QUOTIENT,
+        points=points,
+        kind=EXPERIMENT,
+        usual=usual,
+        with_sets=with_sets,
+    )
 
 
-def _registered(name, paper, statement, measures, control, no_trivial, errata, points=0):
+def _registered(errata, **words):
     for one in errata:
         if isinstance(one, Erratum):
             if one.kind not in ("false", "step", "misprint", "arguable", "note"):
                 raise ValueError(f"erratum {one.tag}: no kind {one.kind}")
-            one.paper, one.claim = paper, name
+            one.paper, one.claim = words["paper"], words["name"]
             ERRATA.append(one)
 
     def register(check):
-        CLAIMS.append(
-            Claim(
-                name,
-                paper,
-                statement,
-                check,
-                measures,
-                control,
-                no_trivial,
-                [getattr(one, "tag", one) for one in errata],
-                points,
-            )
-        )
+        tags = [getattr(one, "tag", one) for one in errata]
+        CLAIMS.append(Claim(check=check, errata=tags, **words))
         return check
 
     return register
@@ -252,8 +292,6 @@ def figure(name, paper, caption, *, claims, rows=1, columns=None):
 
 def run(claims, options):
     """Yield (claim, Verdict); a check that raises is our bug."""
-    global _judgements
-    _judgements = itertools.count(1)
     given = getattr(options, "data", None)
     for one in claims:
         if given is not None:
@@ -264,7 +302,29 @@ def run(claims, options):
         except Exception as error:
             verdict = Verdict(BROKEN, math.nan, math.nan, f"{type(error).__name__}: {error}")
         verdict.data = given.told() if given is not None else ""
+        verdict.arithmetic = one.kind == ARITHMETIC
+        if is_lost(one, verdict, options):
+            verdict.verdict = LOST
         yield one, guard_vacuity(one, verdict)
+
+
+def counted(claims):
+    """How many claims, statements of arithmetic and experiments there are, in words."""
+    count = collections.Counter(one.kind for one in claims)
+    words = {
+        CLAIM: "claims about this code",
+        ARITHMETIC: "about arithmetic of the papers",
+        EXPERIMENT: "experiments of the papers",
+    }
+    return ", ".join(f"{count[kind]} {told}" for kind, told in words.items() if count[kind])
+
+
+def is_lost(claim, verdict, options):
+    """Whether an experiment that is seen at seed 0 was not seen in this run, which has that seed and those data."""
+    if claim.kind != EXPERIMENT or options.seed != 0 or options.full or options.data is not None:
+        return False
+    usual = claim.usual if options.data_dir is None else claim.with_sets
+    return usual == SEEN and verdict.verdict in (NOT_SEEN, NOT_COMPARABLE)
 
 
 def guard_vacuity(claim, verdict):
@@ -294,8 +354,8 @@ def _vacuity(verdict, no_trivial):
 # ----------------------------------------------------------------------------------------------------------------------
 # What judges.
 
-_judgements = itertools.count(1)
-HOLDING = 0.05  # level at which a claim holds; an accusation has its own
+HOLDING = 0.05  # level at which a claim holds
+ACCUSING = 1e-6  # level of an accusation; a run makes fewer than 1000 of them
 
 
 def clopper_pearson(failures, trials, level):
@@ -305,17 +365,10 @@ def clopper_pearson(failures, trials, level):
     return lower, upper
 
 
-def _level():
-    """Level of the run's next accusation: the k-th has .001 / (k (k + 1)). Whatever their number, all accusations of a
-    run together are wrong with probability at most .001."""
-    k = next(_judgements)
-    return 0.001 / (k * (k + 1))
-
-
 def judge_failures(failures, trials, delta):
     """HOLDS, VIOLATED or UNDECIDED for P(failure) <= delta: 95 % upper limit below it, or a lower limit, of the level
     of an accusation, above it."""
-    lower, _ = clopper_pearson(failures, trials, _level())
+    lower, _ = clopper_pearson(failures, trials, ACCUSING)
     _, upper = clopper_pearson(failures, trials, HOLDING)
     return VIOLATED if lower > delta else HOLDS if upper <= delta else UNDECIDED
 
@@ -337,18 +390,42 @@ def _told(verdict, controls, needs, otherwise, note):
     return verdict, ""
 
 
-def critical_effort(effort, passes):
-    """The least effort at which passes(effort) is true, in words, found by halving.
+def least_effort(stated, passes):
+    """The least effort at which passes(effort) is true, found by halving; infinite if it is above `stated`.
 
     An int is found exactly up to 16, and to a sixteenth beyond; another number to a sixteenth.
     """
-    whole, low, high = isinstance(effort.stated, int), 0, effort.stated
+    whole, low, high = isinstance(stated, int), 0, stated
     if not passes(high):
-        return f"critical effort {effort.name} above {effort.stated:g}"
-    while high > effort.stated / 4096 and high - low > max(low / 16, 1 if whole else high / 16):
+        return math.inf
+    while high > stated / 4096 and high - low > max(low / 16, 1 if whole else high / 16):
         middle = (low + high) // 2 if whole else (low + high) / 2
         low, high = (low, middle) if passes(middle) else (middle, high)
-    return f"critical effort {effort.name} = {high:.3g} of {effort.stated:g}"
+    return high
+
+
+def critical_effort(effort, *passes):
+    """The range of the least efforts at which each of several judges passes, in words."""
+    found = [least_effort(effort.stated, one) for one in passes]
+    told = [f"{s:.3g}" if isinstance(s, float) else str(s) for s in sorted(found)]
+    told = [one if one != "inf" else f"above {effort.stated:.6g}" for one in told]
+    between = told[0] if told[0] == told[-1] else f"{told[0]} to {told[-1]}"
+    words = f"critical effort {effort.name} = {between}; {effort.source} {effort.name} is"
+    return f"{words} {effort.stated:.6g}".replace("= above", "above")
+
+
+def _fails_at_most(allowed, trials, run):
+    """The judge of an effort that passes where at most so many of the trials fail; it stops at the next failure."""
+
+    def passes(s):
+        failures = 0
+        for trial in range(trials):
+            failures += run(s, trial)
+            if failures > allowed:
+                return False
+        return True
+
+    return passes
 
 
 def bounded(
@@ -365,6 +442,7 @@ def bounded(
     note="",
     rounding=1e-9,
     effort=None,
+    details="",
 ):
     """measured <= bound (up to rounding), by a check that could tell: `control`, measured where the bound is broken, is
     above.
@@ -377,7 +455,12 @@ def bounded(
         good if measured <= limit else VIOLATED, controls > limit, needs, VIOLATED, note
     )
     shown = ", ".join(f"{value:.3g}" for value in controls)
-    searched = effort is not None and verdict in GOOD
+    searched = ""
+    if effort is not None and verdict in GOOD:
+        draws = [()] if effort.draws == 1 else [(draw,) for draw in range(effort.draws)]
+        searched = critical_effort(
+            effort, *(lambda s, draw=draw: effort.run(s, *draw) <= limit for draw in draws)
+        )
     return Verdict(
         verdict,
         float(measured),
@@ -390,7 +473,8 @@ def bounded(
         else f"{shown}, NOT above {bound:.3g}",
         note=note,
         no_trivial=no_trivial,
-        effort=critical_effort(effort, lambda s: effort.run(s) <= limit) if searched else "",
+        effort=searched,
+        details=details,
     )
 
 
@@ -409,6 +493,7 @@ def probability(
     good=HOLDS,
     note="",
     effort=None,
+    details="",
 ):
     """P(failure) <= delta by exact tails; `control`, (failures, trials) of what breaks the bound, fails too often.
 
@@ -419,12 +504,13 @@ def probability(
     verdict, missing = _told(
         good if verdict == HOLDS else verdict, [detected], needs, VIOLATED, note
     )
-    searched = effort is not None and verdict in GOOD
-    enough = math.ceil(math.log(HOLDING) / math.log1p(-delta))  # without a failure the judge holds
-
-    def passes(s):
-        return not any(effort.run(s, trial) for trial in range(enough))
-
+    searched = ""
+    if effort is not None and verdict in GOOD:
+        # without a failure the judge holds; with more than `doubtful`, delta is exceeded, at the same level
+        enough = math.ceil(math.log(HOLDING) / math.log1p(-delta))
+        doubtful = int(stats.binom.ppf(1 - HOLDING, enough, delta))
+        judges = (_fails_at_most(allowed, enough, effort.run) for allowed in (0, doubtful))
+        searched = critical_effort(effort, *judges)
     return Verdict(
         verdict,
         failures / trials if measured is None else float(measured),
@@ -434,7 +520,8 @@ def probability(
         1.0 if bound is None and math.isinf(trivial) else float(trivial),
         f"{control[0]} of {control[1]} fail{'' if detected else ', NOT too many'}",
         note=note,
-        effort=critical_effort(effort, passes) if searched else "",
+        effort=searched,
+        details=details,
     )
 
 
@@ -447,41 +534,51 @@ def bootstrapped(statistic, draws, seed, resamples=400):
     return Estimate(float(statistic(draws)), float(error), count - 1)
 
 
-def rate(estimates, low, high, control, text, parameters="", *, needs=None, good=HOLDS, note=""):
+def rate(
+    estimates,
+    low,
+    high,
+    control,
+    text,
+    parameters="",
+    *,
+    needs=None,
+    good=HOLDS,
+    note="",
+    details="",
+):
     """low <= exponent <= high for each of a list of Estimates, where the control's, an Estimate, is outside.
 
-    Intervals are judged and not points. An exponent is violated where its interval, of the level of an accusation, lies
-    outside; so must the control's. It is undecided where its 95 % interval does not tell it from the control.
-    The table shows the exponent that comes nearest to a limit, or is farthest beyond it, and that limit.
+    An exponent holds where its 95 % interval lies inside the limits. It is violated where its interval, of the level of
+    an accusation, lies outside; so must the control's. Else it is undecided. The table shows the exponent that comes
+    nearest to a limit, or is farthest beyond it, and that limit.
     """
 
-    def outside(estimate, level):
-        least, most = estimate.limits(level)
+    def outside(estimate):
+        least, most = estimate.limits(ACCUSING)
         return not (least <= high and most >= low)
 
     def beyond(estimate):
         return max(low - estimate.value, estimate.value - high)
 
-    level = _level() / len(estimates)
-    violated = any(outside(one, level) for one in estimates)
-    detected = math.isfinite(control.value) and outside(control, _level())
-    verdict, missing = _told(VIOLATED if violated else good, [detected], needs, VIOLATED, note)
     intervals = [one.limits(HOLDING) for one in estimates]
-    alike = any(least <= control.value <= most for least, most in intervals)
-    if alike and verdict in GOOD:
-        verdict = UNDECIDED
+    inside = all(low <= least and most <= high for least, most in intervals)
+    verdict = VIOLATED if any(map(outside, estimates)) else good if inside else UNDECIDED
+    detected = math.isfinite(control.value) and outside(control)
+    verdict, missing = _told(verdict, [detected], needs, VIOLATED, note)
     worst = max(estimates, key=beyond)
     least, most = worst.limits(HOLDING)
-    between = f" 95 % interval of {worst.value:.3g}: {least:.3g} to {most:.3g}."
+    between = f"95 % interval of {worst.value:.3g}: {least:.3g} to {most:.3g}. "
     return Verdict(
         verdict,
         worst.value,
         high if worst.value - high >= low - worst.value else low,
-        text + (between if worst.error else "") + missing,
+        text + missing,
         parameters,
         from_control=f"{control.value:.3g}",
         compared=False,
         note=note,
+        details=(between if worst.error else "") + details,
     )
 
 
@@ -496,6 +593,7 @@ def counterexample(
     needs=None,
     good=REFUTED,
     trivial=math.inf,
+    details="",
 ):
     """What the paper prints is exceeded, printed > stated; its mended form, a Verdict of another constructor, holds.
 
@@ -511,7 +609,7 @@ def counterexample(
         verdict,
         shown.measured if shown else float(printed),
         shown.bound if shown else float(stated),
-        f"{text} Mended form: {mended.text}{missing}",
+        text + missing,
         parameters,
         shown.trivial if shown else float(trivial),
         f"as printed {printed:.4g}, stated {stated:.4g}; mended {mended.measured:.4g}, bound {mended.bound:.4g}, "
@@ -520,26 +618,28 @@ def counterexample(
         effort=mended.effort if verdict in GOOD else "",
         no_trivial=shown.no_trivial if shown else "",
         mended=mended,
+        details=" ".join(filter(None, (details, "Mended form:", mended.text, mended.details))),
     )
 
 
-def observation(seen, text, parameters="", *, measured, bound, lacking="", table=()):
+def observation(seen, text, parameters="", *, measured, bound, lacking="", table=(), details=""):
     """What a paper's runs show, {sentence: whether it is so in ours}; `lacking` says why ours cannot be compared.
 
     `lacking` must depend on the data that are here: an experiment that can only end well is not judged.
     """
-    words = "; ".join(f"{what}: {'seen' if yes else 'not seen'}" for what, yes in seen.items())
     if not seen:  # all of nothing would be seen
         lacking = lacking or "no set that the paper names, or that stands in for one, is here"
-    verdict = NOT_COMPARABLE if lacking else SEEN if all(seen.values()) else NOT_SEEN
+    absent = "; ".join(what for what, yes in seen.items() if not yes)
+    words = "; ".join(f"{what}: {'seen' if yes else 'not seen'}" for what, yes in seen.items())
     return Verdict(
-        verdict,
+        NOT_COMPARABLE if lacking else NOT_SEEN if absent else SEEN,
         float(measured),
         float(bound),
-        f"{words}. {text}",
+        f"{text} Not seen: {absent}." if absent else text,
         parameters,
         table=table,
         note=lacking.rstrip("."),
+        details=f"{words}. {details}".strip() if words else details,
     )
 
 

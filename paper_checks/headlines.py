@@ -1015,6 +1015,7 @@ def every_panel(run):
 
 headline("rpcholesky-samplers", "rls")(published.samplers_of_landmarks)
 headline("rpcholesky-ridge", "rls")(published.preconditioned_ridge_regression)
+headline("orthogonal-features", "skpca")(published.orthogonal_random_features)
 
 
 def table(kept):

@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Two published figures about landmarks, redone with this library's functions, for `headlines`.
+"""Published figures about landmarks and random features, redone with this library's functions, for `headlines`.
 
 Chen, Epperly, Tropp, Webber, *Randomly pivoted Cholesky*, arXiv 2207.06503, figure 1: errors of landmark samplers.
 Diaz, Epperly, Frangella, Tropp, Webber, *Robust, randomized preconditioning for kernel ridge regression*, arXiv
 2304.12465, figures 1 and 2: iterations of preconditioned conjugate gradients.
+Yu, Suresh, Choromanski, Holtmann-Rice, Kumar, *Orthogonal random features*, NIPS 2016, figure 2: variance of the kernel
+that orthogonal frequencies give, over that of independent ones.
 """
 
 import numpy as np
-from scipy import linalg
+from scipy import linalg, special
 
 import kpcasketch as kp
 from paper_checks import data
@@ -131,3 +133,65 @@ def preconditioned_ridge_regression(run):
         what = f"{name}, n = {n}, rank {s}: iterations, at most {MOST}"
         rows.append((what, "figs 1, 2", ", ".join(told)))
     return rows or [("not run", "", "the sets are not in the data directory")]
+
+
+def limit_of_variances(d, z):
+    """The paper's formula, in the limit of large d, for d frequencies: Var(orthogonal) / Var(independent)."""
+    decay = np.exp(-z * z)
+    return 1 - (d - 1) / d * decay * z**4 / (1 - decay) ** 2
+
+
+def ratio_of_variances(d, z):
+    """The same ratio exactly, for points at the distance z bandwidths.
+
+    Two orthogonal frequencies r, s have independent lengths of chi's law with d degrees of freedom, and the direction
+    of r + s is uniform. So E cos(r.x) cos(s.x) = E cos((r + s).x) = 1F1(d; d / 2; -z^2 / 2), where independent ones
+    have exp(-z^2), and Var cos(r.x) = (1 - exp(-z^2))^2 / 2.
+    """
+    decay = np.exp(-z * z)
+    covariance = special.hyp1f1(d, d / 2, -z * z / 2) - decay
+    return 1 + (d - 1) * covariance / ((1 - decay) ** 2 / 2)
+
+
+def kernel_values(make, d, z, draws, seed):
+    """What d frequencies of each of many maps give as the kernel of two points at the distance z."""
+    points = np.zeros((2, d))
+    points[1, 0] = z
+    found = np.empty(draws)
+    for draw in range(draws):
+        first, second = kp.features(points, make(kp.gaussian(1.0), d, 2 * d, seed + draw))
+        found[draw] = first @ second
+    return found
+
+
+def variances(d, z, draws, seed):
+    """Var(orthogonal) / Var(independent) of that many draws, and its standard error by the delta method."""
+    values = {
+        name: kernel_values(make, d, z, draws, seed)
+        for name, make in (
+            ("orthogonal", kp.orthogonal_features_map),
+            ("independent", kp.fourier_features_map),
+        )
+    }
+    squares = {name: np.square(found - np.exp(-z * z / 2)) for name, found in values.items()}
+    means = {name: found.mean() for name, found in squares.items()}
+    relative = sum(found.var() / found.mean() ** 2 for found in squares.values()) / draws
+    ratio = means["orthogonal"] / means["independent"]
+    return {"ratio": float(ratio), "error": float(ratio * np.sqrt(relative))}
+
+
+def orthogonal_random_features(run):
+    """NIPS 2016, figure 2: d frequencies in d dimensions; variances about the exact kernel value."""
+    draws, rows = run.size(20_000, 100), []
+    for d in (4, 16, 64):
+        for z in (0.5, 1.0, 2.0):
+            first = draws * (len(rows) + 9 * run.seed)  # no two rows have a draw in common
+            found = run.piece(f"{d}, {z}", lambda d=d, z=z, s=first: variances(d, z, draws, s))
+            rows.append(
+                (
+                    f"d = {d}, |x - y| = {z} bandwidths: variance of orthogonal over independent frequencies",
+                    f"{limit_of_variances(d, z):.3f} (formula for large d)",
+                    f"{found['ratio']:.3f} +- {2 * found['error']:.3f}; exact law {ratio_of_variances(d, z):.3f}",
+                )
+            )
+    return rows

@@ -8,9 +8,10 @@ import time
 
 import numba
 import numpy as np
-from scipy import linalg, stats
+from scipy import fft, linalg, stats
 
 import kpcasketch as kp
+from paper_checks.claims import mean_limit
 
 
 # of --kernel, as functions of the bandwidth
@@ -47,6 +48,47 @@ def sin2(A, B):
 def slope(x, y):
     """The exponent of y as a power of x."""
     return float(stats.linregress(np.log(x), np.log(y)).slope)
+
+
+def settled(sizes):
+    """Mask of the sizes from which an exponent is fitted: those in the upper half of their logarithmic range."""
+    sizes = np.asarray(sizes, float)
+    return sizes >= np.sqrt(sizes[0] * sizes[-1]) * (1 - 1e-12)
+
+
+def _shifted(A):
+    """The sums of a_ij a_(i+p)(j+q) over all places, for all shifts (p, q) but (0, 0) and the opposites."""
+    rows, columns = (fft.next_fast_len(2 * size - 1, real=True) for size in A.shape)
+    sums = fft.irfft2(np.abs(fft.rfft2(A, (rows, columns))) ** 2, (rows, columns))
+    p, q = np.mgrid[: A.shape[0], 1 - A.shape[1] : A.shape[1]]
+    chosen = (p > 0) | (q > 0)
+    return sums[p[chosen], q[chosen]]
+
+
+def _products(A):
+    """The inner products of all pairs of rows."""
+    return (A @ A.T)[np.triu_indices(len(A), 1)]
+
+
+def lag_score(A):
+    """Largest |sum of products|, in standard errors, of a matrix and itself shifted, of two rows, and of two columns.
+
+    The entries of A are independent of mean 0, and 0 where there is none, as below the diagonal of a symmetric matrix.
+    The square of the standard error is the sum of the squares of the products. Where the entries have symmetric laws,
+    the probability of a score above t is at most 2 exp(-t^2 / 2) for each sum.
+    """
+    A = np.asarray(A, float)
+    sums, variances = (
+        np.concatenate([_shifted(B), _products(B), _products(B.T)]) for B in (A, A * A)
+    )
+    there = variances > 1e-9 * variances.max()
+    return float(np.max(np.abs(sums[there]) / np.sqrt(variances[there])))
+
+
+def lag_limit(A):
+    """What lag_score exceeds with probability about 1e-6."""
+    (rows, columns), entries = np.shape(A), np.size(A)
+    return mean_limit(2 * entries + (rows**2 + columns**2) // 2)
 
 
 def interval(values):
