@@ -130,7 +130,7 @@ MAPS = {
     "fastfood": kp.fastfood_features_map,
 }
 RADIAL = [name for name in KERNELS if "city block" not in name]
-OF_A_PAPER = [("plain", name, False) for name in KERNELS]  # map, kernel, whether paired
+OF_THE_PAPER = [("plain", name, False) for name in KERNELS]  # map, kernel, whether paired
 OTHERS = (
     [("plain", name, True) for name in KERNELS]
     + [
@@ -172,7 +172,7 @@ def products_of_maps(seed):
     X, m, draws = np.random.default_rng(seed).standard_normal((8, 3)), 264, 400
     found = {
         one: products_of(*one, X, m, range(1000 * seed, 1000 * seed + draws))
-        for one in OF_A_PAPER + OTHERS
+        for one in OF_THE_PAPER + OTHERS
     }
     rows, columns = np.triu_indices(len(X), 1)
     return Products(found, X[rows], X[columns], m)
@@ -211,7 +211,7 @@ def features_are_unbiased(options):
     points = drawn.x, drawn.y
     worst = {
         name: deviation(drawn.found[kind, name, paired], KERNELS[name], *points)
-        for kind, name, paired in OF_A_PAPER
+        for kind, name, paired in OF_THE_PAPER
     }
     gaussian = drawn.found["plain", "gaussian", False]
     wrong = kp.gaussian(1.7), kp.scaled(KERNELS["gaussian"], (2 * math.pi) ** -1.5)
@@ -405,31 +405,37 @@ def joint_score(A):
     return max(law, *(lag_score(B) / lag_limit(B) for B in (A, magnitudes)))
 
 
+def cosines_of(W, phases, X, paired):
+    """cos(r_j.x + gamma_j), and with pairs the sine after each cosine."""
+    angles = X @ W.T + phases
+    parts = np.stack([np.cos(angles), np.sin(angles)], 2)
+    return parts.reshape(len(X), -1) if paired else parts[:, :, 0]
+
+
 def drawn_numbers(kind, name, paired, options):
-    """Independent standard normal numbers behind the features of a map: rows are frequencies and their phase. Of
-    orthogonal and Fastfood frequencies one of each block is independent of the others, of quasi-random ones one of each
-    seed. Also the largest gap of the features of 300 points and cosines with these frequencies and phases."""
-    d, block = 4, 4
-    count, maps, start = {"plain": (520, 3, 0), "quasi": (32, 300, 0)}.get(kind, (1200, 2, 0))
+    """(independent standard normal numbers behind the features of a map, each row a frequency and its phase; largest
+    gap of the features of 300 points and the cosines of these frequencies and phases).
+
+    One orthogonal or Fastfood frequency of each block is independent of those of other blocks, and one quasi-random
+    frequency of each seed of those of other seeds."""
+    d = 4  # and the length of a block
+    m, maps = {"plain": (520, 3), "quasi": (32, 300)}.get(kind, (1200, 2))
     X = np.random.default_rng(options.seed).standard_normal((300, d))
     out, gap = [], 0.0
-    for seed in seeds(options, maps):
-        found = MAPS[kind](KERNELS[name], d, count, seed, paired=paired)
+    for number, seed in enumerate(seeds(options, maps)):
+        found = MAPS[kind](KERNELS[name], d, m, seed, paired=paired)
         if paired:
             W, phases = turned(found)
         else:
             W, phases = found.frequencies, phases_given(found, X[:12])
-        if seed == 1000 * options.seed:
-            angles = X @ W.T + phases
-            cosines = np.stack([np.cos(angles), np.sin(angles)][: 1 + paired], 2).reshape(300, -1)
-            gap = np.abs(kp.features(X, found) - math.sqrt(2 / count) * cosines).max() * math.sqrt(
-                count
-            )
+        if number == 0:
+            Z = math.sqrt(m / 2) * kp.features(X, found)
+            gap = np.abs(Z - cosines_of(W, phases, X, paired)).max()
         rows = np.arange(len(W))
         if kind in ("orthogonal", "fastfood"):
-            rows = rows[::block] + np.arange(len(W) // block) % block
+            rows = rows[::d] + np.arange(len(W) // d) % d
         elif kind == "quasi":
-            rows = rows[seed % len(rows)][None]
+            rows = [number % len(W)]
         out.append(np.column_stack([normal_rows(W, name), as_normal(phases / (2 * math.pi))])[rows])
     return np.concatenate(out), gap
 
@@ -457,8 +463,8 @@ def unevenness(W):
 def frequencies_and_phases_are_independent(options):
     drawn = {
         one: drawn_numbers(*one, options)
-        for one in OF_A_PAPER + OTHERS
-        if one != ("fastfood", "gaussian", False)
+        for one in OF_THE_PAPER + OTHERS
+        if one != ("fastfood", "gaussian", False)  # it has neither pairs nor frequencies
     }
     scores = {words_of(*one): joint_score(A) for one, (A, _) in drawn.items()}
     A, _ = drawn["plain", "gaussian", False]
@@ -1982,7 +1988,8 @@ def costs_are_counted(options):
         max(quotients.values()),
         1.05,
         [min(wrong), min(short)],
-        f"Numbers held and kernel values evaluated are at most {max(quotients.values()):.3g} times those of table 1.",
+        f"Numbers held and kernel values evaluated are at most {max(quotients.values()):.3g} times those of table 1, "
+        "with 5/2 m l for SKPCA's m l.",
         f"n = 300 and 600, d = 5 and 40, m = c = 60 and 120, l = 8 and 20; a stream of {n} points, d = {d}, m = {m}, l "
         f"= {ell}, c = {c}",
         needs={
@@ -1995,9 +2002,9 @@ def costs_are_counted(options):
         details="Counted are the numbers in the arrays of the states and models of SKPCA, RNCA, Nystrom and KPCA, and "
         "the kernel values that training and a new point evaluate. SKPCA holds d m + 2 (5 m l/4) numbers: two "
         "sketches, of the current run of 1000 rows and of earlier runs, each a quarter of m l more than algorithm 1. "
-        f"Nystrom and KPCA evaluate half of a symmetric matrix. SKPCA decomposes {decompositions} times for {n} rows "
-        f"(at most n/(l/2 + 1) + 1); {c} reservoirs changed {changes} times, {score:.2g} standard errors from c H_n = "
-        f"{mean:.0f}, and hold c d numbers.",
+        "For training, Nystrom and KPCA evaluate half of a symmetric matrix, and whole tiles of 128 points on its "
+        f"diagonal. SKPCA decomposes {decompositions} times for {n} rows (at most n/(l/2 + 1) + 1); {c} reservoirs "
+        f"changed {changes} times, {score:.2g} standard errors from c H_n = {mean:.0f}, and hold c d numbers.",
     )
 
 
