@@ -10,7 +10,7 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from scipy import special, stats
+from scipy import sparse, special, stats
 
 import kpcasketch as kp
 from paper_checks import reservoirs
@@ -496,6 +496,14 @@ def frequencies_and_phases_are_independent(options):
         for make in (kp.fourier_features_map, kp.orthogonal_features_map, kp.quasi_features_map)
         for kernel in (KERNELS["gaussian"], KERNELS["matern 3/2"])
     ]
+    kinds = [make(KERNELS["gaussian"], d, 300, options.seed) for make in MAPS.values()]
+    single = max(
+        np.abs(kp.features(X.astype(np.float32), one) - kp.features(X, one)).max() for one in kinds
+    )
+    compressed = max(
+        np.abs(kp.features(sparse.csr_array(X), one) - kp.features(X, one)).max()
+        for one in kinds[:3]
+    )
     return bounded(
         max(scores.values()),
         1.0,
@@ -510,6 +518,8 @@ def frequencies_and_phases_are_independent(options):
             "orthogonal in blocks": np.abs(cosines).max() < 1e-6,
             "each interval has one": unevenness(halton) == 1 < unevenness(plain),
             "drawn again": all(again),
+            "in single precision": single < 1e-5,
+            "sparse points": compressed < 1e-12,
         },
         details="Frequencies and phases of pairs come from the features alone, at 0 and near it. Their laws turn them "
         "into independent normal numbers. Scores over their limits: "
@@ -1091,6 +1101,24 @@ def gap_of_moments(model, X, centered, half_life=None):
     return gap
 
 
+def gap_between(one, other):
+    return max(np.abs(a - b).max() / np.abs(a).max() for a, b in zip(one, other))
+
+
+def gap_of_features(model, X):
+    """Largest gap of a model's features, residuals and explained variances of points from their definitions."""
+    Z = kp.features(X, model.feature_map)
+    scatter = Z.var(0).sum() * len(Z)
+    F = (Z if model.means is None else Z - model.means) @ model.basis
+    left = (Z if model.means is None else Z - model.means) - F @ model.basis.T
+    return max(
+        np.abs(kp.features(X, model) - F).max(),
+        np.abs(kp.residual(X, model) - np.linalg.norm(left, axis=1)).max(),
+        np.abs(kp.explained_variance_ratio(X, model) - F.var(0) * len(F) / scatter).max(),
+        np.abs(model.basis.T @ model.basis - np.diag(model.basis.any(0))).max(),
+    )
+
+
 def exact_maps(d, m, seed):
     kernel = kp.gaussian(2.0)
     return [
@@ -1117,7 +1145,7 @@ def ways_of(half_life):
 def rnca_is_the_covariance_of_all_blocks(options):
     n, d, m = 9000, 3, 24
     X = drift(np.random.default_rng(options.seed), n, d)
-    gaps, least, models = {}, [], []
+    gaps, least, models, apart = {}, [], [], []
     for feature_map in exact_maps(d, m, options.seed):
         for centered, half_life in ((False, None), (True, None), (False, 700.0), (True, 700.0)):
             start = kp.rnca_start(feature_map, centered=centered, half_life=half_life)
@@ -1134,15 +1162,22 @@ def rnca_is_the_covariance_of_all_blocks(options):
             for part in (X[-2000:], X[1:])
         )
         models += [last, later]
-    whole = kp.rnca(X, kp.gaussian(2.0), m, m, options.seed)
-    gaps["in one call"] = gap_of_moments(whole, X, True)
+    kernel = kp.gaussian(2.0)
+    for centered, half_life in ((True, None), (False, 700.0)):
+        whole = kp.rnca(X, kernel, m, m, options.seed, centered=centered, half_life=half_life)
+        gaps["in one call", centered] = gap_of_moments(whole, X, centered, half_life)
+        few = kp.rnca(X, kernel, 5, m, options.seed, centered=centered, half_life=half_life)
+        apart.append(gap_of_features(few, X))
     return bounded(
         max(gaps.values()),
         1e-10,
         models,
         f"RNCA is the covariance of all features to {max(gaps.values()):.0e} of it, in {len(gaps)} kinds of streams.",
         f"{n} points that drift, m = {m}, 3 maps; blocks of {', '.join(map(str, UNEVEN))} and the others",
-        needs={"points are counted": max(least) == 0},
+        needs={
+            "points are counted": max(least) == 0,
+            "features, residuals and variances": max(apart) < 1e-7,
+        },
         details="Streams: at once, in uneven blocks, merged from three parts, merged and updated; with and without "
         "means; half-lives of 700 points. All eigenvalues and eigenvectors are compared.",
     )
@@ -1182,8 +1217,16 @@ def each_point_of_few_places_counts(options):
         control = min(
             [control] + [gap_of_moments(model, np.delete(X, place, 0), False) for place in rare]
         )
-    model = kp.skpca(X, kp.gaussian(2.0), ell, m, ell, options.seed)
+    kernel, cloud = kp.gaussian(2.0), drift(np.random.default_rng(options.seed), n, d)
+    model = kp.skpca(X, kernel, ell, m, ell, options.seed)
     gaps["in one call"] = gap_of_moments(model, X, True)
+    apart, alike = [], []
+    for rules in ({}, {"centered": False}, {"half": False}, {"share": 0.3}, {"half_life": 99.0}):
+        model = kp.skpca(cloud, kernel, 5, m, ell, options.seed, **rules)
+        feature_map = kp.fourier_features_map(kernel, d, m, options.seed)
+        steps = kp.finish(kp.update(kp.skpca_start(feature_map, ell, **rules), cloud), 5)
+        alike.append(gap_between([steps.basis, steps.values], [model.basis, model.values]))
+        apart.append(gap_of_features(model, cloud))
     return bounded(
         max(gaps.values()),
         1e-9,
@@ -1191,7 +1234,11 @@ def each_point_of_few_places_counts(options):
         f"Algorithm 1 is the covariance of all features to {max(gaps.values()):.0e} of it, in {len(gaps)} kinds of "
         f"streams of {2 + len(rare)} places.",
         f"{n} points, m = {m}, l = {ell}; {len(rare)} places are seen once, at {', '.join(map(str, rare))}",
-        needs={"no point is novel": residuals < 1e-6},
+        needs={
+            "no point is novel": residuals < 1e-6,
+            "features, residuals and variances": max(apart) < 1e-7,
+            "in one call, with any options": max(alike) < 1e-12,
+        },
         details=f"Streams as for SKPCA-RNCA-all, half-lives of 2000 points. The largest residual of a point is "
         f"{residuals:.0e}.",
     )
@@ -1285,9 +1332,15 @@ def each_row_of_a_stream_counts(options):
             noticed = max(noticed, *quotients_of_sketch(A, lost, rules)[0])
         controls.append(noticed)
     wide = with_long_rows(rng, 700, 300, [0, 128, 699], [30.0, 100.0, 30.0])
-    for rules in (Rules(10, True), Rules(10, False)):
-        found = kp.frequent_directions(wide, rules.ell, half=rules.half)
-        over, account = quotients_of_sketch(wide, found, rules)
+    endless = with_long_rows(rng, 70_000, 4, [0, 16_000, 64_000, 65_000, 69_999], [300.0] * 5)
+    for A, rules in (
+        (wide, Rules(10, True)),
+        (wide, Rules(10, False)),
+        (endless, Rules(2, True)),
+        (endless, Rules(4, False)),
+    ):
+        found = kp.frequent_directions(A, rules.ell, half=rules.half)
+        over, account = quotients_of_sketch(A, found, rules)
         worst, error = np.maximum(worst, over), max(error, account)
     return bounded(
         worst.max(),
@@ -1302,8 +1355,8 @@ def each_row_of_a_stream_counts(options):
             "blocks change no bits": same,
         },
         details=f"Streams come at once, in blocks of {', '.join(map(str, UNEVEN))} and the others, merged from three "
-        f"parts, and merged and updated. Two more have rows of 300 numbers. The largest relative error of an account "
-        f"(squares, lengths, orthogonal rows, 0 <= A^T A - B^T B) is {error:.0e}.",
+        "parts, and merged and updated. Two more have rows of 300 numbers, and two 70,000 rows. The largest relative "
+        f"error of an account (squares, lengths, orthogonal rows, 0 <= A^T A - B^T B) is {error:.0e}.",
     )
 
 
@@ -1312,10 +1365,6 @@ def told_by(model, X, new):
     residuals, and the leading values over the number of points."""
     F = kp.features(new, model)
     return [F @ F.T, kp.residual(new, model), model.values / len(X)]
-
-
-def gap_between(one, other):
-    return max(np.abs(a - b).max() / np.abs(a).max() for a, b in zip(one, other))
 
 
 @claim(
@@ -1378,6 +1427,17 @@ def what_does_not_change_a_model(options):
                     unpaired.append(gap)
                 else:
                     changes[f"{name} {what}"] = max(gap, changes.get(f"{name} {what}", 0.0))
+        tripled = feature_map._replace(kernel=kp.scaled(kernel, 3.0))
+        for name, start in (
+            ("RNCA", kp.rnca_start),
+            ("Algorithm 1", functools.partial(kp.skpca_start, ell=16)),
+        ):
+            before, after = (
+                told_by(model(start(one, centered=centered), cloud), cloud, new)
+                for one in (feature_map, tripled)
+            )
+            after = [after[0] / 3, after[1], after[2] / 3]
+            changes[f"{name}, kernel times 3"] = gap_between(before, after)
     found = model(kp.skpca_start(feature_map, 16), cloud)
     F = kp.features(new, found)
     moved = rng.permutation(40)
