@@ -1198,7 +1198,7 @@ def sites(rng, n, d, count, rare):
     "skpca",
     "Lemma 3.3 with k the rank of Z (|Z - Z_k|_F = 0): where the points take fewer than l/2 places, Algorithm 1 loses "
     "nothing, W diag(values) W^T = Z^T Z, wherever a place comes that is seen once.",
-    measures="relative distance of W diag(values) W^T from the covariance of all features, and of the means",
+    measures="relative distance of W diag(values) W^T from the covariance of all features, and of means and squares",
     control="without the point that is seen once, by places",
     no_trivial=IDENTITY,
 )
@@ -1211,9 +1211,15 @@ def each_point_of_few_places_counts(options):
         for centered, half_life in ((False, None), (True, None), (True, 2000.0)):
             start = kp.skpca_start(feature_map, ell, centered=centered, half_life=half_life)
             for way in ways_of(half_life):
-                model = kp.finish(way(start, X), ell)
+                state = way(start, X)
+                model, sketch = kp.finish(state, ell), kp.finish(state.sketch)
                 key = way.__name__.replace("_", " "), centered, half_life
-                gaps[key] = max(gaps.get(key, 0.0), gap_of_moments(model, X, centered, half_life))
+                gaps[key] = max(
+                    gaps.get(key, 0.0),
+                    gap_of_moments(model, X, centered, half_life),
+                    abs(sketch.squares / model.values.sum() - 1),
+                    abs(sketch.count - n),
+                )
                 residuals = max(residuals, kp.residual(X, model).max())
         model = kp.finish(kp.update(kp.skpca_start(feature_map, ell, centered=False), X), ell)
         control = min(
