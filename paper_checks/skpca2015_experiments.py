@@ -10,7 +10,16 @@ from scipy import linalg
 
 import kpcasketch as kp
 from paper_checks import data, reservoirs
-from paper_checks.claims import SHARP, bounded, claim, experiment, figure, observation
+from paper_checks.claims import (
+    NOT_SEEN,
+    SEEN,
+    SHARP,
+    bounded,
+    claim,
+    experiment,
+    figure,
+    observation,
+)
 from paper_checks.skpca2015 import blob, counted, sketched
 from paper_checks.tools import (
     draw_ranges,
@@ -122,6 +131,7 @@ def sketches(found):
     "Section 4: for small sample size Nystrom performs quite well under all error "
     "measures; all methods have errors typically below .01.",
     measures="error of Nystrom over the best other",
+    usual=NOT_SEEN,
 )
 def nystrom_is_good_when_small(options):
     worst, below, zero, small = (
@@ -145,14 +155,16 @@ def nystrom_is_good_when_small(options):
             "Nystrom within 1.5 of the best when small": worst <= 1.5,
             "spectral errors typically below .01": typical > 0.5,
         },
-        f"Largest error of Nystrom over the best of the others with as many features, sizes to 100, "
-        f"both norms: {worst:.3g}. Shares of |G - G'|_F/n^2 and of |G - G'|_2/n below .01: "
-        f"{', '.join(f'{name} {a:.2g}, {b:.2g}' for name, (a, b) in below.items())}; but the first "
-        f"measure is at most 3/n for Fourier features, and {', '.join(zero)} for G' = 0, so that its "
-        f"being small says nothing. The paper's bandwidth is not given; larger ones err less.",
+        f"Nystrom errs at most {worst:.3g} times as much as the best other; {typical:.0%} of the spectral errors are "
+        "below .01.",
         on_sets(options),
         measured=worst,
         bound=1.5,
+        details="Nystrom has as many points as the others have features, sizes to 100, both norms. Shares of |G - "
+        "G'|_F/n^2 and of |G - G'|_2/n below .01: "
+        f"{', '.join(f'{name} {a:.2g}, {b:.2g}' for name, (a, b) in below.items())}; but the first measure is at most "
+        f"3/n for Fourier features, and {', '.join(zero)} for G' = 0, so that its being small says nothing. The "
+        "paper's bandwidth is not given; larger ones err less.",
     )
 
 
@@ -214,6 +226,8 @@ def without(found, norm_of, rival, k=5):
     "Section 4: for the Frobenius error there typically is a size from which RNCA "
     "and often most versions of SKPCA are better than Nystrom.",
     measures="bandwidths (of 5) without a size from which RNCA errs less than C W_k^+ C^T, k = 5",
+    usual=SEEN,
+    with_sets=SEEN,
 )
 def sizes_where_errors_cross(options):
     found, full = crossings(options.seed), math.inf
@@ -242,7 +256,12 @@ def sizes_where_errors_cross(options):
             f"{rival} crosses at most bandwidths, k = 5": count <= 2
             for rival, count in missing.items()
         },
-        f"Sizes from which on random features err less than C W_k^+ C^T, the Nystrom method of section "
+        f"From some size on RNCA errs less than C W_k^+ C^T at {5 - missing['RNCA']} of 5 bandwidths, SKPCA at "
+        f"{5 - missing['SKPCA']} (k = 5).",
+        "sizes 50 to 800, means of 2 draws",
+        measured=missing["RNCA"],
+        bound=2.5,
+        details=f"Sizes from which on random features err less than C W_k^+ C^T, the Nystrom method of section "
         f"1.1, on 1000 normal points in 10 dimensions, for bandwidths of {', '.join(map(str, WIDTHS))} "
         f"times the median distance (SKPCA with 50 rows): {told(found, 'Frobenius')}. With rank k "
         f"Nystrom keeps |G - G_k| however many points it draws, while E |Z Z^T - G|_F^2 = (1/m) sum_ij "
@@ -250,9 +269,6 @@ def sizes_where_errors_cross(options):
         f"where the rank is small for the spectrum. k = 5, 10, 50 are ours: for its figures the paper "
         f"names none, and section 1.2 notes k = n, that is all of W. Against that, random features err "
         f"at least {full:.3g} times as much up to m = {SIZES[-1]} on {', '.join(sets(options))}.",
-        "sizes 50 to 800, means of 2 draws",
-        measured=missing["RNCA"],
-        bound=2.5,
     )
 
 
@@ -261,6 +277,7 @@ def sizes_where_errors_cross(options):
     "skpca",
     "Section 4: for the spectral error often there is such a size for SKPCA, but not for RNCA.",
     measures="bandwidths (of 5) without a size from which SKPCA errs less than C W_k^+ C^T, k = 5",
+    usual=NOT_SEEN,
 )
 def sizes_where_spectral_errors_cross(options):
     found = crossings(options.seed)
@@ -280,12 +297,12 @@ def sizes_where_spectral_errors_cross(options):
     )
     return observation(
         seen,
-        f"As SKPCA-Fig-cross, in spectral norm: {told(found, 'spectral')}. At k = 5 SKPCA crosses at "
-        f"{5 - skpca} of 5 bandwidths, RNCA at {5 - rnca}, both at {both}.",
+        f"At k = 5 SKPCA crosses at {5 - skpca} of 5 bandwidths, RNCA at {5 - rnca}, both at {both}.",
         "sizes 50 to 800, means of 2 draws",
         measured=skpca,
         bound=4.5,
         lacking="" if alike else "The paper names no rank for its figures, and it depends on that.",
+        details=f"As SKPCA-Fig-cross, in spectral norm: {told(found, 'spectral')}.",
     )
 
 
@@ -295,6 +312,8 @@ def sizes_where_spectral_errors_cross(options):
     "Section 4: SKPCA has as good or better error than RNCA for the same size, for "
     "smaller sizes where l is smaller; more so for the same space.",
     measures="error of SKPCA over that of RNCA",
+    usual=SEEN,
+    with_sets=SEEN,
 )
 def sketches_are_as_good_as_all_directions(options):
     worst, reach, same_space = 0.0, [], []
@@ -325,12 +344,13 @@ def sketches_are_as_good_as_all_directions(options):
             "farther for more rows": reach == sorted(reach) and reach[-1] > reach[0],
             "for the same space": max(same_space) <= 1.05,
         },
-        f"Largest quotient of the errors, both norms, m from l to 2 l, l = 5 to 50: {worst:.3g}; within "
-        f"15 % up to m = {to}. At the largest space that both curves have, l = 50: quotients "
-        f"{', '.join(f'{q:.2g}' for q in same_space)}.",
+        f"SKPCA errs at most {worst:.3g} times as much as RNCA for m from l to 2 l, and {max(same_space):.2g} for the "
+        f"same space.",
         on_sets(options),
         measured=worst,
         bound=1.15,
+        details=f"Both norms, l = 5 to 50; within 15 % up to m = {to}. At the largest space that both curves have, l = "
+        f"50: quotients {', '.join(f'{q:.2g}' for q in same_space)}.",
     )
 
 
@@ -339,6 +359,7 @@ def sketches_are_as_good_as_all_directions(options):
     "skpca",
     "Section 4: RNCA is the slowest to train; all versions of SKPCA are among the fastest.",
     measures="seconds of the slowest other over those of RNCA",
+    usual=None,
 )
 def sketches_train_fast(options):
     slowest, rows, agree = math.inf, [], True
@@ -359,12 +380,13 @@ def sketches_train_fast(options):
         )
     return observation(
         {"by multiply-adds": agree, "by seconds here": slowest > 1},
-        f"Seconds of RNCA, Nystrom, slowest SKPCA, and least quotient of the multiply-adds of RNCA and "
-        f"SKPCA by table 1: {'; '.join(rows)}. Of order n m^2 + m^3 against n c + c^3 and n m l.",
+        f"RNCA takes at least {slowest:.2g} times the seconds of the slowest other.",
         f"m = c = {SIZES[-1]}; the shorter of two runs each",
         measured=1 / slowest,
         bound=1.0,
         lacking="" if agree else "At these sizes the counts do not tell the methods apart.",
+        details="Seconds of RNCA, Nystrom, slowest SKPCA, and least quotient of the multiply-adds of RNCA and SKPCA "
+        f"by table 1: {'; '.join(rows)}. Of order n m^2 + m^3 against n c + c^3 and n m l.",
     )
 
 
@@ -374,6 +396,7 @@ def sketches_train_fast(options):
     "Section 4: Nystrom is the slowest to test, by several orders of magnitude; "
     "RNCA and SKPCA map a point in O(d m).",
     measures="seconds of Nystrom over those of SKPCA, all c directions",
+    usual=None,
 )
 def nystrom_tests_slowly(options):
     rows, largest, slowest, equal, at_error = [], 0.0, [], [], []
@@ -405,15 +428,16 @@ def nystrom_tests_slowly(options):
             "slowest with all c directions": min(slowest) > 1,
             "by several orders of magnitude": largest > 100,
         },
-        f"Microseconds a point of Nystrom with all {c} directions, Nystrom with 50, RNCA with 50, SKPCA "
+        f"Nystrom with all {c} directions takes up to {largest:.3g} times the seconds of SKPCA to test a point.",
+        f"m = c = {c}; the shorter of two runs each",
+        measured=largest,
+        bound=100.0,
+        details=f"Microseconds a point of Nystrom with all {c} directions, Nystrom with 50, RNCA with 50, SKPCA "
         f"with l = 50: {'. '.join(rows)}. With all directions table 1 has (c d + 2 c^2)/(c (d + 50)) = "
         f"{(d + 2 * c) / (d + 50):.3g} times the multiply-adds of SKPCA, at d = {d}: orders more can "
         f"only be in an implementation. For 50 directions the c x 50 matrix can be had before, and both "
         f"take c (d + 50) = {c * (d + 50):,}; at equal dimension Nystrom takes "
         f"{', '.join(f'{q:.2g}' for q in equal)} times SKPCA's time.",
-        f"m = c = {c}; the shorter of two runs each",
-        measured=largest,
-        bound=100.0,
     )
 
 
@@ -466,10 +490,10 @@ def forgotten_rows(options):
         worst,
         1.0,
         control,
-        f"largest quotient at twelve times; least eigenvalue of Z^T Z - B^T B "
-        f"{least:.1g} of |Z|^2.",
+        f"The largest quotient at twelve times is {worst:.4g}.",
         f"3000 rows in R^20, another subspace from 1500 on; h = {half_life:g}, l = {ell}",
         needs={"0 <= Z^T Z - B^T B": least > -1e-12},
+        details=f"The least eigenvalue of Z^T Z - B^T B is {least:.1g} of |Z|^2.",
     )
 
 
@@ -500,6 +524,8 @@ def plateau(seed):
     "Sriperumbudur, Sterge 2022: kernel PCA by random features comes to the "
     "reconstruction error of exact kernel PCA with far fewer features than points, and no nearer with more.",
     measures="what the leading 5 directions of 160 features lose, over what the best 5 lose; a tenth more",
+    usual=SEEN,
+    with_sets=SEEN,
 )
 def features_for_a_reconstruction(options):
     means = {name: lost.mean(1) for name, lost in plateau(options.seed).items()}
@@ -511,14 +537,17 @@ def features_for_a_reconstruction(options):
             "no plateau before": min(mean[10] for mean in at.values()) > 1.1,
             "flat from there": max(mean[160] - mean[640] for mean in at.values()) < 0.1,
         },
-        "; ".join(
+        f"5 directions of 160 features lose at most {max(mean[160] for mean in at.values()):.3f} times what the best 5 "
+        f"lose.",
+        "1500 normal points in R^3, means of six draws",
+        measured=max(mean[160] for mean in at.values()),
+        bound=1.1,
+        details="By numbers of features: "
+        + "; ".join(
             f"{name}: " + ", ".join(f"{value:.3f} ({m})" for m, value in mean.items())
             for name, mean in at.items()
         )
         + ".",
-        "1500 normal points in R^3, means of six draws",
-        measured=max(mean[160] for mean in at.values()),
-        bound=1.1,
     )
 
 
@@ -528,6 +557,8 @@ def features_for_a_reconstruction(options):
     "What `sketch_error` estimates, and does not bound: errors of five eigenvalues "
     "and the angle of five directions, of 1-bit Gram matrices, streams, features and landmarks, by 512 rows.",
     measures="median of estimate over truth, or its inverse, the largest",
+    usual=SEEN,
+    with_sets=SEEN,
 )
 def estimates_of_errors(options):
     n, k, draws, rng = 1000, 5, 500 if options.full else 5, np.random.default_rng(options.seed)
@@ -583,15 +614,16 @@ def estimates_of_errors(options):
             "all medians within .7 and 1.4": 0.7 < every.min() <= every.max() < 1.4,
             "bounds of the worst case are others": max(worst_case) > 1.4,
         },
-        "angle, values: "
+        f"The medians of estimate over truth are {every.min():.2f} to {every.max():.2f}.",
+        f"{n} points, {draws} seeds, twice as many components as are judged or more",
+        measured=farthest,
+        bound=1.4,
+        details="Medians for the angle and the values: "
         + "; ".join(
             f"{' of '.join(name)} {angle:.2f}, {values:.2f}"
             for name, (angle, values) in medians.items()
         )
         + ".",
-        f"{n} points, {draws} seeds, twice as many components as are judged or more",
-        measured=farthest,
-        bound=1.4,
     )
 
 
