@@ -9187,6 +9187,16 @@ def _scores(P, Z, weights, kernel, lam, k=0, key=None, rows=None):
     return scores, evaluations + computed + count * (rank + 1)
 
 
+def _exact_scores(X, kernel, lam):
+    """Exact ridge leverage scores, and the number of kernel values."""
+    X, kernel = _points_and_kernel(X, kernel)
+    lam = _as_ridge(lam)
+    n = len(X)
+    _fits("X", 8.0 * n**2)
+    X = _in_double(X)
+    return _scores(X, X, np.ones(n), kernel, lam)
+
+
 @_public
 def ridge_leverage_scores(X, kernel, lam):
     """Exact ridge leverage scores l_i = (K (K + lam I)^-1)_ii (RLS definition 1).
@@ -9204,12 +9214,7 @@ def ridge_leverage_scores(X, kernel, lam):
         >>> ridge_leverage_scores(X, linear(), 1.0).round(4).tolist()  # equal points share a score
         [0.3333, 0.3333, 0.5]
     """
-    X, kernel = _points_and_kernel(X, kernel)
-    lam = _as_ridge(lam)
-    n = len(X)
-    _fits("X", 8.0 * n**2)
-    X = _in_double(X)
-    return _scores(X, X, np.ones(n), kernel, lam)[0]
+    return _exact_scores(X, kernel, lam)[0]
 
 
 @_public
@@ -9328,10 +9333,9 @@ def rls_nystrom(X, kernel, lam, seed=0, *, delta, oversampling=16.0):
         [0, 1, 2]
     """
     _checked_sampling(delta, 8, seed, oversampling)  # raises before the O(n^3) work
-    found = sample_landmarks(
-        ridge_leverage_scores(X, kernel, lam), seed, delta=delta, oversampling=oversampling
-    )
-    return found._replace(evaluations=len(X) * (len(X) + 1) // 2)
+    scores, evaluations = _exact_scores(X, kernel, lam)
+    found = sample_landmarks(scores, seed, delta=delta, oversampling=oversampling)
+    return found._replace(evaluations=evaluations)
 
 
 _PRACTICAL_C = 4.0  # c of RLS algorithm 3 in practice, where the proof requires about 640
@@ -9648,7 +9652,7 @@ def rls_start(kernel, s, d, seed=0):
 def nystrom_map(X, landmarks, kernel):
     """Map from points to Nystrom features: landmarks and their Cholesky factor (RLS section 2.1).
 
-    Costs about s^2 kernel values, O(s^2 (d + s)) time and O(s (d + s)) memory.
+    Costs about 2 s^2 kernel values, O(s^2 (d + s)) time and O(s (d + s)) memory.
 
     Args:
         X: (n, d) array or scipy sparse matrix. Points. Only rows of landmarks are read.

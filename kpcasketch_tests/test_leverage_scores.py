@@ -157,7 +157,7 @@ def test_points_are_kept_with_the_probability_of_algorithm_1():
 def test_algorithm_1_samples_by_its_exact_scores():
     found = kp.rls_nystrom(X, KERNEL, LAM, 5, delta=0.1)
     again = kp.sample_landmarks(kp.ridge_leverage_scores(X, KERNEL, LAM), 5, delta=0.1)
-    assert np.array_equal(found.indices, again.indices) and found.evaluations == N * (N + 1) // 2
+    assert np.array_equal(found.indices, again.indices)
     assert spectral_gap(found.indices) <= LAM
 
 
@@ -329,6 +329,7 @@ def test_evaluations_are_counted_as_a_kernel_that_counts_sees_them():
         for sample in (
             lambda: kp.recursive_rls_practical(X[:300], kernel, 40, 0, delta=0.1),
             lambda: kp.rpcholesky(X[:300], kernel, 40, 0, block=8),
+            lambda: kp.rls_nystrom(X[:300], kernel, LAM, 0, delta=0.1),  # it told n (n + 1) / 2
         ):
             calls[0] = 0
             claimed = sample().evaluations

@@ -1332,8 +1332,8 @@ def recursive_samplers(kernel, s):
 @claim(
     "RLS-Law",
     "rls",
-    "Algorithms 2 and 3, and the two methods of section 5: the landmarks have the law of the algorithm, written in "
-    "NumPy, whatever the order of the rows.",
+    "Algorithms 2 and 3, and the two methods of section 5 with the choices that the paper leaves open made as in the "
+    "toolkit: the landmarks have the law of the algorithm, written in NumPy, whatever the order of the rows.",
     measures="-log10 of the least p-value of two samples of one law, times their number",
     control="halves of the odd rows; uniform points at the top level",
     no_trivial=CHANCE,
