@@ -2,6 +2,7 @@
 """The machinery of the checks: exact statistics, verdicts that can fail, and a report that shows them."""
 
 import argparse
+import collections
 import importlib
 import json
 import math
@@ -262,6 +263,17 @@ def test_claims_without_code_of_the_toolkit_were_counted_with_the_others():
     plain.kind = claims.ARITHMETIC
     verdict = next(claims.run([plain], run_of()))[1]
     assert verdict.words == "holds (arithmetic of the paper)"
+
+
+def test_the_readme_counted_arithmetic_and_experiments_as_claims():
+    for paper in claims.PAPERS:
+        claims.register(paper)
+    count = collections.Counter(one.kind for one in claims.CLAIMS)
+    needs_sets = sum(one.usual == claims.NOT_COMPARABLE for one in claims.CLAIMS)
+    readme = pathlib.Path(kp.__file__).with_name("README.md").read_text(encoding="utf-8")
+    told = f"{count[claims.CLAIM]} claims about this code and {count[claims.ARITHMETIC]} about"
+    experiments = f"{count[claims.EXPERIMENT]} experiments, {needs_sets} need `--data-dir`"
+    assert told in readme and experiments in readme
 
 
 def test_rows_columns_and_blocks_that_are_alike_are_found(rng):
