@@ -2110,12 +2110,12 @@ def draw_error_norm(axes, options):
     "ams-subspaces",
     "ams",
     "Theorem 2: the larger of both left sides over all thresholds, against b / |E|. "
-    "Sampled Gram matrices of 500 points (means and ranges of 5 draws for each s), and the worst 2 x 2 case; "
+    "Sampled Gram matrices of 300 points (means and ranges of 5 draws for each s), and the worst 2 x 2 case; "
     "dashed: the bound |E| / b.",
     claims=["AMS-T2"],
 )
 def draw_subspaces(axes, options):
-    X, kernel = points(options, 500)
+    X, kernel = points(options, 300)
     K, factors = kp.gram(X, X, kernel), np.geomspace(1.05, 8, 9)
     for s, style in ((2.0, "o-"), (10.0, "s-"), (50.0, "^-")):
         drawn = []

@@ -107,6 +107,7 @@ def molecules(folder, full, seed):
         found = digits.data, digits.target
     X, y = np.ascontiguousarray(found[0], float), found[1]
     kernel, runs = kp.gaussian(kp.median_bandwidth(X, seed)), []
+    count = 4000 if full else 200 if name == "qm7" else 100
     for run in range(5):
         model = kp.dsgd_kpca(
             X,
@@ -114,7 +115,7 @@ def molecules(folder, full, seed):
             2,
             16384 if full else 4096,
             5 * seed + run,
-            steps=kp.DSGDSteps(4000 if full else 200, min(1024, len(X)), 512),
+            steps=kp.DSGDSteps(count, min(1024, len(X)), 512),
             centered=True,
         )
         H = kp.features(X, model)
@@ -182,7 +183,7 @@ def latent_errors(full, seed):
     functions and the components' embeddings, of DSGD and of fixed features, as many as fit its memory, and the
     paper's 2048 (512 by default), after as many points."""
     features, batch, fixed, replicates = 8192, 512, 2048 if full else 512, 5
-    n = 1_000_000 if full else 65_536
+    n = 1_000_000 if full else 32_768
     steps = n // batch  # all points are new; the rivals see as many
     small = math.isqrt(2 * features * 2)  # a cross-moment of that many numbers: DSGD's coefficients
     places, kernel, errors, functions = np.linspace(-4, 10, 300)[:, None], kp.gaussian(0.5), {}, {}
@@ -346,7 +347,7 @@ def _correlations(folder, full, seed):
         else (64, 128, 256)
     )
     features, steps, batch = (
-        (20480, 3000, 1024) if full else (2048, 200, 512) if name == "mnist" else (1024, 300, 512)
+        (20480, 3000, 1024) if full else (2048, 200, 512) if name == "mnist" else (1024, 150, 512)
     )
     found, seconds = {}, {}
 
@@ -489,7 +490,8 @@ def _dynamics(folder, full, seed):
     k, slices, held_out = Y.shape[1], 20, len(X) // 5
     kernel = kp.gaussian(kp.median_bandwidth(X[held_out:], seed))
     counts = (512, 1024, 2048, 4096) if full else (256, 512)
-    features, steps, batch = (10240, 2000, 1024) if full else (2048, 300, 512)
+    steps = 2000 if full else 150 if found is None else 300
+    features, batch = (10240, 1024) if full else (2048, 512)
     parts = {
         "test": (slice(held_out, None), slice(held_out)),
         "checked": (slice(2 * held_out, None), slice(held_out, 2 * held_out)),

@@ -643,16 +643,16 @@ def draw_applications(axes, options):
     K = kp.gram(X, X, kernel)
     tail = np.linalg.eigvalsh(K)[:-k].sum()
     risks, losses = np.zeros((2, len(marks), 6))
+    scores = [
+        [kp.ridge_leverage_scores(X, kernel, eps * ridge) for ridge in (lam, tail / k)]
+        for eps in marks
+    ]
     for row, column in np.ndindex(risks.shape):
-        eps, seed = marks[row], 1000 * options.seed + column
-        found = kp.sample_landmarks(
-            kp.ridge_leverage_scores(X, kernel, eps * lam), seed, delta=0.1, oversampling=1.0
-        )
+        seed = 1000 * options.seed + column
+        found = kp.sample_landmarks(scores[row][0], seed, delta=0.1, oversampling=1.0)
         F = kp.nystrom(X, found, kernel)
         risks[row, column] = risk_growth(K, F @ F.T, lam, worst_target(K, F @ F.T, lam))
-        found = kp.sample_landmarks(
-            kp.ridge_leverage_scores(X, kernel, eps / k * tail), seed, delta=0.1, oversampling=1.0
-        )
+        found = kp.sample_landmarks(scores[row][1], seed, delta=0.1, oversampling=1.0)
         losses[row, column] = (
             np.trace(K) - kp.nystrom_kpca(X, found, kernel, k, 0, centered=False).values.sum()
         ) / tail - 1

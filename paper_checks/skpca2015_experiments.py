@@ -672,18 +672,18 @@ def draw_forgetting(axes, options):
     "skpca-bounds",
     "skpca",
     "Sections 2 and 3: |G - G^|/n of Fourier features against their number, and |G^ - "
-    "G~|/n of frequent directions against their rows (m = 2000), for 1500 normal points; means and ranges of 6 "
-    "draws. Dashed: lemma 3.1 as printed and in its sharp form (n = 1500, delta = .1), and 2/l, what Algorithm 1 "
+    "G~|/n of frequent directions against their rows (m = 1000), for 1000 normal points; means and ranges of 6 "
+    "draws. Dashed: lemma 3.1 as printed and in its sharp form (n = 1000, delta = .1), and 2/l, what Algorithm 1 "
     "keeps.",
     claims=["SKPCA-L3.1", "SKPCA-T3.1", "SKPCA-L3.3"],
     columns=2,
 )
 def draw_bounds(axes, options):
-    n, delta, draws = 1500, 0.1, 6
+    n, delta, draws = 1000, 0.1, 6
     X, kernel = blob(options, n)
     K, log = kp.gram(X, X, kernel), math.log(2 * n / delta)
     numbers, rows = np.array([25, 50, 100, 200, 400, 800, 1600]), np.array([4, 8, 16, 32, 64, 128])
-    drawn = [fourier(X, kernel, 2000, seed) for seed in seeds(options, draws)]
+    drawn = [fourier(X, kernel, 1000, seed) for seed in seeds(options, draws)]
     left, right = np.ravel(axes)
     draw_ranges(
         left,
