@@ -1782,14 +1782,14 @@ def norms_of_differences(options):
 )
 def frobenius_by_spectral(options):
     X, kernel = blob(options, 600)
-    apart = 100.0 * np.arange(400)[:, None]
+    apart, narrow = 100.0 * np.arange(400)[:, None], kp.gaussian(2.0)
     pairs = (
-        (X, streamed(X, kernel, 400, 20, options.seed)),
-        (apart, kp.nystrom(apart, np.arange(5), kernel)),
+        (X, kernel, streamed(X, kernel, 400, 20, options.seed)),
+        (apart, narrow, kp.nystrom(apart, np.arange(5), narrow)),
     )
     quotients = []
-    for points, F in pairs:
-        K = kp.gram(points, points, kernel)
+    for points, of_points, F in pairs:
+        K = kp.gram(points, points, of_points)
         frobenius = kp.frobenius_error(K, kp.LowRank(F))
         spectral = kp.spectral_error(K, kp.LowRank(F), options.seed, tol=1e-4)
         quotients.append(frobenius / (math.sqrt(len(points)) * spectral))
