@@ -200,8 +200,10 @@ class Claim:
     errata: list = field(default_factory=list)  # tags
     points: int = 0  # how many of the user's it takes; 0 is any number
     kind: str = CLAIM
-    usual: str = ""  # verdict of an experiment at seed 0 on the data that it draws; "" is not known
-    with_sets: str = ""  # and on the papers' sets
+    usual: str | None = (
+        None  # verdict of an experiment at seed 0 on the data that it draws; None is not judged
+    )
+    with_sets: str | None = None  # the same on the papers' sets
 
 
 @dataclass
