@@ -9,10 +9,11 @@ that orthogonal frequencies give, over that of independent ones.
 """
 
 import numpy as np
-from scipy import linalg, special
+from scipy import linalg
 
 import kpcasketch as kp
 from paper_checks import data
+from paper_checks.tools import orthogonal_covariance
 
 SAMPLERS = {
     "rpcholesky": kp.rpcholesky,
@@ -142,15 +143,9 @@ def limit_of_variances(d, z):
 
 
 def ratio_of_variances(d, z):
-    """The same ratio exactly, for points at the distance z bandwidths.
-
-    Two orthogonal frequencies r, s have independent lengths of chi's law with d degrees of freedom, and the direction
-    of r + s is uniform. So E cos(r.x) cos(s.x) = E cos((r + s).x) = 1F1(d; d / 2; -z^2 / 2), where independent ones
-    have exp(-z^2), and Var cos(r.x) = (1 - exp(-z^2))^2 / 2.
-    """
-    decay = np.exp(-z * z)
-    covariance = special.hyp1f1(d, d / 2, -z * z / 2) - decay
-    return 1 + (d - 1) * covariance / ((1 - decay) ** 2 / 2)
+    """The same ratio exactly, for points at the distance z bandwidths: Var cos(r.x) is (1 - exp(-z^2))^2 / 2."""
+    covariance = orthogonal_covariance(d, np.exp(-z * z / 2))
+    return 1 + (d - 1) * covariance / ((1 - np.exp(-z * z)) ** 2 / 2)
 
 
 def kernel_values(make, d, z, draws, seed):

@@ -10,7 +10,7 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from scipy import sparse, special, stats
+from scipy import sparse, stats
 
 import kpcasketch as kp
 from paper_checks import reservoirs
@@ -52,6 +52,7 @@ from paper_checks.tools import (
     lag_score,
     norm,
     nystrom_error,
+    orthogonal_covariance,
     p_value,
     seeds,
     settled,
@@ -289,13 +290,13 @@ def other_maps_are_unbiased(options):
 
 def law_of_error(kind, kernel, paired, x, y, m):
     """E (z(x).z(y) - k(x - y))^2 of m features. cos(r.(x - y)) has the variance v, and two of a block of d orthogonal
-    Gaussian frequencies have the covariance c: |r + r'|^2 is chi-square with 2 d degrees of freedom."""
+    Gaussian frequencies have the covariance c."""
     d = x.shape[1]
     k, twice = values_at(kernel, x, y), values_at(kernel, 2 * x, 2 * y)
     v = (1 + twice) / 2 - k**2
     c = 0.0
     if kind == "orthogonal":  # the Gaussian kernel only
-        c = special.hyp1f1(d, d / 2, np.log(k)) - k**2
+        c = orthogonal_covariance(d, k)
     return (2 * (v + (d - 1) * c) if paired else v + 0.5 + (d - 1) * c) / m
 
 

@@ -8,7 +8,7 @@ import time
 
 import numba
 import numpy as np
-from scipy import fft, linalg, stats
+from scipy import fft, linalg, special, stats
 
 import kpcasketch as kp
 from paper_checks.claims import mean_limit
@@ -182,6 +182,15 @@ def rnca(X, kernel, k, m, seed=0):
     """The paper's rival of it, by the covariance of the same features."""
     state = kp.rnca_start(fourier_map(X, kernel, m, seed), centered=False)
     return kp.finish(kp.update(state, X), k)
+
+
+def orthogonal_covariance(d, k):
+    """Covariance of cos(r.x) and cos(s.x) for two orthogonal Gaussian frequencies of a block of d, k = E cos(r.x).
+
+    The lengths of r and s have chi's law with d degrees of freedom and are independent, and the direction of r + s is
+    uniform. So E cos(r.x) cos(s.x) = E cos((r + s).x) = 1F1(d; d / 2; ln k), where independent ones have k^2.
+    """
+    return special.hyp1f1(d, d / 2, np.log(k)) - k**2
 
 
 def random_noisy(n, d, seed, signal=50, zeta=10.0, decay=0):
